@@ -1,9 +1,9 @@
 """Decisions of people: excluded documents and chunks, corrected summaries, marks.
 
 A decision names its subject by content, never by a place. If the subject disappears and returns,
-the decision applies again. Decisions are inputs of a build, like documents: a changed decision
-makes its tree stale, and so all summaries above a changed text. ``raptor_core.tables.curation``
-stores them.
+the decision applies again; so it does in a tree of the same group for other readers. Decisions are
+inputs of a build, like documents: a changed decision makes its tree stale, and so all summaries
+above a changed text. ``raptor_core.tables.curation`` stores them.
 """
 
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from raptor_core.identity import digest, summary_content_key
+from raptor_core.identity import digest, group_of, leaf_id, summary_content_key
 from raptor_core.vectors import Vectors
 
 Kind = Literal["document", "chunk", "summary", "finding"]
@@ -69,7 +69,7 @@ class Curation:
 
     def __init__(self, decisions: Iterable[Decision] = ()) -> None:
         self._by_subject: dict[tuple[str, str, str], Decision] = {
-            (d.kind, d.tree, d.subject): d for d in decisions if not d.undone
+            (d.kind, group_of(d.tree), d.subject): d for d in decisions if not d.undone
         }
         self.decisions = tuple(self._by_subject.values())
 
@@ -83,9 +83,14 @@ class Curation:
         """Ids of excluded leaves."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
+    def excludes_chunk(self, tree: str, document: str, content_key: str) -> bool:
+        """Return whether a leaf is excluded."""
+        trees = self._chunk_trees.get(group_of(tree), ()) if self._chunk_trees else ()
+        return any(leaf_id(name, document, content_key) in self.chunks for name in trees)
+
     def summary(self, tree: str, child_keys: Sequence[str]) -> Decision | None:
         """Return the decision on a summary's text."""
-        return self._by_subject.get(("summary", tree, subject_of_summary(child_keys)))
+        return self._by_subject.get(("summary", group_of(tree), subject_of_summary(child_keys)))
 
     def mark(self, node_id: str, sentence: str) -> Decision | None:
         """Return the decision on a finding."""
@@ -104,9 +109,18 @@ class Curation:
         rows = sorted(
             (d.kind, d.subject, d.value)
             for d in self.decisions
-            if d.tree == tree and d.kind != "document"
+            if group_of(d.tree) == group_of(tree) and d.kind != "document"
         )
         return digest("curation", json.dumps(rows)) if rows else ""
+
+    @cached_property
+    def _chunk_trees(self) -> dict[str, set[str]]:
+        """Names of the trees of the decisions on chunks, by group."""
+        trees: dict[str, set[str]] = {}
+        for decision in self.decisions:
+            if decision.kind == "chunk":
+                trees.setdefault(group_of(decision.tree), set()).add(decision.tree)
+        return trees
 
     @cached_property
     def _marks(self) -> dict[str, Decision]:

@@ -105,6 +105,10 @@ class CurationError(RaptorError):
     """The object of a person's decision does not exist."""
 
 
+class AccessError(RaptorError):
+    """A caller did not say who it is, or may not do what it asked for."""
+
+
 class ExportError(RaptorError):
     """Exported trees are missing, damaged or of a different version."""
 

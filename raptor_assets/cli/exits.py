@@ -18,7 +18,7 @@ EXITS = {
     4: "the source, the tree or the home is not there, or is empty",
     5: "done in part: some partitions failed, or a check with severity error did",
     6: "another process holds the store",
-    7: "a key is missing in the environment",
+    7: "a key is missing in the environment, or the readers of a call",
     8: "the budget of the run is spent; what is finished is kept",
     130: "interrupted; what was published stays",
 }
@@ -30,6 +30,7 @@ _CODES: tuple[tuple[type[RaptorError], int], ...] = (
     (errors.SourceError, 4),
     (errors.UnknownTreeError, 4),
     (errors.CurationError, 4),
+    (errors.AccessError, 7),
     (errors.StoreLockedError, 6),
     (errors.MissingKeyError, 7),
     (errors.BudgetError, 8),

@@ -34,7 +34,7 @@ _FILTERS = {
     "layers": "layer",
     "ids": "id",
     "metadata": "metadata",
-    "readers": "reader",
+    "readers": "as",
 }
 """Name of the option of each filter; each may be repeated. An exclusion has no readers."""
 

@@ -42,6 +42,9 @@ def find_renames(
 ) -> Renames:
     """Pair missing documents with new ones of equal content, in the order of their ids.
 
+    A partition also follows another one that takes a document of it with its id, as after a change
+    of its readers or of the grouping.
+
     Args:
         partitions: documents of the source by partition and tree.
         to_build: partitions that may have new documents.
@@ -58,8 +61,11 @@ def find_renames(
         places.sort(reverse=True)
     renamed: dict[str, str] = {}
     successors: defaultdict[str, set[str]] = defaultdict(set)
-    for partition in sorted(to_build) if missing else ():
+    owners = {document.id: name for name, documents in previous.items() for document in documents}
+    for partition in sorted(to_build) if owners else ():
         for entry in (d for members in partitions[partition].values() for d in members):
+            if (owner := owners.get(entry.id, partition)) != partition:
+                successors[owner].add(partition)
             candidates = missing.get(entry.content_hash)
             if candidates and entry.id not in published:
                 renamed[entry.id], place = candidates.pop()

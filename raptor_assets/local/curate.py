@@ -3,10 +3,14 @@
 The next build applies them, see ``raptor_core.curation``.
 """
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_core.curation import (
     RIGHT,
@@ -16,13 +20,13 @@ from raptor_core.curation import (
     subject_of_finding,
     subject_of_summary,
 )
-from raptor_core.documents import partition_key, tree_name
+from raptor_core.documents import partition_key
 from raptor_core.errors import CurationError
 from raptor_core.home import HomeRetriever
 from raptor_core.nodes import Node
-from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.curation import decide, not_in_force, read_decisions, take_back
 from raptor_core.tables.values import table_to_documents, table_to_nodes
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
+from raptor_core.tree.corpus_tree import corpus_tree_settings, is_corpus_tree
 
 ABOUT_CHARS = 120
 
@@ -48,32 +52,50 @@ class Curator:
 
     def __init__(self, home: str | Path | None = None) -> None:
         opened, self._settings = Home.open(home)
-        self._tables = opened.table_store(self._settings)
+        access = CorpusAccess(self._settings, opened)
+        self._tables, self._tree_of = access.tables, access.source.tree_of
         self._corpus_tree_tables = opened.corpus_tree.table_store(
             corpus_tree_settings(self._settings)
         )
-        self._published = HomeRetriever(opened.path)
+        self._published = HomeRetriever(opened.path, is_operator=True)
+
+    def for_readers(self, readers: Sequence[str] | None) -> Self:
+        """Return the recorder for a caller, who decides on what these readers may read.
+
+        It lists and takes back the decisions on trees that they may read whole.
+        """
+        bound = copy(self)
+        bound._published = self._published.for_readers(readers)  # noqa: SLF001
+        return bound
 
     def decisions(self) -> list[Decision]:
         """Return all decisions, oldest first, with those that were taken back."""
         both = (self._tables, self._corpus_tree_tables)
         decisions = [decision for tables in both for decision in read_decisions(tables)]
+        if self._published.readers is not None:
+            readable = {m.tree for m in self._published.manifests() if not m.is_part}
+            decisions = [decision for decision in decisions if decision.tree in readable]
         return sorted(decisions, key=lambda decision: decision.id)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
-        tree = tree_name(document, self._settings.grouping)
+        tree = self._tree_of(document)
         table = self._tables.find(
             CHAIN_NAMES.documents.path, partition_key(tree, self._settings.grouping)
         )
         known = {} if table is None else table_to_documents(table)
         titles = {item.id: item.title for item in known.get(tree, ())}
-        if document not in titles:
+        if document not in titles or not self._may_read(document):
             raise CurationError(
                 f"no document {document!r} was built; `raptor status` lists the trees, "
                 "`raptor tree TREE` their documents"
             )
         return self._decide("document", tree, document, "", titles[document] or document, author)
+
+    def _may_read(self, document: str) -> bool:
+        if self._published.readers is None:
+            return True
+        return any(document in manifest.documents for manifest in self._published.manifests())
 
     def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
         """Leave a chunk out of its tree and out of all summaries, from the next build on."""
@@ -86,7 +108,7 @@ class Curator:
 
     def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
-        tree = tree_name(document, self._settings.grouping)
+        tree = self._tree_of(document)
         table = self._tables.find(
             CHAIN_NAMES.chunks.path, partition_key(tree, self._settings.grouping)
         )
@@ -118,6 +140,8 @@ class Curator:
 
     def take_back(self, decision_id: str, author: Author) -> Decision:
         """Undo a decision, from the next build on."""
+        if decision_id not in {decision.id for decision in self.decisions()}:
+            raise not_in_force(decision_id)
         above = {decision.id for decision in read_decisions(self._corpus_tree_tables)}
         tables = self._corpus_tree_tables if decision_id in above else self._tables
         return take_back(tables, decision_id, who=author.who, why=author.why)
@@ -135,7 +159,7 @@ class Curator:
         self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
     ) -> Decision:
         return decide(
-            self._corpus_tree_tables if tree == CORPUS_TREE_NAME else self._tables,
+            self._corpus_tree_tables if is_corpus_tree(tree) else self._tables,
             kind,
             tree,
             subject,

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from raptor_assets.serving.identity import current_readers
 from raptor_assets.serving.parameters import (
     Limit,
     NameContains,
@@ -338,10 +339,14 @@ class TreeList(ApiModel):
 
 
 class HomeReader:
-    """Reader of a home, which opens the store for each call; see ``HomeRetriever``."""
+    """Reader of a home for the caller of each request, see ``HomeRetriever``."""
 
     def __init__(self, retriever: HomeRetriever) -> None:
-        self._retriever = retriever
+        self._home = retriever
+
+    @property
+    def _retriever(self) -> HomeRetriever:
+        return self._home.for_readers(current_readers())
 
     def search(self, parameters: SearchParameters) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
@@ -390,8 +395,8 @@ class HomeReader:
 
     def find(self, words: str, limit: int) -> SearchResponse:
         """Find the nodes of any layer that match the words best, without a model."""
-        hits = self._retriever.corpus_of(None).read(
-            lambda store: store.search_text([words], limit)[0]
+        hits = self._retriever.read(
+            None, lambda _home, _settings, store: store.search_text([words], limit)[0]
         )
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")

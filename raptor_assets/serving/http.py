@@ -5,7 +5,6 @@ values of the pages in ``window``.
 """
 
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from http import HTTPStatus
@@ -17,6 +16,7 @@ from pydantic_core import to_json
 
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.serving.answers import ApiModel, HomeReader, SearchResponse
+from raptor_assets.serving.identity import CALLER, Callers, current_readers
 from raptor_assets.serving.parameters import (
     Limit,
     Line,
@@ -29,6 +29,7 @@ from raptor_assets.serving.parameters import (
 from raptor_assets.serving.window import corpus_values, map_values, read_pages, read_report
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
+    AccessError,
     CurationError,
     EndpointError,
     MissingExtraError,
@@ -48,7 +49,8 @@ try:
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.responses import HTMLResponse, JSONResponse, Response
-    from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+    from fastapi.security import HTTPBearer
+    from starlette.concurrency import run_in_threadpool
     from starlette.exceptions import HTTPException
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ModuleNotFoundError as error:
@@ -57,6 +59,7 @@ except ModuleNotFoundError as error:
 MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
 _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
+    (AccessError, 403, "AccessError"),
     (CurationError, 422, "CurationError"),
     (StoreLockedError, 503, "StoreLockedError"),
     (SettingsError, 422, "InvalidRequestError"),
@@ -66,7 +69,7 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
 """Status and name of each error that a request may cause; others are 500, with their text in the
 log alone."""
 
-_SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
+_SCHEME = HTTPBearer(auto_error=False, description="The key or token of the caller.")
 
 
 class Problem(ApiModel):
@@ -77,7 +80,7 @@ class Problem(ApiModel):
 
 
 _PROBLEMS: dict[int | str, Any] = {
-    status: {"model": Problem} for status in (400, 401, 404, 413, 422, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 413, 422, 503)
 }
 
 
@@ -90,21 +93,19 @@ class Health(ApiModel):
 
 def make_app(
     retriever: HomeRetriever,
-    key: str | None = None,
+    callers: Callers,
     hosts: Sequence[str] | None = None,
     *,
     curator: Curator | None = None,
-    writing_key: str | None = None,
 ) -> FastAPI:
     """Make the application that ASGI servers run.
 
     Args:
         retriever: retriever of the home to serve.
-        key: key that each request must send as ``Authorization: Bearer KEY``; None for open access.
+        callers: source of who asks, by what a request sends as ``Authorization: Bearer KEY``.
         hosts: host names that it answers to; None for any. A server without a key must restrict
             them, or any web page could read it by a host name that resolves to this machine.
         curator: source of the decisions; None for an API without them.
-        writing_key: key for requests that decide, which also reads; None refuses decisions.
     """
     app = FastAPI(
         docs_url=None,  # the page would load scripts from other hosts
@@ -122,14 +123,13 @@ def make_app(
     app.add_exception_handler(HTTPException, _refused)
     app.get("/health")(health)
     app.include_router(_pages())
-    reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
-    reads.append(Depends(_refuse_unknown))
+    described = [] if callers.is_open else [Depends(_SCHEME)]
+    reads = [*described, _identified(callers), Depends(_refuse_unknown)]
     reader = HomeReader(retriever)
     app.include_router(_router(reader), dependencies=reads)
     app.include_router(_window(retriever, reader), dependencies=reads)
     if curator is not None:
-        writes = [_guard(writing_key)] if writing_key else []
-        app.include_router(_decisions(curator, reads, writes))
+        app.include_router(_decisions(curator, can_decide=callers.can_decide), dependencies=reads)
     return app
 
 
@@ -195,8 +195,11 @@ def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
     """Make the routes that the first page calls, which are no part of the description."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
+    def read(tree: str | None, call: Callable[..., Any]) -> Any:
+        return read_pages(retriever.for_readers(current_readers()), tree, call)
+
     def corpus(partition: Name | None = None) -> bytes:
-        values = read_pages(retriever, None, partial(corpus_values, partition=partition))
+        values = read(None, partial(corpus_values, partition=partition))
         try:
             require_reader(retriever.settings)
         except RaptorError as error:
@@ -204,11 +207,11 @@ def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
         return _encode({**values, "no_reader": ""})
 
     def report(tree: Name) -> bytes:
-        read = partial(read_report, tree=tree, with_map=False)
-        return _encode(report_values(read_pages(retriever, tree, read)))
+        report = read(tree, partial(read_report, tree=tree, with_map=False))
+        return _encode(report_values(report))
 
     def map_of(tree: Name | None = None) -> bytes:
-        return _encode(read_pages(retriever, tree, partial(map_values, tree=tree)))
+        return _encode(read(tree, partial(map_values, tree=tree)))
 
     def find(words: Question, limit: Limit = 40) -> SearchResponse:
         return reader.find(words, limit)
@@ -245,22 +248,30 @@ class Decide(BaseModel):
 
 
 class Decisions(ApiModel):
-    """Decisions, oldest first; ``can_decide`` is true if this server records new ones."""
+    """Decisions, oldest first; ``can_decide`` is true if the server records new ones.
+
+    Where callers have readers of their own, it says whether this one may decide.
+    """
 
     can_decide: bool
     decisions: list[Decision]
 
 
-def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRouter:
-    """Make the routes under /decisions; without guards in ``writes`` none of them decides."""
+def _decisions(curator: Curator, *, can_decide: bool) -> APIRouter:
+    """Make the routes under /decisions; unless one can decide, there is only the list."""
     router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
+
+    def of_caller() -> Curator:
+        return curator.for_readers(current_readers())
 
     def decisions() -> Decisions:
         """List the decisions: texts set aside, summaries corrected, findings marked."""
-        return Decisions(can_decide=bool(writes), decisions=curator.decisions())
+        caller = CALLER.get()
+        decides = caller is not None and (caller.decides or (can_decide and not caller.readers))
+        return Decisions(can_decide=decides, decisions=of_caller().decisions())
 
-    router.get("", dependencies=reads)(_endpoint(decisions))
-    if not writes:
+    router.get("")(_endpoint(decisions))
+    if not can_decide:
         return router
 
     def decide(decision: Decide) -> Decision:
@@ -268,18 +279,19 @@ def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRout
         subject, author = decision.subject, Author(decision.who, decision.why)
         match decision.kind:
             case "document":
-                return curator.set_document_aside(subject, author)
+                return of_caller().set_document_aside(subject, author)
             case "chunk":
-                return curator.set_chunk_aside(subject, author)
+                return of_caller().set_chunk_aside(subject, author)
             case "summary":
-                return curator.correct(subject, decision.value, author)
+                return of_caller().correct(subject, decision.value, author)
             case "finding":
-                return curator.mark(subject, decision.sentence, decision.value, author)
+                return of_caller().mark(subject, decision.sentence, decision.value, author)
 
     def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
         """Undo a decision, from the next build on."""
-        return curator.take_back(decision_id, Author(who, why))
+        return of_caller().take_back(decision_id, Author(who, why))
 
+    writes = [Depends(_SCHEME), Depends(_require_decider)]
     router.post("", dependencies=writes)(_endpoint(decide))
     router.delete("/{decision_id}", dependencies=writes)(_endpoint(take_back))
     return router
@@ -301,15 +313,29 @@ async def _refuse_unknown(request: Request) -> None:
         )
 
 
-def _guard(*keys: str) -> Any:
-    async def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
-        key_sent = b"" if sent is None else sent.credentials.encode()
-        # A sum compares every key, so that the time does not say which of them is nearer.
-        if not sum(secrets.compare_digest(key_sent, key.encode()) for key in keys):
-            message = "send the server's key as 'Authorization: Bearer KEY'"
-            raise HTTPException(401, message, {"WWW-Authenticate": "Bearer"})
+def _identified(callers: Callers) -> Any:
+    """Return the dependency that sets the caller of a request, or refuses it."""
 
-    return Depends(check)
+    async def identify(request: Request) -> None:
+        sent = await _SCHEME(request)
+        token = None if sent is None else sent.credentials
+        try:
+            # In a thread, as keys of tokens may have to be fetched.
+            caller = await run_in_threadpool(callers.of, token)
+        except AccessError as error:
+            raise HTTPException(401, str(error), {"WWW-Authenticate": "Bearer"}) from error
+        CALLER.set(caller)
+
+    return Depends(identify)
+
+
+async def _require_decider() -> None:
+    caller = CALLER.get()
+    if caller is None or not caller.decides:
+        # Where keys are the server's own, the page then asks for the one that decides.
+        status = 403 if caller is not None and caller.readers else 401
+        message = "this key reads only; decisions need one that may decide"
+        raise HTTPException(status, message, {"WWW-Authenticate": "Bearer"})
 
 
 def _problem(status: int, name: str) -> Callable[[Request, Exception], JSONResponse]:

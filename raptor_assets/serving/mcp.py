@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from importlib import import_module
 from importlib.metadata import version
 from inspect import Parameter, Signature
@@ -10,8 +11,9 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel
 
 from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.identity import CALLER, Callers
 from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
-from raptor_core.errors import MissingExtraError, RaptorError
+from raptor_core.errors import AccessError, MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
 
 INSTRUCTIONS = """\
@@ -49,6 +51,46 @@ def make_server(retriever: HomeRetriever) -> Any:
     calls += looks
     tools = [_make_tool(tool, _report(call, error)) for call in calls]
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
+
+
+def make_http_app(retriever: HomeRetriever, callers: Callers, host: str) -> Any:
+    """Make the application that serves the protocol over HTTP at the path /mcp.
+
+    Each request is of the caller whose key or token it sends as ``Authorization: Bearer KEY``; one
+    without a valid key gets 401. There are no sessions, which another caller could go on with.
+    """
+    server = make_server(retriever)
+    if hasattr(server, "settings") and hasattr(server.settings, "stateless_http"):  # mcp 1
+        server.settings.stateless_http = True
+        app = server.streamable_http_app()
+    else:
+        app = server.streamable_http_app(stateless_http=True, host=host)
+    return Identified(app, callers)
+
+
+class Identified:
+    """ASGI middleware that sets the caller of each request, or refuses it."""
+
+    def __init__(self, app: Any, callers: Callers) -> None:
+        self._app, self._callers = app, callers
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve a request for its caller."""
+        from starlette.concurrency import run_in_threadpool
+        from starlette.datastructures import Headers
+        from starlette.responses import JSONResponse
+
+        if scope["type"] == "http":
+            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+            sent = token.strip() if scheme.lower() == "bearer" else None
+            try:
+                CALLER.set(await run_in_threadpool(self._callers.of, sent))
+            except AccessError as error:
+                headers = {"WWW-Authenticate": "Bearer"}
+                refusal = JSONResponse({"error": str(error)}, HTTPStatus.UNAUTHORIZED, headers)
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 def _flat(call: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any]:

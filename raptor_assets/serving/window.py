@@ -28,16 +28,17 @@ from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree, require_trees
+from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.report.data import settings_text
 from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Where
+from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.curation import read_curation
 from raptor_core.tables.values import table_to_documents
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,9 +56,13 @@ def read_pages(
     tree: str | None,
     call: Callable[[Home, Settings, VectorStore], Values],
 ) -> Values:
-    """Return the result of ``call`` on the corpus of a tree, or on the trees for None."""
-    corpus = retriever.corpus_of(tree)
-    return corpus.read(lambda store: call(Home(corpus.home.path), corpus.settings, store))
+    """Return the result of ``call`` on the corpus of a tree, or on the trees for None.
+
+    The store holds what the retriever's caller may read, and so do the values.
+    """
+    return retriever.read(
+        tree, lambda folder, settings, store: call(Home(folder.path), settings, store)
+    )
 
 
 def corpus_values(
@@ -65,8 +70,11 @@ def corpus_values(
 ) -> dict[str, Any]:
     """Return each published tree, or of one partition, with titles, sizes, checks and cost.
 
-    Of more than ``LISTED_TREES`` trees it returns the totals of each partition.
+    Of more than ``LISTED_TREES`` trees it returns the totals of each partition. Checks, costs and
+    totals are of whole partitions, so a caller with readers gets none of them.
     """
+    if store.readers is not None:
+        return _readable_values(home, settings, store, partition)
     chosen = None if partition is None else _trees_of(home, settings, partition)
     if chosen is None and (n_trees := store.count_trees()) > LISTED_TREES:
         status = partitions_of(home, settings, n_trees)
@@ -78,12 +86,36 @@ def corpus_values(
     records = read_tree_records(home, settings, dict.fromkeys(tree.partition for tree in trees))
     rows = [_row(tree, titles, records.get(tree.name), has_top=has_top) for tree in trees]
     return {
-        "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
+        "home": _shown_name(home),
         "sources": settings.source.shown_paths(),
         "partition": partition,
         "trees": [*map(_partition_row, status.partitions), *rows],
         "unpublished": list(status.unpublished),
         "checks": [_check(result) for result in status.checks],
+    }
+
+
+def _shown_name(home: Home) -> str:
+    return home.path.parent.name if home.path.name.startswith(".") else home.path.name
+
+
+def _readable_values(
+    home: Home, settings: Settings, store: VectorStore, partition: str | None
+) -> dict[str, Any]:
+    """Return the trees that a caller with readers may read in part or whole."""
+    trees = [
+        TreeStatus(manifest, partition_key(manifest.tree, settings.grouping), ())
+        for manifest in store.manifests()
+    ]
+    shown = [tree for tree in trees if partition in (None, tree.partition)]
+    titles = store.titles([tree.name for tree in shown])
+    return {
+        "home": _shown_name(home),
+        "sources": [],
+        "partition": partition,
+        "trees": [_row(tree, titles, None, has_top=False) for tree in shown],
+        "unpublished": [],
+        "checks": [],
     }
 
 
@@ -118,7 +150,7 @@ def _row(
     documents = sorted(manifest.documents)
     if record and record.build_id != manifest.build_id:
         record = None
-    above = has_top and manifest.tree == CORPUS_TREE_NAME
+    above = has_top and is_corpus_tree(manifest.tree)
     title = titles.get(documents[0], "") if len(documents) == 1 else manifest.title
     return {
         "name": manifest.tree,
@@ -163,11 +195,15 @@ def read_report(
     """Return a published tree with its tables, and with the layout of its nodes if ``with_map``."""
     (manifest,) = require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=(tree,)))
+    ids = {node.id for node in nodes}
     tables = home.table_store(settings)
     partition = partition_key(tree, settings.grouping)
     table = tables.find(CHAIN_NAMES.documents.path, partition)
     documents = {} if table is None else table_to_documents(table)
     layers = range(1, len(manifest.layer_sizes))
+    findings = read_findings(tables, partition, layers, read_curation(tables))
+    if store.readers is not None and findings is not None:
+        findings = tuple(finding for finding in findings if finding.node_id in ids)
     record = read_records(tables, partition).get(tree)
     if record and record.build_id != manifest.build_id:
         record = None
@@ -177,16 +213,16 @@ def read_report(
         published_at=manifest.published_at,
         ended=manifest.end,
         nodes=tuple(nodes),
-        documents=documents.get(tree, ()),
+        documents=tuple(d for d in documents.get(tree, ()) if d.id in manifest.documents),
         change=record.change if record else None,
     )
     return Report(
         name=tree,
         trees=(shown,),
-        findings=read_findings(tables, partition, layers, read_curation(tables)),
-        settings=settings_text(settings),
+        findings=findings,
+        settings=settings_text(settings) if store.readers is None else "",
         cost=record.cost if record else None,
-        points=read_points(home, store, nodes, [manifest]) if with_map else None,
+        points=read_points(home, store, nodes, tree) if with_map else None,
     )
 
 
@@ -194,26 +230,27 @@ def map_values(
     home: Home, _settings: Settings, store: VectorStore, tree: str | None
 ) -> dict[str, Any]:
     """Return all nodes of a tree, or of the corpus, in the format of the map."""
-    manifests = store.manifests() if tree is None else require_trees(store, (tree,))
+    if tree is not None:
+        require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
-    points = read_points(home, store, nodes, manifests)
+    points = read_points(home, store, nodes, tree or "")
     return atlas_values(nodes, points, tree_titles(nodes))
 
 
 def read_points(
-    home: Home, store: VectorStore, nodes: Sequence[Node], manifests: Sequence[Manifest]
+    home: Home, store: VectorStore, nodes: Sequence[Node], tree: str
 ) -> NDArray[np.float32]:
     """Return the positions of nodes on a plane, shape ``(n_nodes, 2)``.
 
-    The layout is no part of a tree: it is computed when a page needs it, and cached in the home, a
-    file for each tree or for all, until one of the trees is built again.
+    The layout is no part of a tree: it is computed when a page needs it, and cached in the home
+    until the nodes change. There is a file for each tree or for all, with an empty name, and one
+    for each list of readers.
     """
     import numpy as np
 
-    builds = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
-    key = hashlib.sha256("\n".join([LAYOUT_VERSION, *builds]).encode()).digest()
-    name = manifests[0].tree if len(manifests) == 1 else ""
-    path = home.map_of(name)
+    parts = [LAYOUT_VERSION, *(f"{node.tree}\0{node.id}" for node in nodes)]
+    key = hashlib.sha256("\n".join(parts).encode()).digest()
+    path = home.map_of(tree if store.readers is None else digest("map", tree, *store.readers))
     cached = _read_layout(path, key, len(nodes))
     if cached is not None:
         return cached

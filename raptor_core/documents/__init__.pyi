@@ -11,7 +11,7 @@ from .catalog.scan import Scan as Scan
 from .catalog.scan import read_scanned as read_scanned
 from .catalog.scan import scan_source as scan_source
 from .grouping import Partitions as Partitions
-from .grouping import document_partition as document_partition
+from .grouping import document_tree as document_tree
 from .grouping import partition_key as partition_key
 from .grouping import tree_name as tree_name
 from .removal import Removals as Removals

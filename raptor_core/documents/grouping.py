@@ -1,4 +1,9 @@
-"""Groups: documents in a tree, and trees in a partition."""
+"""Groups: documents in a tree, and trees in a partition.
+
+With ``grouping.separate_readers`` a tree of a folder or of the corpus holds documents of the same
+readers, so its summaries have them, too. The name of such a tree is that of the group with its
+readers, such as "hr (group:hr)". Documents without readers are in the tree without this addition.
+"""
 
 import re
 import sys
@@ -6,24 +11,42 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from raptor_core.documents.base import Document, Entry
+from raptor_core.documents.base import EVERYONE, Document, Entry
 from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
 
 _UNSAFE = re.compile(
     r"\A\s+|\s+\Z|\.\.\.|[%\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # control characters
 )
+_PLAIN_READER = re.compile(r"(?!everyone\Z)[\w.:@+-]+")
+_UNPLAIN = re.compile(r"[^\w.:@+, -]")
+_LABEL_CHARS = 60
 
 Identifiable = TypeVar("Identifiable", Document, Entry)
 
 
-def tree_name(document_id: str, grouping: GroupingSettings) -> str:
-    """Return the name of a document's tree: its id, its folder ("." without one) or "corpus"."""
-    if grouping.by == "corpus":
-        return grouping.corpus_name
-    if grouping.by == "folder":
-        return document_id.rpartition("/")[0] or "."
-    return document_id
+def tree_name(document_id: str, readers: tuple[str, ...], grouping: GroupingSettings) -> str:
+    """Return the name of a document's tree.
+
+    It is the document's id, its folder ("." without one) or "corpus". A folder or corpus has its
+    readers after its name, where a document has some and ``separate_readers`` is on.
+    """
+    if grouping.by == "document":
+        return document_id
+    is_corpus = grouping.by == "corpus"
+    group = grouping.corpus_name if is_corpus else document_id.rpartition("/")[0] or "."
+    return f"{group} ({_label(readers)})" if readers and grouping.separate_readers else group
+
+
+@lru_cache(maxsize=1 << 12)
+def _label(readers: tuple[str, ...]) -> str:
+    """Return a text for a set of readers that no other set has."""
+    if EVERYONE in readers:
+        return "everyone"
+    label = ", ".join(readers)
+    if all(map(_PLAIN_READER.fullmatch, readers)) and len(label) <= _LABEL_CHARS:
+        return label
+    return f"{_UNPLAIN.sub('_', label)[:_LABEL_CHARS]}~{digest('readers', *readers)[:16]}"
 
 
 def partition_key(tree: str, grouping: GroupingSettings) -> str:
@@ -43,9 +66,9 @@ def _shard(tree: str, n_shards: int) -> str:
     return sys.intern(f"shard-{int(digest('shard', tree), 16) % n_shards:0{width}d}")
 
 
-def document_partition(document_id: str, grouping: GroupingSettings) -> str:
-    """Return the key of the partition that holds the document."""
-    return partition_key(tree_name(document_id, grouping), grouping)
+def document_tree(document: Document | Entry, grouping: GroupingSettings) -> str:
+    """Return the name of the tree that holds the document."""
+    return tree_name(document.id, document.readers, grouping)
 
 
 def _escape(name: str) -> str:
@@ -67,15 +90,15 @@ class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[I
         self._grouping = grouping
         groups: dict[str, list[Identifiable]] = {}
         for document in documents:
-            if without and tree_name(document.id, grouping) in without:
-                continue
-            groups.setdefault(document_partition(document.id, grouping), []).append(document)
+            tree = document_tree(document, grouping)
+            if tree not in without:
+                groups.setdefault(partition_key(tree, grouping), []).append(document)
         self._groups: Mapping[str, Sequence[Identifiable]] = dict(sorted(groups.items()))
 
     def __getitem__(self, name: str) -> dict[str, tuple[Identifiable, ...]]:
         trees: dict[str, list[Identifiable]] = {}
         for document in self._groups[name]:
-            trees.setdefault(tree_name(document.id, self._grouping), []).append(document)
+            trees.setdefault(document_tree(document, self._grouping), []).append(document)
         return {tree: tuple(trees[tree]) for tree in sorted(trees)}
 
     def __iter__(self) -> Iterator[str]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from raptor_core.documents.base import PublishedDocument, Skipped
-from raptor_core.documents.grouping import document_partition
+from raptor_core.documents.grouping import partition_key, tree_name
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
@@ -31,7 +31,7 @@ class Unread:
     """Places that could not be read: documents at or below them are unknown."""
 
     def __init__(self, skipped: Iterable[Skipped]) -> None:
-        self._places = {item.place or item.name for item in skipped if not item.is_empty}
+        self._places = {i.place or i.name: i.reason for i in skipped if not i.is_empty}
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -41,9 +41,21 @@ class Unread:
         places = (*_places_above(document_id), *_places_above(source))
         return next((place for place in places if place in self._places), "")
 
-    def partitions(self, grouping: GroupingSettings) -> set[str]:
-        """Return the partitions of documents that are named as the places are."""
-        return {document_partition(place, grouping) for place in self._places}
+    def reason(self, place: str) -> str:
+        """Return the reason why an unread place was not read."""
+        return self._places[place]
+
+    def may_concern(self, partition: str, grouping: GroupingSettings) -> bool:
+        """Return whether the partition may hold a document that is named as a place is.
+
+        Its readers are not known, so the end of the partition's name says nothing. With ``shards``
+        documents of any name may be there.
+        """
+        if grouping.shards:
+            return bool(self)
+        trees = (tree_name(place, (), grouping) for place in self._places)
+        keys = (partition_key(tree, grouping) for tree in trees)
+        return any(partition == key or partition.startswith(f"{key} (") for key in keys)
 
 
 def _places_above(path: str) -> Iterable[str]:
@@ -92,14 +104,13 @@ def decide_removals(
         n_others: number of published documents in further partitions.
     """
     unread = Unread(skipped)
-    named = unread.partitions(grouping)
     unknown: dict[str, str] = {}
     n_missing: dict[str, int] = {}
     for partition, documents in published.items():
         missing = [document for document in documents if document.id not in present]
         places = (unread.place_of(document.id, document.source) for document in missing)
         place = next(filter(None, places), "")
-        if not documents and partition in named:
+        if not documents and unread.may_concern(partition, grouping):
             place = partition
         if place:
             unknown[partition] = place

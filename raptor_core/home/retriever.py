@@ -5,12 +5,12 @@ top nodes of the trees. Opening the store of one is in ``corpus``.
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from raptor_core.errors import UnknownTreeError
+from raptor_core.errors import AccessError, UnknownTreeError
 from raptor_core.home.corpus import PublishedCorpus
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import corpus_tree_folder, has_corpus_tree, require_trees
@@ -20,11 +20,12 @@ from raptor_core.retrieval.base import Scope, join_retrievals, require_words
 from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
-from raptor_core.store.base import Manifest, Where
+from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest, Where, names_of_readers
 from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 Result = TypeVar("Result")
 
@@ -37,6 +38,9 @@ class HomeRetriever(AsyncSearch):
     server stays open; after a failure it is opened again. The settings are read once. Threads may
     share a retriever. The methods whose names begin with ``a`` do not block the event loop.
 
+    ``for_readers`` returns the retriever of one caller; each of its methods shows what the caller
+    may read. Without a caller everything is read, or AccessError raised under ``access.required``.
+
     Every method raises UnknownTreeError if nothing is published, or no tree or node has the name or
     id; StoreLockedError if another process held the store for ``store.lock_seconds``; and
     StoreMismatchError if the store was built with another embedder.
@@ -44,6 +48,8 @@ class HomeRetriever(AsyncSearch):
     Args:
         home: folder of the home; None for the value of ``RAPTOR_HOME``, else ``.raptor``.
         components: source of the embedder; None creates the one of the settings.
+        is_operator: the caller has the home's files, so it reads everything without a caller, also
+            under ``access.required``.
 
     Raises:
         MissingHomeError: the folder is not a home.
@@ -51,11 +57,31 @@ class HomeRetriever(AsyncSearch):
     """
 
     def __init__(
-        self, home: str | Path | None = None, components: Components | None = None
+        self,
+        home: str | Path | None = None,
+        components: Components | None = None,
+        *,
+        is_operator: bool = False,
     ) -> None:
         folder, self.settings = HomeFolder.open(home)
         self.components = components or Components(self.settings)
         self._trees = PublishedCorpus(folder, self.settings)
+        above, above_settings = corpus_tree_folder(folder, self.settings)
+        self._corpus_tree = PublishedCorpus(above, above_settings)
+        self.readers: tuple[str, ...] | None = None
+        self._needs_caller = self.settings.access.required and not is_operator
+
+    def for_readers(self, readers: Sequence[str] | None) -> Self:
+        """Return the retriever for a caller who is these users and groups.
+
+        Raises:
+            SettingsError: ``readers`` is no list of names.
+        """
+        if readers is None:
+            return self
+        bound = copy(self)
+        bound.readers = names_of_readers(readers)
+        return bound
 
     @property
     def query(self) -> Query:
@@ -79,6 +105,7 @@ class HomeRetriever(AsyncSearch):
                 tree to search.
             SettingsError: the query names no known strategy, or contradicts it.
         """
+        self.require_caller()
         query = query or self.query
         corpora = self._searched(query)
         for corpus in corpora:
@@ -97,7 +124,7 @@ class HomeRetriever(AsyncSearch):
                 require_trees(store, [tree for tree in named if tree not in published])
                 return retrievals
 
-            return corpus.read(read)
+            return self._read(corpus, read)
 
         def run() -> list[Retrieval]:
             windows = QuestionWindows.embed(embedder, questions)
@@ -113,7 +140,7 @@ class HomeRetriever(AsyncSearch):
         query = query or self.query
         corpus, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
         if trees := query.where.trees:
-            corpus.read(lambda store: require_trees(store, trees))
+            self._read(corpus, lambda store: require_trees(store, trees))
         where = query.where.narrowed(trees=(nodes[0].tree,), ids=[node.id for node in nodes])
         scope: Scope = "trees" if corpus is self._trees else "corpus"
         query = replace(query, where=where, start_layer=nodes[0].layer, scope=scope)
@@ -139,11 +166,11 @@ class HomeRetriever(AsyncSearch):
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests of the published trees, by tree name, the corpus tree last."""
-        manifests = self._trees.read(lambda store: store.manifests())
+        manifests = self._read(self._trees, lambda store: store.manifests())
         if not self._has_corpus_tree:
             return manifests
         try:
-            return [*manifests, *self._corpus_tree.read(lambda store: store.manifests())]
+            return [*manifests, *self._read(self._corpus_tree, lambda store: store.manifests())]
         except UnknownTreeError:  # dropped, as too few trees remain
             return manifests
 
@@ -155,21 +182,39 @@ class HomeRetriever(AsyncSearch):
             require_trees(store, () if nodes else (tree,))
             return nodes
 
-        return self.corpus_of(tree).read(read)
+        return self._read(self.corpus_of(tree), read)
 
     def corpus_of(self, tree: str | None) -> PublishedCorpus:
         """Return the corpus of a tree: the corpus tree, or for any other name the trees."""
-        is_corpus_tree = tree == CORPUS_TREE_NAME and self._has_corpus_tree
-        return self._corpus_tree if is_corpus_tree else self._trees
+        is_above = tree is not None and is_corpus_tree(tree) and self._has_corpus_tree
+        return self._corpus_tree if is_above else self._trees
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""
         self._trees.close()
         self._corpus_tree.close()
 
-    @cached_property
-    def _corpus_tree(self) -> PublishedCorpus:
-        return PublishedCorpus(*corpus_tree_folder(self._trees.home, self.settings))
+    def read(
+        self, tree: str | None, call: Callable[[HomeFolder, Settings, VectorStore], Result]
+    ) -> Result:
+        """Return what ``call`` returns of the home that has a tree, its settings and its store.
+
+        For None it is the home of all trees. The store holds what the caller may read.
+        """
+        corpus = self.corpus_of(tree)
+        return self._read(corpus, lambda store: call(corpus.home, corpus.settings, store))
+
+    def _read(self, corpus: PublishedCorpus, call: Callable[[VectorStore], Result]) -> Result:
+        self.require_caller()
+        return corpus.read(lambda store: call(store.for_readers(self.readers)))
+
+    def require_caller(self) -> None:
+        """Raise AccessError for a call without a caller under ``access.required``."""
+        if self.readers is None and self._needs_caller:
+            raise AccessError(
+                "this home has access.required, and the call does not say for whom it is: pass "
+                "readers=[...], the names of the caller and of the caller's groups"
+            )
 
     @property
     def _has_corpus_tree(self) -> bool:
@@ -193,11 +238,11 @@ class HomeRetriever(AsyncSearch):
     def _of_node(self, read: Callable[[VectorStore], Result]) -> tuple[PublishedCorpus, Result]:
         """Return the corpus that has a node, and what ``read`` returns of it."""
         try:
-            return self._trees, self._trees.read(read)
+            return self._trees, self._read(self._trees, read)
         except UnknownTreeError:
             if not self._has_corpus_tree:
                 raise
-        return self._corpus_tree, self._corpus_tree.read(read)
+        return self._corpus_tree, self._read(self._corpus_tree, read)
 
     def _under_tops(self, leaves: Sequence[Node]) -> list[Node]:
         """Return the top nodes that leaves of the corpus tree copy, and all nodes under them."""
@@ -212,4 +257,4 @@ class HomeRetriever(AsyncSearch):
                 )
             return nodes_under(store, ids)
 
-        return self._trees.read(read)
+        return self._read(self._trees, read)

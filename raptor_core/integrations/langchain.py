@@ -3,6 +3,8 @@
 Importing this module imports LangChain.
 """
 
+from collections.abc import Sequence
+
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
@@ -30,6 +32,7 @@ class RaptorRetriever(BaseRetriever):
         searcher: a ``Retriever`` or ``HomeRetriever``.
         query: strategy, budget and filters; None for the default of the searcher.
         order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
+        readers: users and groups for whom it searches; None is trusted code, see ``for_readers``.
         k: maximum number of documents, replaces ``top_k`` of the query; ``invoke`` may override it.
     """
 
@@ -38,6 +41,7 @@ class RaptorRetriever(BaseRetriever):
     searcher: SkipValidation[AsyncSearch]
     query: SkipValidation[Query | None] = None
     order: Order = "score"
+    readers: Sequence[str] | None = None
     k: int | None = None
 
     def _get_relevant_documents(
@@ -49,7 +53,8 @@ class RaptorRetriever(BaseRetriever):
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        return _documents(self.searcher.search(query, bounded_query), top_k, self.order)
+        retrieval = self.searcher.search(query, bounded_query, readers=self.readers)
+        return _documents(retrieval, top_k, self.order)
 
     async def _aget_relevant_documents(
         self,
@@ -60,7 +65,8 @@ class RaptorRetriever(BaseRetriever):
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        return _documents(await self.searcher.asearch(query, bounded_query), top_k, self.order)
+        retrieval = await self.searcher.asearch(query, bounded_query, readers=self.readers)
+        return _documents(retrieval, top_k, self.order)
 
 
 def _documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:

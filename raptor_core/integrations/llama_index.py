@@ -3,6 +3,8 @@
 Importing this module imports LlamaIndex.
 """
 
+from collections.abc import Sequence
+
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
@@ -30,6 +32,7 @@ class RaptorRetriever(BaseRetriever):
         query: strategy, budget and filters; None for the default of the searcher.
         similarity_top_k: maximum number of nodes, replaces ``top_k`` of the query.
         order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
+        readers: users and groups for whom it searches; None is trusted code, see ``for_readers``.
 
     Raises:
         SettingsError: ``similarity_top_k`` is less than 1.
@@ -41,9 +44,10 @@ class RaptorRetriever(BaseRetriever):
         query: Query | None = None,
         similarity_top_k: int | None = None,
         order: Order = "score",
+        readers: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
-        self._searcher = searcher
+        self._searcher = searcher.for_readers(readers)
         self._query = with_top_k(searcher, query, similarity_top_k)
         self._top_k = similarity_top_k
         self._order = order

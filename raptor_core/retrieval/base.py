@@ -56,7 +56,6 @@ class Query:
         threshold: traversal only, minimum cosine similarity of the nodes kept on each layer. None
             keeps the best ``top_k``.
         max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
-        reranker: hybrid only, name of a cross-encoder; empty for none.
         hybrid: hybrid only, the weights of its signals.
         scope: homes only, whether to search the trees, the corpus tree ("corpus"), or both.
         kind: hybrid only, whether a question asks for a detail or is general, so that the context
@@ -71,7 +70,6 @@ class Query:
     n_layers: int | None = None
     threshold: float | None = None
     max_per_document: int | None = None
-    reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
     scope: Scope = "trees"
     kind: Kind = "auto"
@@ -90,7 +88,6 @@ class Query:
             budget_tokens=defaults.budget_tokens,
             top_k=defaults.top_k or None,
             max_per_document=defaults.max_per_document or None,
-            reranker=defaults.reranker,
             hybrid=settings.hybrid,
         )
 

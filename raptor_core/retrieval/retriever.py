@@ -7,10 +7,12 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import Self
 from weakref import finalize
 
 from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchError
@@ -58,13 +60,27 @@ class AsyncSearch(ABC):
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node."""
 
-    def search(self, question: str, query: Query | None = None) -> Retrieval:
-        """Retrieve for one question; see ``search_many``."""
-        return self.search_many([question], query)[0]
+    @abstractmethod
+    def for_readers(self, readers: Sequence[str] | None) -> Self:
+        """Return the retriever for a caller who is these users and groups.
 
-    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
+        Each of its methods treats a node that none of them may read, and a tree or document of
+        such nodes, as one that is not there. "*" is everyone; an empty list may read nothing; None
+        is trusted code, which may read everything.
+        """
+
+    def search(
+        self, question: str, query: Query | None = None, *, readers: Sequence[str] | None = None
+    ) -> Retrieval:
+        """Retrieve for one question; see ``search_many``, and ``for_readers`` for ``readers``."""
+        searcher = self if readers is None else self.for_readers(readers)
+        return searcher.search_many([question], query)[0]
+
+    async def asearch(
+        self, question: str, query: Query | None = None, *, readers: Sequence[str] | None = None
+    ) -> Retrieval:
         """Run ``search`` without blocking the event loop."""
-        return await asyncio.to_thread(self.search, question, query)
+        return await asyncio.to_thread(self.search, question, query, readers=readers)
 
     async def asearch_many(
         self, questions: Sequence[str], query: Query | None = None
@@ -91,12 +107,23 @@ class Retriever(AsyncSearch):
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
+        self._whole: Retriever | None = None
+
+    def for_readers(self, readers: Sequence[str] | None) -> Self:
+        """Return the retriever for a caller who is these users and groups."""
+        if readers is None:
+            return self
+        bound = copy(self)
+        bound._store = self._store.for_readers(readers)  # noqa: SLF001
+        bound._whole = self  # noqa: SLF001 - it owns the store of trees in memory
+        return bound
 
     @classmethod
     def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> "Retriever":
         """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
-        Their vectors are stored in a temporary folder, which is removed with the retriever.
+        Their vectors are stored in a temporary folder, which is removed with the retriever. They
+        have no readers, so ``for_readers`` shows nothing of them.
 
         Args:
             trees: at least one tree; no two have the same name.
@@ -170,9 +197,11 @@ class Retriever(AsyncSearch):
             require_words(question)
         batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
-            retrievals = strategy.retrieve(batch, query, self._store)
+            # The filter is a key of caches, so it names the store's readers, too.
+            where = query.where.narrowed(readers=self._store.readers)
+            retrievals = strategy.retrieve(batch, replace(query, where=where), self._store)
         note = _unknown_keys(query.where, self._store)
-        return [replace(retrieval.with_words, note=note) for retrieval in retrievals]
+        return [replace(retrieval.with_words, query=query, note=note) for retrieval in retrievals]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from raptor_core.settings.access import AccessSettings
 from raptor_core.settings.base import (
     BudgetSettings,
     ChatPart,
@@ -63,6 +64,10 @@ class GroupingSettings(Part):
 
     by: Literal["document", "folder", "corpus"] = setting("document", is_common=True)
     """One tree for each document, for each folder, or for the whole corpus."""
+    separate_readers: bool = True
+    """Keep documents of different readers in separate trees of a folder or corpus. Without it a
+    summary over such documents is read only by those who may read all of them.
+    """
     shards: int = Field(0, ge=0, le=20000)
     """Number of partitions that trees are packed into by hash; 0 gives each tree its own."""
 
@@ -254,6 +259,7 @@ class Settings(Part):
     tree: TreeSettings = TreeSettings()
     rebuild: RebuildSettings = RebuildSettings()
     corpus_tree: CorpusTreeSettings = CorpusTreeSettings()
+    access: AccessSettings = AccessSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()

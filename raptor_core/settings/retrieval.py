@@ -27,8 +27,6 @@ class HybridSettings(Part):
     """Deduction from a passage, times log(1 + n), when n passages of its document are chosen,
     where documents compete.
     """
-    reranker: float = Field(2.0, ge=0)
-    """Weight of the second score that ``retrieval.reranker`` switches on."""
     candidates: int = Field(256, ge=1, le=10000)
     """Nodes that each search of all documents returns."""
     documents: int = Field(4, ge=1, le=1000)
@@ -52,7 +50,3 @@ class RetrievalSettings(Part):
     """
     max_per_document: int = Field(0, ge=0, le=10_000)
     """Most chunks of one document in "hybrid"; 0 is any number."""
-    reranker: str = ""
-    """Cross-encoder of sentence-transformers, such as "cross-encoder/ms-marco-MiniLM-L6-v2", or
-    its folder, that scores the best passages of "hybrid" again. Empty is none.
-    """

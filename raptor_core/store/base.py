@@ -1,14 +1,16 @@
 """Values that a store takes and returns; the rules of publishing are in ``store.py``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from raptor_core.documents.base import MetadataScalar, PublishedDocument
+from raptor_core.documents.base import EVERYONE, MetadataScalar, PublishedDocument
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.vectors import Vectors
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +112,21 @@ class Where:
         layers: Sequence[int] | None = None,
         ids: Sequence[str] | None = None,
         covers: Sequence[str] | None = None,
+        readers: Sequence[str] | None = None,
     ) -> Self:
-        """Return the filter that also keeps to these values; None adds nothing."""
+        """Return the filter that also keeps to these values; None adds nothing.
+
+        Of two lists of readers it keeps those of both, and everyone.
+        """
         added = {"trees": trees, "layers": layers, "ids": ids, "covers": covers}
         changes: dict[str, Any] = {
             name: _intersection(getattr(self, name), values)
             for name, values in added.items()
             if values is not None
         }
-        return replace(self, **changes)
+        if readers is not None:
+            changes["readers"] = _common_readers(self.readers, readers)
+        return replace(self, **changes) if changes else self
 
 
 _LISTS = tuple(f.name for f in fields(Where) if f.name not in {"metadata", "exclude"})
@@ -128,12 +136,26 @@ def _intersection(known: Sequence[Any] | None, added: Sequence[Any]) -> tuple[An
     return tuple(added) if known is None else tuple(sorted(set(known).intersection(added)))
 
 
+def _common_readers(known: Sequence[str] | None, added: Sequence[str]) -> tuple[str, ...]:
+    if known is None or not added:
+        return tuple(added)
+    return tuple(sorted({EVERYONE, *set(known).intersection(added)})) if known else ()
+
+
 def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
     if values is None or isinstance(values, tuple):
         return values
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
         raise SettingsError(f"where.{name}: expected a list, got {values!r:.80}")
     return tuple(values)
+
+
+def names_of_readers(readers: Sequence[str]) -> tuple[str, ...]:
+    """Return users and groups as a tuple; raise SettingsError if they are no list of names."""
+    names = _tuple("readers", readers) or ()
+    if not all(isinstance(name, str) and name for name in names):
+        raise SettingsError(f"expected a list of names as readers, got {names!r:.80}")
+    return names
 
 
 def _check_accepted(key: str, accepted: Any) -> None:
@@ -159,9 +181,8 @@ class Hit:
     """Node that a search returned.
 
     ``score`` is the cosine similarity, the lexical score, or a strategy's score; then ``why``
-    has its parts by name ("dense", "lexical", "neighbours", "document", "paragraph", "reranker",
-    or "coverage").
-    Of a chunk that is shown in part, the node has the text and span of that part.
+    has its parts by name ("dense", "lexical", "neighbours", "document", "paragraph",
+    or "coverage"). Of a chunk that is shown in part, the node has the text and span of that part.
     """
 
     node: Node
@@ -250,6 +271,33 @@ class Manifest:
         readers = readers_digest(self.readers)
         return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.hold, readers)
 
+    def part_for(self, readers: Collection[str]) -> Self:
+        """Return the manifest of the documents that one of these readers may read; itself of all.
+
+        A part has no build id and no title; its numbers are still those of the whole.
+        """
+        known = {*readers, EVERYONE} if readers else set()
+        readable = {name for name, names in self.readers.items() if not known.isdisjoint(names)}
+        if readable.issuperset(self.documents):
+            return self
+        return replace(
+            self,
+            build_id="",
+            documents=_part(self.documents, readable),
+            sources=_part(self.sources, readable),
+            readers=_part(self.readers, readable),
+            fits=(),
+            quarantined=(),
+            title="",
+            inputs="",
+            hold="",
+        )
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it describes a part of a tree; see ``part_for``."""
+        return not self.build_id
+
     @property
     def published_documents(self) -> list[PublishedDocument]:
         """The documents with their sources."""
@@ -260,6 +308,10 @@ class Manifest:
     def content(self) -> str:
         """Digest of its documents' content, whatever their names; see ``content_of``."""
         return content_of(self.documents.values())
+
+
+def _part(values: Mapping[str, Value], names: Collection[str]) -> dict[str, Value]:
+    return {name: value for name, value in values.items() if name in names}
 
 
 def content_of(hashes: Iterable[str]) -> str:

@@ -9,12 +9,15 @@
 - One store object may be shared by threads. On embedded engines its calls take turns.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
+from dataclasses import replace
 from operator import attrgetter
 from threading import RLock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
@@ -26,10 +29,10 @@ from raptor_core.store.base import (
     PublicationCounts,
     StoreIdentity,
     Where,
+    names_of_readers,
 )
 from raptor_core.store.engines.base import (
     EVERYWHERE,
-    LIVE,
     MANIFEST,
     READ_POINTS,
     Condition,
@@ -42,6 +45,7 @@ from raptor_core.store.engines.base import (
     SearchRequest,
     live_condition,
     query_units,
+    readable_by,
 )
 from raptor_core.store.facts import facts_by_node
 from raptor_core.store.lexical import query_vector
@@ -79,11 +83,28 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         self._turn = turn or RLock()
         self._closed = False
         self._outlines: dict[str, Outline] = {}
+        self.readers: tuple[str, ...] | None = None  # who reads; None reads everything
 
     @property
     def identity(self) -> StoreIdentity:
         """Corpus and embedder that the store was made for."""
         return self._identity
+
+    def for_readers(self, readers: Sequence[str] | None) -> Self:
+        """Return the store as these readers may read it: nothing without one, for None as it is.
+
+        It returns no node, vector, text, title or manifest of what they may not read. Of a tree
+        that they may read in part, the manifest holds that part. Only ``marks`` are of all trees.
+        """
+        if readers is None:
+            return self
+        view = copy(self)
+        view.readers = names_of_readers(readers)
+        return view
+
+    @property
+    def _rights(self) -> tuple[Match, ...]:
+        return () if self.readers is None else (readable_by(self.readers),)
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -120,13 +141,22 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             StoreMismatchError: the rows' length is not the store's.
         """
         units = query_units(vectors, self._identity)
-        return self._hits([_request(unit, where, exact=exact) for unit in units], limit)
+        return self._hits([self._request(unit, where, exact=exact) for unit in units], limit)
 
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
     ) -> list[list[Hit]]:
         """Return the best nodes for each text by BM25; none for a text without words."""
-        return self._hits([_request(query_vector(text), where) for text in texts], limit)
+        return self._hits([self._request(query_vector(text), where) for text in texts], limit)
+
+    def _request(
+        self, query: QueryVector | None, where: Where, *, exact: bool = False
+    ) -> SearchRequest | None:
+        """Return the search of a query; None without a query, or where nothing can match."""
+        condition = live_condition(where, self._rights)
+        if query is None or condition is None:
+            return None
+        return SearchRequest(query, condition, exact)
 
     def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
         rows = self._answers(requests, limit, None)
@@ -147,7 +177,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         """
         filters = [where] * len(texts) if isinstance(where, Where) else where
         queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
-        requests = list(map(_request, queries, [*filters, *filters]))
+        requests = list(map(self._request, queries, [*filters, *filters]))
         answers = self._answers(requests, limit, ())
         known = self._outlines_of({hit.id for row in answers for hit in row})
         rows = [
@@ -188,7 +218,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
         """Return live nodes by tree, layer, ``Node.order``."""
-        records = self._points(live_condition(where), None)
+        records = self._points(live_condition(where, self._rights), None)
         nodes = [payload_to_node(record.payload) for record in records]
         return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
 
@@ -203,19 +233,20 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def titles(self, trees: Sequence[str] | None = None) -> dict[str, str]:
         """Return the titles of the documents that have one, by document, of all trees for None."""
-        leaves = live_condition(Where(trees=None if trees is None else tuple(trees), layers=(0,)))
-        records = self._points(leaves, ("documents", "metadata"))
+        leaves = Where(trees=None if trees is None else tuple(trees), layers=(0,))
+        condition = live_condition(leaves, self._rights)
+        records = self._points(condition, ("documents", "metadata"))
         titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in titles if title}
 
     def point_ids(self, tree: str) -> list[str]:
         """Return the node ids of the tree's live points, sorted; twice where two points have it."""
-        nodes = Condition((LIVE, Match("tree", (tree,))))
+        nodes = live_condition(Where(trees=(tree,)), self._rights)
         return sorted(record.payload["node_id"] for record in self._points(nodes, ("node_id",)))
 
     def count(self, where: Where = EVERYWHERE) -> int:
         """Return the number of live nodes that match."""
-        condition = live_condition(where)
+        condition = live_condition(where, self._rights)
         if condition is None:
             return 0
         with self._open():
@@ -239,21 +270,45 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     ) -> Iterator[Point]:
         distinct = _unique(keys)
         for at in range(0, len(distinct), READ_POINTS):
-            match = Match(field, distinct[at : at + READ_POINTS])
-            yield from self._points(Condition((LIVE, match)), fields, dense=dense)
+            keyed = (*self._rights, Match(field, distinct[at : at + READ_POINTS]))
+            yield from self._points(live_condition(EVERYWHERE, keyed), fields, dense=dense)
 
     def count_trees(self) -> int:
-        """Return the number of published trees, and read none of them."""
+        """Return the number of published trees, and read none of them where all may be read."""
+        if self.readers is not None:
+            return len(self.manifests())
         with self._open():
             return self._engine.count(Condition((MANIFEST,)))
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """Return the manifests of these trees, or of all, by tree name."""
-        records = self._manifests(trees, None)
-        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
+        return self._readable(self._manifests(trees, None))
+
+    def _readable(self, records: Sequence[Point]) -> list[Manifest]:
+        """Return the manifests of points, as far as the readers may read their documents."""
+        every = (payload_to_manifest(record.payload) for record in records)
+        manifests = sorted(every, key=attrgetter("tree"))
+        if self.readers is None:
+            return manifests
+        parts = [(manifest, manifest.part_for(self.readers)) for manifest in manifests]
+        return [
+            part if part is manifest else self._sized(part)
+            for manifest, part in parts
+            if part.documents
+        ]
+
+    def _sized(self, part: Manifest) -> Manifest:
+        """Return a manifest with the numbers of nodes and tokens that the readers may read."""
+        nodes = self.nodes(Where(trees=(part.tree,)))
+        sizes = Counter(node.layer for node in nodes)
+        layers = tuple(sizes[layer] for layer in range(max(sizes, default=-1) + 1))
+        return replace(part, layer_sizes=layers, n_tokens=sum(node.n_tokens for node in nodes))
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
-        """Return short forms of these manifests, or of all, by tree name; they cost less."""
+        """Return short forms of these manifests, or of all, by tree name; they cost less.
+
+        They are of all trees for all readers.
+        """
         records = self._manifests(trees, ("mark",))
         return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
 
@@ -266,8 +321,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """Return the manifests with one of these contents (``Manifest.content``), by tree name."""
         match = Match("content_key", _unique(contents))
-        records = self._points(Condition((MANIFEST, match)), None) if contents else []
-        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
+        return self._readable(self._points(Condition((MANIFEST, match)), None) if contents else [])
 
     # -- publishing
 
@@ -342,11 +396,3 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
 def _unique(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
-
-
-def _request(
-    query: QueryVector | None, where: Where, *, exact: bool = False
-) -> SearchRequest | None:
-    """Return the search of a query; None without a query, or where nothing can match."""
-    condition = live_condition(where)
-    return None if query is None or condition is None else SearchRequest(query, condition, exact)

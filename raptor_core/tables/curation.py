@@ -74,12 +74,17 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
     """Undo a decision and return it; raise CurationError if it is not in force."""
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
-        raise CurationError(
-            f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
-        )
+        raise not_in_force(decision_id)
     act = (_new_id(), UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
     tables.write(KEY, act[0], ACTS.table([act]))
     return in_force[decision_id]
+
+
+def not_in_force(decision_id: str) -> CurationError:
+    """Return the error for a decision that is not there or was taken back."""
+    return CurationError(
+        f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
+    )
 
 
 def tree_of_act(tables: TableStore, act: str) -> str:

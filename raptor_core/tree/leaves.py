@@ -25,8 +25,8 @@ def make_leaves(
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
         leaves += _document_leaves(tree, document, components.chunker.chunk(document), components)
-    aside = components.curation.chunks
-    return tuple(leaf for leaf in leaves if leaf.id not in aside)
+    excludes = components.curation.excludes_chunk
+    return tuple(n for n in leaves if not excludes(tree, n.documents[0], n.content_key))
 
 
 def _with_tables(

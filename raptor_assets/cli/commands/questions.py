@@ -35,7 +35,7 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     """
     require_words(question)
     options = read_options(values)
-    retriever = HomeRetriever(home)
+    retriever = HomeRetriever(home).for_readers(options.readers)
     retrieval = retriever.search(question, options.query(retriever.settings))
     if as_json:
         print_json(_retrieval_values(retrieval))
@@ -63,7 +63,7 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     """
     require_words(question)
     options = read_options(values)
-    retriever = HomeRetriever(home)
+    retriever = HomeRetriever(home).for_readers(options.readers)
     retrieval = retriever.search(question, options.query(retriever.settings))
     if not retrieval.hits:
         raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")

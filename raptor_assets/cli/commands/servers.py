@@ -13,13 +13,22 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.local.curate import Curator
 from raptor_assets.local.dagster import CODE_LOCATION, open_instance
-from raptor_assets.serving.mcp import make_server
+from raptor_assets.serving.identity import Callers, KnownCallers, ServerKeys
+from raptor_assets.serving.mcp import make_http_app, make_server
 from raptor_assets.shown.terminal import say
 from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
+from raptor_core.settings import Settings
 
 _PORT = click.IntRange(1, 65535)
+_key_env = click.option(
+    "--key-env",
+    default="RAPTOR_API_KEY",
+    show_default=True,
+    metavar="NAME",
+    help="Environment variable of the key that requests must send.",
+)
 
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
@@ -72,13 +81,7 @@ def _require_free(host: str, port: int) -> None:
 @click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", type=_PORT, default=8700, show_default=True, help="Port.")
-@click.option(
-    "--key-env",
-    default="RAPTOR_API_KEY",
-    show_default=True,
-    metavar="NAME",
-    help="Environment variable of the key that requests must send.",
-)
+@_key_env
 @click.option(
     "--writing-key-env",
     default="RAPTOR_WRITING_KEY",
@@ -98,10 +101,32 @@ def serve_command(
     """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
 
     Requests send the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
-    alone. Decisions need a second key. The API is described at /openapi.json, and in
-    docs/applications.md. Needs the extra 'http'.
+    alone. Decisions need a second key. With keys or tokens of callers in the settings [access],
+    each caller gets what it may read: see docs/rights.md. The API is described at /openapi.json,
+    and in docs/applications.md. Needs the extra 'http'.
     """
-    key, writing_key = _read_key(key_env), _read_key(writing_key_env)
+    from raptor_assets.serving.http import make_app
+
+    retriever = HomeRetriever(home)
+    callers = _callers(home, retriever.settings, host, key_env, writing_key_env)
+    hosts = ("localhost", "127.0.0.1", host) if callers.is_open else None
+    retriever.load_model()
+    run_server(make_app(retriever, callers, hosts, curator=Curator(home)), host, port)
+
+
+def _callers(
+    home: Path, settings: Settings, host: str, key_env: str, writing_key_env: str = ""
+) -> Callers:
+    """Return the callers of a server that listens at a host."""
+    key = _read_key(key_env)
+    writing_key = _read_key(writing_key_env) if writing_key_env else None
+    if settings.access.identifies:
+        if key or writing_key:
+            raise SettingsError(
+                f"{key_env if key else writing_key_env} is set, and its holder would be without "
+                "readers; unset it, as callers are known by the settings [access]"
+            )
+        return KnownCallers(settings.access, Home.at(home).path)
     if key is None and not is_loopback(host):
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
@@ -112,14 +137,7 @@ def serve_command(
             f"{writing_key_env} holds the same key as {key_env}, so readers could decide; set "
             "different keys"
         )
-
-    from raptor_assets.serving.http import make_app
-
-    hosts = None if key else ("localhost", "127.0.0.1", host)
-    retriever = HomeRetriever(home)
-    retriever.load_model()
-    app = make_app(retriever, key, hosts, curator=Curator(home), writing_key=writing_key)
-    run_server(app, host, port)
+    return ServerKeys(key, writing_key)
 
 
 def _read_key(variable: str) -> str | None:
@@ -128,26 +146,42 @@ def _read_key(variable: str) -> str | None:
 
 
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")
+@click.option("--port", type=_PORT, help="Serve HTTP at this port instead of standard input.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@_key_env
 @click.option(
-    "--port",
-    type=_PORT,
-    help="Serve HTTP at this port, for clients of this machine alone, instead of standard input.",
+    "--as",
+    "readers",
+    multiple=True,
+    help="User or group for whom standard input is served; repeat it. Without it: everything.",
 )
 @home_and_json
-def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
+def mcp_command(
+    home: Path,
+    port: int | None,
+    host: str,
+    key_env: str,
+    readers: tuple[str, ...],
+    as_json: bool,  # noqa: ARG001  # only errors are printed
+) -> None:
     """Serve the published trees to language models, until standard input ends.
 
     Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
     http://127.0.0.1:PORT/mcp; tools: search, search_within, outline, browse, read_node,
-    trace, list_trees. Clients start this command: see docs/applications.md. Needs the extra 'mcp'.
+    trace, list_trees. Clients start this command: see docs/applications.md. Over HTTP, keys and
+    tokens are those of `raptor serve`. Needs the extra 'mcp'.
     """
-    retriever = HomeRetriever(home)
-    retriever.load_model()
-    server = make_server(retriever)
+    retriever = HomeRetriever(home).for_readers(readers or None)
     if port is None:
-        server.run()
-    else:
-        run_server(server.streamable_http_app(), "127.0.0.1", port, "warning")
+        retriever.require_caller()
+        retriever.load_model()
+        make_server(retriever).run()
+        return
+    if readers:
+        raise click.UsageError("over HTTP each request has its caller; leave out --as or --port")
+    callers = _callers(home, retriever.settings, host, key_env)
+    retriever.load_model()
+    run_server(make_http_app(retriever, callers, host), host, port, "warning")
 
 
 MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers

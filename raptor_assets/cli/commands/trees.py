@@ -44,15 +44,18 @@ def tree_command(
 
     A node with several parents is printed under each, its children only once.
     """
-    retriever = HomeRetriever(home)
-    corpus = retriever.corpus_of(tree)
+    retriever = HomeRetriever(home, is_operator=True)
     if traced:
-        corpus.read(lambda store: require_trees(store, (tree,)))
+        retriever.read(tree, lambda _home, _settings, store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
         _show_trace(origin, tree, as_json=as_json)
         return
-    manifest, nodes = corpus.read(
-        lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
+    manifest, nodes = retriever.read(
+        tree,
+        lambda _home, _settings, store: (
+            require_trees(store, (tree,))[0],
+            store.nodes(Where(trees=(tree,))),
+        ),
     )
     if as_json:
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
@@ -149,7 +152,7 @@ def report_command(
     """
     from raptor_assets.serving.window import read_pages, read_report, report_address
 
-    retriever = HomeRetriever(home)
+    retriever = HomeRetriever(home, is_operator=True)
     if tree is None:
         if node is not None:
             raise click.UsageError("--node needs a TREE; name it")

@@ -1,9 +1,8 @@
 """The default strategy: paragraphs ranked by every signal of the tree.
 
 General questions are the work of ``raptor_core.retrieval.general``. For details ``pool`` gathers
-candidates and scores them, ``reranking`` may score the best again, ``passages`` forms paragraphs of
-chunks, and ``context_packing`` fills the budget. ``docs/research.md`` says how the weights were
-tuned. Read ``pool`` next.
+candidates and scores them, ``passages`` forms paragraphs of chunks, and ``context_packing`` fills
+the budget. ``docs/research.md`` says how the weights were tuned. Read ``pool`` next.
 """
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
@@ -11,7 +10,6 @@ from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
 from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather
-from raptor_core.retrieval.hybrid.reranking import rerank
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
 
@@ -52,8 +50,6 @@ def _retrieval(
         packing.add_summaries(Ranked.from_pool(pool.summaries, weights.lexical))
     else:
         leaves = add_surroundings(leaves, weights)
-        if query.reranker:
-            leaves = rerank(question.texts[0], leaves, query, store)
         by_paragraph = query.top_k is None and query.max_per_document is None
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph

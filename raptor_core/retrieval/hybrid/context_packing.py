@@ -1,6 +1,6 @@
 """Packing of a context: the best summaries and passages that fit, in document order.
 
-Scores come from ``pool`` and ``reranking``, passages from ``passages``.
+Scores come from ``pool``, passages from ``passages``.
 """
 
 from collections.abc import Mapping

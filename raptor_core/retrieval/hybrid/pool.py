@@ -1,6 +1,6 @@
 """Candidates of a question, and their scores by text, surroundings and document.
 
-Forming passages of chunks is in ``passages``; scores of a reranker are in ``reranking``.
+Forming passages of chunks is in ``passages``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -197,9 +197,9 @@ LIVE = Match("state", ("live",))
 MANIFEST = Match("state", ("manifest",))
 
 
-def live_condition(where: Where) -> Condition | None:
+def live_condition(where: Where, rights: Sequence[Match] = ()) -> Condition | None:
     """Return the condition for live nodes that match; None when nothing can match."""
-    matches = (LIVE, *_matches(where))
+    matches = (LIVE, *rights, *_matches(where))
     if not all(m.values for m in matches if isinstance(m, Match)):
         return None
     excluded = _excluded(where.exclude) if where.exclude is not None else ()
@@ -214,12 +214,17 @@ def _matches(where: Where) -> Iterator[Match | Between]:
     if where.folders is not None:
         yield _facts("folder", map(folder_of, where.folders))
     if where.readers is not None:
-        readers = (*where.readers, EVERYONE) if where.readers else ()
-        yield Match("readers", tuple(dict.fromkeys(readers)))
+        yield readable_by(where.readers)
     for key, accepted in where.metadata.items():
         if isinstance(accepted, Mapping):
             yield _facts("key", (key,))
         yield from _values(key, accepted)
+
+
+def readable_by(readers: Sequence[str]) -> Match:
+    """Return what nodes have that one of these readers may read; no node has it without one."""
+    names = (*readers, EVERYONE) if readers else ()
+    return Match("readers", tuple(dict.fromkeys(names)))
 
 
 def _excluded(exclude: Where) -> Iterator[Match | Between]:

@@ -87,9 +87,10 @@ def test_the_api_and_the_window_take_every_id_up_to_the_bound(named, tree):
     from fastapi.testclient import TestClient
 
     from raptor_assets.serving.http import make_app
+    from raptor_assets.serving.identity import ServerKeys
 
     with embedder_made_by(lambda *_: HashingEmbedder()):
-        client = TestClient(make_app(HomeRetriever(named[0].home)))
+        client = TestClient(make_app(HomeRetriever(named[0].home), ServerKeys()))
         asked = {"question": "river", "trees": [tree], "documents": [tree]}
         found = client.post("/search", json=asked).json()["nodes"]
         assert {node["tree"] for node in found} == {tree}

@@ -52,8 +52,11 @@ def reading(built, reader):
 def make_app_of(built, retriever):
     from raptor_assets.local.curate import Curator
     from raptor_assets.serving.http import make_app
+    from raptor_assets.serving.identity import ServerKeys
 
-    return make_app(retriever, curator=Curator(built.home), writing_key="a key to decide")
+    return make_app(
+        retriever, ServerKeys(writing_key="a key to decide"), curator=Curator(built.home)
+    )
 
 
 def with_reader(built, reader):

@@ -12,6 +12,7 @@ from support.hashing import HashingEmbedder
 from support.workshop import settings_text
 
 from raptor_assets.serving.http import make_app
+from raptor_assets.serving.identity import ServerKeys
 from raptor_assets.serving.mcp import make_server
 from raptor_core import HomeRetriever, Where
 from raptor_core.errors import SettingsError
@@ -67,10 +68,10 @@ CASES = [
     ),
     (
         {"readers": ["group:hr", "ben"]},
-        ["--reader", "group:hr", "--reader", "ben"],
+        ["--as", "group:hr", "--as", "ben"],
         {"pay", "leave"},
     ),
-    ({"readers": ["ana"]}, ["--reader", "ana"], {"leave"}),
+    ({"readers": ["ana"]}, ["--as", "ana"], {"leave"}),
 ]
 
 
@@ -94,7 +95,7 @@ def test_every_interface_gives_the_same_nodes_and_no_word_beyond(
     assert not [hit for hit in hits for word in foreign if f"{word}only" in hit.node.text]
 
     body = {"question": QUESTION, "strategy": strategy, **filters}
-    found = TestClient(make_app(retriever)).post("/search", json=body).json()["nodes"]
+    found = TestClient(make_app(retriever, ServerKeys())).post("/search", json=body).json()["nodes"]
     tool = asyncio.run(call(make_server(retriever), "search", body))["nodes"]
     printed = home.call("query", QUESTION, "--strategy", strategy, *options, "--json").json["nodes"]
     ids = [hit.node.id for hit in hits]
@@ -122,14 +123,14 @@ def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
         {"readers": ["ana"], "documents": ["hr/pay.md"]},
     ):
         body = {"question": QUESTION, **filters}
-        client = TestClient(make_app(retriever))
+        client = TestClient(make_app(retriever, ServerKeys()))
         assert client.post("/search", json=body).json()["nodes"] == []
 
 
 @pytest.mark.parametrize("question", [" ", "?!", "\u200b", "\0"])
 def test_a_blank_question_is_refused_everywhere(home, question):
     retriever = HomeRetriever(home.home)
-    client = TestClient(make_app(retriever))
+    client = TestClient(make_app(retriever, ServerKeys()))
     top = retriever.nodes("corpus")[-1].id
     for path in ("/search", "/ask", f"/nodes/{top}/search"):
         refused = client.post(path, json={"question": question})

@@ -122,6 +122,31 @@ def test_what_is_approved_is_the_build_as_it_was_made(workshop):
     assert waiting(workshop) == ((), (TREE,))
 
 
+def set_readers(workshop, *readers, separate=False):
+    rule = {"paths": ["guide/a.md"], "readers": readers}
+    source = {"paths": [str(workshop.docs)], "readers": [rule]}
+    grouping = {"by": "folder", "separate_readers": separate}
+    workshop.configure(**{**SETTINGS, "source": source, "grouping": grouping})
+
+
+def test_an_approved_build_has_the_readers_of_its_approval(workshop):
+    set_readers(workshop, "ana", "ben")
+    workshop.write("guide/a.md", prose(14, seed=3))
+    workshop.build()
+    set_readers(workshop, "ben", "eva")
+    approve_tree(workshop)
+    assert workshop.manifests()[TREE].readers == {"guide/a.md": ("ben", "eva")}
+
+
+def test_a_build_whose_document_got_other_readers_is_not_approved_in_a_tree_of_its_own(workshop):
+    set_readers(workshop, "ana", separate=True)
+    workshop.build()
+    set_readers(workshop, "ben", separate=True)
+    with pytest.raises(UnknownTreeError, match=r"has the document 'guide/a.md', which is gone"):
+        approve_tree(workshop, "guide (ana)")
+    assert not any("ana" in of for m in workshop.manifests().values() for of in m.readers.values())
+
+
 def test_tables_that_changed_after_the_build_are_not_approved(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()

@@ -16,6 +16,7 @@ from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.errors import SourceError
+from raptor_core.identity import group_of
 from raptor_core.settings import GroupingSettings
 
 WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
@@ -113,10 +114,18 @@ def test_shards_are_stable_and_bounded(names, shards):
         assert len(key) == len("shard-") + max(4, len(str(shards - 1)))
 
 
-@given(st.sets(NAMES), st.sampled_from(["document", "folder", "corpus"]), st.sampled_from([0, 3]))
-def test_every_document_is_in_exactly_one_tree(names, by, shards):
-    grouping = GroupingSettings(by=by, shards=shards)
-    documents = [Document(name, "Text.") for name in names]
+READERS = st.sets(st.sampled_from(["*", "ana", "ana, ben", "ben", "everyone", "group:hr"]))
+
+
+@given(
+    st.dictionaries(NAMES, READERS),
+    st.sampled_from(["document", "folder", "corpus"]),
+    st.sampled_from([0, 3]),
+    st.booleans(),
+)
+def test_every_document_is_in_exactly_one_tree(names, by, shards, separate):
+    grouping = GroupingSettings(by=by, shards=shards, separate_readers=separate)
+    documents = [Document(name, "Text.", readers=tuple(of)) for name, of in names.items()]
     groups = Partitions(sorted(documents, key=lambda document: document.id), grouping)
     placed = [
         (partition, tree, document)
@@ -126,18 +135,41 @@ def test_every_document_is_in_exactly_one_tree(names, by, shards):
     ]
     assert sorted(document.id for *_, document in placed) == sorted(names)
     for partition, tree, document in placed:
-        assert tree == tree_name(document.id, grouping)
+        assert tree == tree_name(document.id, document.readers, grouping)
         assert partition == partition_key(tree, grouping)
     assert list(groups) == sorted(groups)
     assert all(list(trees) == sorted(trees) for trees in groups.values())
+    if separate and by != "document":
+        sets = {(tree, "*" if "*" in d.readers else d.readers) for _, tree, d in placed}
+        assert len(sets) == len({tree for tree, _ in sets})
 
 
 def test_tree_names():
     document = Document("guide/setup/a.md", "Text.")
-    assert tree_name(document.id, GroupingSettings()) == "guide/setup/a.md"
-    assert tree_name(document.id, GroupingSettings(by="folder")) == "guide/setup"
-    assert tree_name("a.md", GroupingSettings(by="folder")) == "."
-    assert tree_name(document.id, GroupingSettings(by="corpus")) == "corpus"
+    assert tree_name(document.id, (), GroupingSettings()) == "guide/setup/a.md"
+    assert tree_name(document.id, (), GroupingSettings(by="folder")) == "guide/setup"
+    assert tree_name("a.md", (), GroupingSettings(by="folder")) == "."
+    assert tree_name(document.id, (), GroupingSettings(by="corpus")) == "corpus"
+
+
+@pytest.mark.parametrize(
+    ("readers", "name"),
+    [
+        (("*", "ana"), "hr (everyone)"),
+        (("ana", "group:hr"), "hr (ana, group:hr)"),
+        (("everyone",), "hr (everyone~4a11513c4869ddec)"),
+        (("a(b)c",), "hr (a_b_c~0025a90e80a66315)"),
+        (tuple(f"g{n}" for n in range(999)), "hr (g0, g1, g2, g3, g4, g5, g6, g7, g8, g9, g10, "),
+    ],
+)
+def test_the_name_of_a_tree_ends_in_its_readers(readers, name):
+    tree = tree_name("hr/a.md", readers, GroupingSettings(by="folder"))
+    assert tree.startswith(name)
+    assert len(tree) < 90
+    assert group_of(tree) == "hr"
+    assert tree_name("hr/a.md", readers, GroupingSettings()) == "hr/a.md"
+    apart = GroupingSettings(by="folder", separate_readers=False)
+    assert tree_name("hr/a.md", readers, apart) == "hr"
 
 
 def test_partition_keys_of_unsafe_names():

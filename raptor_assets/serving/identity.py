@@ -1,0 +1,253 @@
+"""Callers of a server: who they are by the key or token that they send, and what they may do.
+
+``http`` and ``mcp`` identify the caller of each request and set ``CALLER``; ``answers`` reads for
+the caller. Settings are ``access``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import threading
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from raptor_core.documents.base import EVERYONE
+from raptor_core.errors import AccessError, MissingExtraError, SettingsError
+from raptor_core.settings.access import AccessSettings
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
+"""Algorithms of tokens: those with a public key, which a server may hold."""
+
+CLOCK_SECONDS = 30
+"""Difference of two clocks up to which an ended token is taken."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Caller of a request; ``readers`` is None for one that reads everything."""
+
+    readers: tuple[str, ...] | None
+    decides: bool = False
+
+
+CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
+"""Caller of the request that this task or thread serves; None outside of requests."""
+
+
+def current_readers() -> tuple[str, ...] | None:
+    """Return the readers of the caller of this request; None where they read everything."""
+    caller = CALLER.get()
+    return None if caller is None else caller.readers
+
+
+class Callers(Protocol):
+    """Source of callers."""
+
+    can_decide: bool
+    """Whether any caller may record decisions."""
+    is_open: bool
+    """Whether everyone is a caller, without a key."""
+
+    def of(self, token: str | None) -> Caller:
+        """Return the caller who sent a bearer token, or none.
+
+        Raises:
+            AccessError: no caller sent it.
+        """
+
+
+class ServerKeys(Callers):
+    """Callers of a server without rights: with its key or without one they read everything.
+
+    Args:
+        key: key of readers; None needs none.
+        writing_key: key of those who decide, which also reads; None for no one.
+    """
+
+    def __init__(self, key: str | None = None, writing_key: str | None = None) -> None:
+        self._key = key
+        self._writing_key = writing_key
+        self.can_decide = writing_key is not None
+        self.is_open = key is None
+
+    def of(self, token: str | None) -> Caller:
+        """Return the caller who sent a key."""
+        sent = (token or "").encode()
+        keys = [(key or "").encode() for key in (self._key, self._writing_key)]
+        # Both are compared, so that the time does not say which of them is nearer.
+        reads, decides = (secrets.compare_digest(sent, key) for key in keys)
+        if self._writing_key is not None and decides:
+            return Caller(None, decides=True)
+        if self._key is not None and not reads:
+            raise AccessError("send the server's key as 'Authorization: Bearer KEY'")
+        return Caller(None)
+
+
+class KnownCallers(Callers):
+    """Callers with readers of their own: holders of keys in a file, and of tokens of an issuer.
+
+    Files are read again when they change. Each caller also reads what everyone may read.
+
+    Raises:
+        SettingsError: no source of callers is set, or its file is wrong.
+        MissingExtraError: tokens need the extra ``jwt``.
+    """
+
+    def __init__(self, access: AccessSettings, folder: Path) -> None:
+        if not (access.keys or access.jwt_issuer):
+            raise SettingsError(
+                "access.required needs a way to know callers: set access.keys to a file of their "
+                "keys, or access.jwt_issuer to the issuer of their tokens"
+            )
+        self._keys = Reloaded(folder / access.keys, read_keys) if access.keys else None
+        self._tokens = Tokens(access, folder) if access.jwt_issuer else None
+        self._deciders = frozenset(access.deciders)
+        self.can_decide = bool(access.deciders)
+        self.is_open = False
+        if self._keys is not None:
+            self._keys.value()
+
+    def of(self, token: str | None) -> Caller:
+        """Return the caller who sent a key or token."""
+        try:
+            readers = self._readers(token) if token else None
+        except SettingsError as error:
+            logging.getLogger(__name__).warning("no caller can be identified: %s", error)
+            raise AccessError("the server cannot identify callers now; its log says why") from error
+        if readers is None:
+            raise AccessError("send your key or token as 'Authorization: Bearer KEY'")
+        decides = not self._deciders.isdisjoint(readers)
+        return Caller(tuple(sorted({*readers, EVERYONE})), decides)
+
+    def _readers(self, token: str) -> Collection[str] | None:
+        """Return the names of a token's caller; None if no caller has it."""
+        digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()
+        if self._keys is not None and (readers := self._keys.value().get(digest)) is not None:
+            return readers
+        return None if self._tokens is None else self._tokens.readers_of(token)
+
+
+class Reloaded(Generic[Value]):
+    """Value of a file, which is read again when the file changes; SettingsError if it is wrong."""
+
+    def __init__(self, path: Path, read: Callable[[str], Value]) -> None:
+        self._path, self._read = path, read
+        self._lock = threading.Lock()
+        self._known: tuple[tuple[int, int], Value] | None = None
+
+    def value(self) -> Value:
+        """Return the value of the file as it is now."""
+        with self._lock:
+            try:
+                stat = self._path.stat()
+                stamp = (stat.st_mtime_ns, stat.st_size)
+                if self._known is None or self._known[0] != stamp:
+                    self._known = (stamp, self._read(self._path.read_text(encoding="utf-8")))
+            except (OSError, ValueError) as error:
+                self._known = None
+                raise SettingsError(f"{self._path}: {error}; mend the file") from error
+            return self._known[1]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    name: str = ""
+    digest: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$", to_lower=True)]
+    readers: tuple[Annotated[str, StringConstraints(min_length=1)], ...]
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    keys: tuple[_Entry, ...]
+
+
+def read_keys(text: str) -> dict[str, tuple[str, ...]]:
+    """Return readers by digest of a key from TOML with a table ``[[keys]]`` for each key.
+
+    ``digest`` is the key's SHA-256, 64 hexadecimal digits, and ``name`` is for people.
+
+    Raises:
+        ValueError: the text is not of this form, or two keys are one.
+    """
+    entries = _Keys.model_validate(tomllib.loads(text)).keys
+    readers = {entry.digest: entry.readers for entry in entries}
+    if len(readers) < len(entries):
+        raise ValueError("two of the keys have the same digest")
+    return readers
+
+
+class Tokens:
+    """Tokens (JWT) of one issuer, which its published keys verify.
+
+    Raises:
+        MissingExtraError: the extra ``jwt`` is missing.
+    """
+
+    def __init__(self, access: AccessSettings, folder: Path) -> None:
+        try:
+            import jwt
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("jwt", "verifying tokens") from error
+        self._jwt = jwt
+        self._access = access
+        self._client: Any = None
+        self._file = Reloaded(folder / access.jwt_keys, jwt.PyJWKSet.from_json)
+        if access.jwt_keys.startswith("https://"):
+            self._client = jwt.PyJWKClient(access.jwt_keys, timeout=10)
+
+    def readers_of(self, token: str) -> set[str] | None:
+        """Return the names in the claims of a token; None if it is not one of the issuer's.
+
+        Raises:
+            SettingsError: the issuer's keys cannot be read.
+        """
+        jwt = self._jwt
+        try:
+            claims = jwt.decode(
+                token,
+                self._key(token),
+                algorithms=ALGORITHMS,
+                audience=self._access.jwt_audience,
+                issuer=self._access.jwt_issuer,
+                leeway=CLOCK_SECONDS,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except jwt.PyJWKClientConnectionError as error:
+            raise SettingsError("the key set at access.jwt_keys did not answer") from error
+        except jwt.PyJWTError:
+            return None
+        return {name for claim in self._access.jwt_claims for name in _names(claims, claim)}
+
+    def _key(self, token: str) -> Any:
+        """Return the key that a token names."""
+        if self._client is not None:
+            return self._client.get_signing_key_from_jwt(token)
+        name = self._jwt.get_unverified_header(token).get("kid")
+        keys = [key for key in self._file.value().keys if key.key_id == name]
+        if len(keys) != 1:
+            raise self._jwt.InvalidKeyError("the token names no key of the set")
+        return keys[0]
+
+
+def _names(claims: Mapping[str, Any], claim: str) -> Iterator[str]:
+    """Yield the names in a claim, which may stand within others."""
+    value: Any = claims.get(claim)
+    if value is None:
+        value = claims
+        for part in claim.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+    for name in value if isinstance(value, list) else (value,):
+        if isinstance(name, str) and name:
+            yield name

@@ -1,0 +1,235 @@
+"""No interface shows a caller a word, a name or a number of what the caller may not read."""
+
+import asyncio
+import hashlib
+import json
+from itertools import cycle
+
+import pytest
+from fastapi.testclient import TestClient
+from mcp import Client
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
+from support.workshop import settings_text
+
+from raptor_assets.local.curate import Author, Curator
+from raptor_assets.serving.http import make_app
+from raptor_assets.serving.identity import KnownCallers
+from raptor_assets.serving.mcp import make_server
+from raptor_core import HomeRetriever, Query
+from raptor_core.errors import AccessError, SettingsError, UnknownTreeError
+from raptor_core.integrations import langchain, llama_index
+
+pytestmark = pytest.mark.slow
+
+READERS = {
+    "hr/amber.md": "group:hr",
+    "hr/basil.md": "[ana, group:hr]",
+    "ops/cedar.md": '"*"',
+    "ops/daisy.md": "[ben, group:ops]",
+    "vault/ebony.md": "",
+    "vault/fennel.md": "[ana, ben]",
+}
+CALLERS = [("ana",), ("group:hr",), ("ben", "group:ops"), ()]
+QUESTIONS = ("what is said about the pump", "summarize everything", "ebonyonly3 of ebony")
+STRATEGIES = ("hybrid", "collapsed", "collapsed-lexical", "traversal", "flat", "lexical")
+
+
+def word(name):
+    return name.partition("/")[2].removesuffix(".md")
+
+
+def names_of(declared):
+    return set(declared.strip("[]").replace('"', "").replace(",", " ").split())
+
+
+def hidden_from(readers):
+    """Words of the documents that a caller may not read."""
+    known = {*readers, "*"} if readers else set()
+    return {word(name) for name, declared in READERS.items() if not known & names_of(declared)}
+
+
+def write(place, name, seed=0):
+    mark = word(name)
+    lines = (f"The pump {n} of {mark} is {mark}only{n + seed} here." for n in range(6))
+    declared = f"readers: {READERS[name]}\n" if READERS[name] else ""
+    text = f"---\ntitle: The {mark} plan\n{declared}---\n"
+    place.write(name, text + "\n\n".join(lines))
+
+
+def key_of(readers):
+    return f"key-of-{','.join(readers)}"
+
+
+def write_settings(place, **parts):
+    entries = [
+        f'[[keys]]\ndigest = "{hashlib.sha256(key_of(who).encode()).hexdigest()}"\n'
+        f"readers = {json.dumps(who)}\n"
+        for who in CALLERS
+    ]
+    (place.home / "keys.toml").write_text("\n".join(entries))
+    given = {
+        "access": {"required": True, "keys": "keys.toml", "deciders": ["group:hr"]},
+        "components": {"judge": "support.word_judge:WordJudge"},
+        "tree": {"max_layers": 3},
+        **parts,
+    }
+    place.settings.write_text(settings_text(place.docs, **given))
+
+
+@pytest.fixture(
+    scope="module", params=["document", pytest.param("folder", marks=pytest.mark.rare), "corpus"]
+)
+def home(request, tmp_path_factory):
+    """A home whose trees hold documents of different readers, edited once after a build."""
+    place = Place(tmp_path_factory.mktemp(request.param))
+    place.home.mkdir(parents=True)
+    for name in READERS:
+        write(place, name)
+    grouping = {"by": request.param, "separate_readers": False}
+    write_settings(place, access={}, grouping=grouping, corpus_tree={"enabled": True})
+    place.is_mixed = request.param == "corpus"
+    with embedder_made_by(lambda *_, **__: HashingEmbedder()):
+        assert place.call("build").code == 0
+        curator = Curator(place.home)
+        for node in HomeRetriever(place.home).manifests():
+            top = HomeRetriever(place.home).nodes(node.tree)[-1]
+            if top.layer and not top.stands_for:
+                curator.correct(top.id, f"Corrected: {top.text}", Author("Ines", "it was wrong"))
+        curator.set_document_aside("vault/ebony.md", Author("Ines", "of ebony"))
+        write(place, "ops/daisy.md", seed=10)
+        assert place.call("build").code == 0
+        (undone,) = [d for d in curator.decisions() if d.kind == "document"]
+        curator.take_back(undone.id, Author("Per"))
+        assert place.call("build").code == 0
+        write_settings(place, grouping=grouping, corpus_tree={"enabled": True})
+        yield place
+
+
+def python_calls(retriever, ids, trees):
+    """Whatever the retriever and the frameworks return or refuse, as text."""
+    scopes = cycle(("trees", "corpus", "both"))
+    for question in QUESTIONS:
+        for strategy in STRATEGIES:
+            scope = next(scopes) if len(trees) > 1 else "trees"
+            found = retriever.search(question, Query(strategy, 400, scope=scope))
+            yield [found.context, found.explanation, found.reason, found.hits]
+        yield langchain.RaptorRetriever(searcher=retriever).invoke(question)
+        yield llama_index.RaptorRetriever(retriever).retrieve(question)
+    for node_id in ids:
+        yield lambda node_id=node_id: retriever.trace(node_id)
+        yield lambda node_id=node_id: retriever.family(node_id)
+        yield lambda node_id=node_id: retriever.search_within(QUESTIONS[0], node_id).hits
+    for tree in trees:
+        yield lambda tree=tree: retriever.nodes(tree)
+    yield retriever.manifests()
+
+
+def http_calls(client, ids, trees):
+    """Whatever the server answers, as text; refusals, too."""
+    paths = ["/trees", "/decisions", "/openapi.json"]
+    paths += ["/window/corpus", "/window/map", "/window/find?words=pump ebony", "/trees?offset=1"]
+    paths += [f"/window/{page}?tree={tree}" for tree in trees for page in ("report", "map")]
+    paths += [f"/outline?tree={tree}" for tree in trees]
+    paths += [f"/nodes/{node}{part}" for node in ids for part in ("", "/children", "/spans")]
+    for path in paths:
+        yield client.get(path).text
+    for question in QUESTIONS:
+        for more in ({}, {"readers": ["ana", "ben", "group:hr", "*"]}, {"scope": "both"}):
+            yield client.post("/search", json={"question": question, **more}).text
+    for node in ids:
+        yield client.post(f"/nodes/{node}/search", json={"question": QUESTIONS[1]}).text
+
+
+def tool_calls(retriever, ids, trees):
+    """Whatever the tools answer, as text."""
+    calls = [("search", {"question": question}) for question in QUESTIONS]
+    calls += [("list_trees", {}), *(("outline", {"tree": tree}) for tree in trees)]
+    calls += [
+        (name, {"node_id": node}) for node in ids for name in ("browse", "read_node", "trace")
+    ]
+
+    async def talk():
+        async with Client(make_server(retriever)) as client:
+            return [str(await client.call_tool(*call)) for call in calls]
+
+    return asyncio.run(talk())
+
+
+def shown(value):
+    try:
+        value = value() if callable(value) else value
+    except UnknownTreeError as error:
+        return str(error)
+    return value if isinstance(value, str) else repr(value)
+
+
+@pytest.mark.parametrize("readers", CALLERS, ids=",".join)
+def test_no_call_of_any_interface_shows_what_its_caller_may_not_read(home, readers):
+    every = HomeRetriever(home.home, is_operator=True)
+    trees = [manifest.tree for manifest in every.manifests()]
+    ids = [node.id for tree in trees for node in every.nodes(tree)][:: max(1, len(trees))]
+    retriever = HomeRetriever(home.home).for_readers(readers)
+    callers = KnownCallers(retriever.settings.access, home.home)
+    client = TestClient(make_app(HomeRetriever(home.home), callers, curator=Curator(home.home)))
+    client.headers["Authorization"] = f"Bearer {key_of(readers)}"
+    hidden, seen = hidden_from(readers), ""
+    served = hidden_from((*readers, "*"))  # a server's caller reads what everyone may read, too
+    for source, words in (
+        (python_calls(retriever, ids, trees), hidden),
+        (tool_calls(retriever, ids, trees), hidden),
+        (http_calls(client, ids, trees), served),
+    ):
+        for value in source:
+            text = shown(value)
+            # The caller's own words come back in errors: ids, names of trees, the question.
+            for own in (*QUESTIONS, *trees, *ids):
+                text = text.replace(own, "")
+            seen += text
+            assert not [name for name in words if name in text.casefold()], text[:2000]
+    visible = {word(name) for name in READERS} - served
+    assert {name for name in visible if f"{name}only" in seen} == visible
+
+
+def test_a_decision_needs_a_reader_of_the_whole_node_who_may_decide(home):
+    every = HomeRetriever(home.home, is_operator=True)
+    access = every.settings.access
+    app = make_app(
+        HomeRetriever(home.home), KnownCallers(access, home.home), curator=Curator(home.home)
+    )
+
+    def decide(readers, subject, kind="document"):
+        client = TestClient(app, headers={"Authorization": f"Bearer {key_of(readers)}"})
+        body = {"kind": kind, "subject": subject, "who": "Ines", "value": "Better."}
+        return client.post("/decisions", json=body)
+
+    assert decide(("ana",), "hr/basil.md").status_code == 403
+    hidden, unknown = (decide(("group:hr",), f"vault/{name}.md") for name in ("ebony", "no"))
+    assert (hidden.status_code, unknown.status_code) == (422, 422)
+    assert hidden.text.replace("ebony", "no") == unknown.text
+    for node in (n for m in every.manifests() for n in every.nodes(m.tree) if n.layer):
+        readable = not any(word(d) in hidden_from(("group:hr",)) for d in node.documents)
+        if not node.stands_for and not readable and node.tree != "/corpus":
+            assert decide(("group:hr",), node.id, "summary").status_code == 404
+    made = decide(("group:hr",), "hr/amber.md").json()
+    # Of a tree that the caller may read in part, no decision is there.
+    statuses = {("ben", "group:ops"): 403, ("group:hr",): 422 if home.is_mixed else 200}
+    for readers, status in statuses.items():
+        client = TestClient(app, headers={"Authorization": f"Bearer {key_of(readers)}"})
+        assert client.delete(f"/decisions/{made['id']}?who=Per").status_code == status
+
+
+def test_a_call_without_a_caller_is_refused_where_rights_are_required(home):
+    for call in (
+        lambda: HomeRetriever(home.home).search("pump"),
+        HomeRetriever(home.home).manifests,
+        lambda: HomeRetriever(home.home).trace("x"),
+    ):
+        with pytest.raises(AccessError, match="readers="):
+            call()
+    assert HomeRetriever(home.home).search("pump", readers=["*"]).hits
+    assert not HomeRetriever(home.home).search("pump", readers=[]).hits
+    assert home.call("query", "pump").code == 7
+    assert "cedaronly" in home.call("query", "pump", "--as", "eva").out
+    with pytest.raises(SettingsError):
+        HomeRetriever(home.home).search("pump", readers="ana")
