@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from support.command import Place
-from support.kept import kept_bytes
+from support.homes import kept_bytes
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 
