@@ -187,8 +187,8 @@ class RunContext:
             if place and document.id not in ids:
                 raise SourceError(
                     f"partition {partition!r} stays as published: its document {document.id!r} "
-                    f"cannot be read now, since {place!r} cannot. Make that readable, or remove it "
-                    "from the source"
+                    f"is not read now, since {place!r} {unread.reason(place)}. Make that readable, "
+                    "or remove it from the source"
                 )
 
     def require_released(self, partition: str) -> None:

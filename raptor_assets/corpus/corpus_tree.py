@@ -5,7 +5,7 @@ They are read again when other trees are published below.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -15,38 +15,48 @@ from raptor_assets.chain.runs import unfinished_runs
 from raptor_assets.corpus.upstream import keep_rows
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.disk import replace_file
-from raptor_core.documents import Document
+from raptor_core.documents import Document, Partitions
 from raptor_core.identity import digest
-from raptor_core.tree.corpus_tree import corpus_tree_settings, published_tops, top_documents
+from raptor_core.tree.corpus_tree import published_tops, top_documents, top_readers
 
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
 
-def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
-    """Return the access of the corpus tree of a corpus."""
-    settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
-    components = below.components().above(settings)
-    above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
-    above.below = below
-    return above
-
-
 def refresh(above: CorpusAccess) -> int:
-    """Keep the top nodes below as rows if the store changed, and return the number of trees."""
+    """Keep the top nodes below as rows if the store changed.
+
+    Returns:
+        Number of trees below the largest corpus tree, 0 if each has too few.
+    """
     below = above.below
     assert below is not None  # noqa: S101 - only the corpus tree has access below it
     file = above.home.followed / "stamp.json"
     state: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     stamp = _stamp(below)
     if stamp != state.get("stamp"):
-        documents = documents_above(below)
-        n_trees = len({document.source for document in documents})
-        enough = n_trees >= below.settings.corpus_tree.min_trees
-        rows = [{"id": d.id, "text": d.text, "title": d.title, **d.metadata} for d in documents]
-        keep_rows(above.home.followed, rows if enough else ())
-        state = {"stamp": stamp, "n_trees": n_trees}
+        trees = corpus_trees(above, documents_above(below))
+        keep_rows(above.home.followed, [_row(d) for of_tree in trees.values() for d in of_tree])
+        sizes = [len({document.source for document in of_tree}) for of_tree in trees.values()]
+        state = {"stamp": stamp, "n_trees": max(sizes, default=0)}
         replace_file(file, json.dumps(state).encode())
     return int(state["n_trees"])
+
+
+def corpus_trees(above: CorpusAccess, tops: Sequence[Document]) -> dict[str, Sequence[Document]]:
+    """Return the top documents of each corpus tree that has enough trees below it."""
+    assert above.below is not None  # noqa: S101 - only the corpus tree has access below it
+    least = above.below.settings.corpus_tree.min_trees
+    return {
+        name: members
+        for trees in Partitions(tops, above.settings.grouping).values()
+        for name, members in trees.items()
+        if len({document.source for document in members}) >= least
+    }
+
+
+def _row(top: Document) -> dict[str, Any]:
+    row = {"id": top.id, "text": top.text, "title": top.title, **top.metadata}
+    return {**row, "readers": list(top.readers)} if top.readers else row
 
 
 def _stamp(below: CorpusAccess) -> str:
@@ -55,7 +65,8 @@ def _stamp(below: CorpusAccess) -> str:
     if not below.store.exists():
         return digest(least)
     with below.store.open_existing() as opened:
-        return digest(least, *(f"{mark.tree}\0{mark.build_id}" for mark in opened.marks()))
+        marks = opened.marks()
+        return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in marks))
 
 
 def documents_above(below: CorpusAccess) -> list[Document]:
@@ -63,7 +74,7 @@ def documents_above(below: CorpusAccess) -> list[Document]:
     if not below.store.exists():
         return []
     with below.store.open_existing() as store:
-        return top_documents(published_tops(store))
+        return top_documents(published_tops(store), top_readers(store.manifests()))
 
 
 def prepare(above: CorpusAccess, instance: dg.DagsterInstance) -> str:

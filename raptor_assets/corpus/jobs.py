@@ -11,6 +11,7 @@ from raptor_assets.chain.runs import process_tags, turn
 from raptor_assets.corpus.changes import changes_of
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.readers import narrow_readers
 from raptor_assets.home.versions import forget_gone
 from raptor_core.tree.cache import NodeCache
 
@@ -18,7 +19,11 @@ _DROP_OP = "drop"
 
 
 class DropConfig(dg.Config):
-    """Partitions to drop; with ``only_gone`` only those whose documents are gone when it runs."""
+    """Partitions to drop.
+
+    With ``only_gone`` only those whose documents are gone when it runs; it also takes away rights
+    that the source no longer declares.
+    """
 
     partitions: list[str]
     only_gone: bool = False
@@ -51,6 +56,7 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
         holds: Collection[str] = ()
         with turn(access.home, context):
             if config.only_gone:
+                narrow_readers(access)
                 partitions, holds = still_removed(context, access, partitions)
             drop_all(context, access, partitions, holds)
 

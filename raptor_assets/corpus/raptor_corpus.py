@@ -11,14 +11,14 @@ import dagster as dg
 from raptor_assets.assets.names import BUILD, SYNC, CorpusNames
 from raptor_assets.assets.specs import QDRANT, TABLES, build_asset_specs
 from raptor_assets.chain.run import build_chain
-from raptor_assets.corpus.corpus_tree import corpus_tree_access, corpus_tree_source_spec
+from raptor_assets.corpus.corpus_tree import corpus_tree_source_spec
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.corpus.jobs import build_asset_job, build_drop_job
 from raptor_assets.corpus.sensor import build_source_sensor
 from raptor_assets.corpus.sync import build_sync_job
 from raptor_assets.corpus.upstream import Upstream, build_source_asset
 from raptor_assets.corpus.versions import build_version_jobs
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_core.errors import SettingsError

@@ -18,6 +18,7 @@ from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.corpus.jobs import drop_config
 from raptor_assets.corpus.sync import explain_waiting
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.readers import loses_readers
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError, StoreLockedError
 from raptor_core.identity import digest
@@ -93,18 +94,23 @@ def _tick(
     if not (is_new or cursor.removed):
         return dg.SkipReason("no file changed since the last request")
     try:
+        takes_rights = loses_readers(access)
         changes = changes_of(access, begun, inventory)
     except StoreLockedError as error:
         return dg.SkipReason(str(error))
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     if changes.doubt:
-        return dg.SkipReason(
-            f"{changes.explain_doubt()}, or launch the job {corpus.of('sync')} with "
-            f"`confirm_removal: true`; or drop them by the job {corpus.of(DROP)}"
+        config = drop_config([], corpus, only_gone=True)
+        request = dg.RunRequest(digest(DROP, source), config, job_name=corpus.of(DROP))
+        return dg.SensorResult(  # rights are taken also while nothing is built
+            run_requests=[request] if takes_rights else [],
+            cursor=context.cursor,
+            skip_reason=None if takes_rights else _explain_doubt(changes, corpus),
         )
     following = _Cursor(source=source, number=cursor.number + is_new, holds=tuple(changes.holds))
-    return _request(corpus, changes, following, access.settings.runs, is_new=is_new)
+    runs = access.settings.runs
+    return _request(corpus, changes, following, runs, is_new=is_new, takes_rights=takes_rights)
 
 
 def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
@@ -123,9 +129,18 @@ def _digest(inventory: Inventory, access: CorpusAccess) -> str:
 
 
 def _request(
-    corpus: CorpusNames, changes: Changes, cursor: _Cursor, runs: RunsSettings, *, is_new: bool
+    corpus: CorpusNames,
+    changes: Changes,
+    cursor: _Cursor,
+    runs: RunsSettings,
+    *,
+    is_new: bool,
+    takes_rights: bool,
 ) -> dg.SensorResult:
-    """Request what the source's change needs, and removals that waited."""
+    """Request what the source's change needs, and removals that waited.
+
+    Every build takes rights first. Without a build the job that drops takes them.
+    """
     to_build = changes.in_order(changes.to_build) if is_new else []
     removed = changes.droppable(changes.to_build)
     waiting = tuple(name for name in changes.removed if name not in removed)
@@ -133,7 +148,7 @@ def _request(
         (BUILD, part, run_tags(part), run_config(part, corpus))
         for part in runs_over(to_build, runs.max_partitions)
     ]
-    if removed or changes.to_forget:
+    if removed or changes.to_forget or (takes_rights and not to_build):
         jobs.append((DROP, removed, {}, drop_config(list(removed), corpus, only_gone=True)))
     added = corpus_partitions(corpus.corpus).build_add_request(to_build)
     following = cursor.model_copy(update={"removed": waiting})
@@ -150,6 +165,13 @@ def _request(
         dynamic_partitions_requests=[added] if to_build else [],
         cursor=following.model_dump_json(),
         skip_reason=None if jobs else _skip_reason(changes, waiting),
+    )
+
+
+def _explain_doubt(changes: Changes, corpus: CorpusNames) -> str:
+    return (
+        f"{changes.explain_doubt()}, or launch the job {corpus.of('sync')} with "
+        f"`confirm_removal: true`; or drop them by the job {corpus.of(DROP)}"
     )
 
 

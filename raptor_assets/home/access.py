@@ -26,6 +26,7 @@ from raptor_core.documents import (
     read_scanned,
 )
 from raptor_core.documents.base import MEGABYTE
+from raptor_core.documents.catalog.scan import refuse_unassigned
 from raptor_core.documents.sources.load import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
@@ -39,6 +40,7 @@ from raptor_core.tables.files import TableStore
 from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -159,6 +161,15 @@ def waiting_manifests(tables: TableStore, partition: str) -> dict[str, Manifest]
     return {manifest.tree: manifest for manifest in map(payload_to_manifest, payloads)}
 
 
+def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
+    """Return the access of the corpus tree of a corpus."""
+    settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
+    components = below.components().above(settings)
+    above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
+    above.below = below
+    return above
+
+
 class SourceAccess:
     """Source of the settings; reading raises a SourceError if it is missing or empty."""
 
@@ -195,6 +206,8 @@ class SourceAccess:
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """Read the documents of these partitions, or all, without those that people set aside."""
         corpus, aside = self._read(partitions), self._access.curation().documents
+        if self._settings.access.required:
+            corpus = refuse_unassigned(corpus)
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
@@ -217,8 +230,16 @@ class SourceAccess:
         return document_tree(entry, self._settings.grouping)
 
     def inventory(self) -> Inventory:
-        """Scan the source for changes, without documents that people set aside."""
-        return self._look().inventory.without(self._access.curation().documents)
+        """Scan the source for changes, without documents that people set aside.
+
+        Under ``access.required`` documents without readers are skipped.
+        """
+        inventory = self._look().inventory.without(self._access.curation().documents)
+        return refuse_unassigned(inventory) if self._settings.access.required else inventory
+
+    def declared_readers(self) -> dict[str, tuple[str, ...]]:
+        """Return the readers of every document, none of those that declare none."""
+        return {entry.id: entry.readers for entry in self._look().inventory.documents}
 
     def _look(self) -> Scan:
         """Return the scan that was given, or a new one, whose catalog is kept."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, SYNC, TREE, ChainAsset
 from raptor_assets.corpus.changes import Changes, changes_of
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
-from raptor_assets.home.readers import narrowed_manifests
+from raptor_assets.home.readers import loses_readers
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
 from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
@@ -105,16 +105,18 @@ def build(
         keep_look(access.tables, settings.source, scan)
         begun = instance.get_dynamic_partitions(access.names.partitions)
         changes = changes_of(access, begun, is_confirmed=confirm_removal)
+        report = BuildReport(changes, access.source.inventory().skipped)
         if changes.doubt and partitions is None:
+            if loses_readers(access):  # rights are taken also while nothing is built
+                _sync(report, instance, access, ((), ()), on_plan, on_progress)
             raise SourceError(changes.explain_doubt())
         to_build = _select(changes, partitions, settings.grouping, force=force)
         removed = changes.removed if partitions is None else ()
-        report = BuildReport(changes, scan.inventory.skipped)
         if to_build and components is None:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)
-        if to_build or removed or changes.to_forget or narrowed_manifests(access):
+        if to_build or removed or changes.to_forget or loses_readers(access):
             check_writable(settings.store)
             _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
     if report.failed and not (used := access.components()).quotes:
@@ -132,13 +134,12 @@ def update_corpus_tree(
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
     """Build the corpus tree, if the settings have one. Raises as ``build``."""
-    from raptor_assets.corpus.corpus_tree import corpus_tree_access, refresh
-    from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+    from raptor_assets.corpus.corpus_tree import refresh
 
     above = corpus_tree_access(CorpusAccess(settings, home, components=components))
     if refresh(above) < settings.corpus_tree.min_trees:
-        there = CORPUS_TREE_NAME in above.partitions(begun_partitions(above.home))
-        return drop(above.home, above.settings, [CORPUS_TREE_NAME]) if there else None
+        present = sorted(above.partitions(begun_partitions(above.home)))
+        return drop(above.home, above.settings, present) if present else None
     source = above.source.settings
     return build(
         above.home,

@@ -26,7 +26,7 @@ from raptor_core.home import HomeRetriever
 from raptor_core.nodes import Node
 from raptor_core.tables.curation import decide, not_in_force, read_decisions, take_back
 from raptor_core.tables.values import table_to_documents, table_to_nodes
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
+from raptor_core.tree.corpus_tree import corpus_tree_settings, is_corpus_tree
 
 ABOUT_CHARS = 120
 
@@ -159,7 +159,7 @@ class Curator:
         self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
     ) -> Decision:
         return decide(
-            self._corpus_tree_tables if tree == CORPUS_TREE_NAME else self._tables,
+            self._corpus_tree_tables if is_corpus_tree(tree) else self._tables,
             kind,
             tree,
             subject,

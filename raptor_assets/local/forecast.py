@@ -8,32 +8,50 @@ from dataclasses import dataclass, field, replace
 
 from raptor_assets.chain.context import KnownStore
 from raptor_assets.corpus.changes import Changes, changes_of
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.readers import count_changed_readers
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents import Document, Partitions, Scan
+from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped
+from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
+from raptor_core.store.facts import common_readers
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.published import PublishedTrees, published_tree
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSet:
+    """Readers, "*" for everyone, with the number of their documents and of trees that hold some."""
+
+    readers: tuple[str, ...]
+    n_documents: int
+    n_trees: int
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Partitions and trees that the next build changes.
 
-    ``odd`` has the doubts of documents to build, by their ids.
+    Attributes:
+        odd: doubts of documents to build, by their ids.
+        reader_sets: sets of readers in the source, if any document declares readers.
+        n_readers_changed: number of published nodes whose readers change.
+        skipped: files and documents that are not read, with the reason.
     """
 
     changes: Changes
     plan: RebuildPlan
     odd: Mapping[str, str] = field(default_factory=dict)
+    reader_sets: tuple[ReaderSet, ...] = ()
+    n_readers_changed: int = 0
+    skipped: tuple[Skipped, ...] = ()
 
 
 def forecast(
@@ -62,18 +80,39 @@ def forecast(
     known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
-        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan)))
+        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan, documents)))
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
-    return Forecast(changes, plan, {name: o.reason for name, o in odd.items() if o})
+    reasons = {name: o.reason for name, o in odd.items() if o}
+    inventory = access.source.inventory()
+    sets = _reader_sets(inventory.partitions(settings.grouping))
+    n_readers_changed = count_changed_readers(access)
+    return Forecast(changes, plan, reasons, sets, n_readers_changed, inventory.skipped)
 
 
-def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan, ...]:
-    """Plan the corpus tree; present top texts, or tree names, represent those of changed trees."""
-    from raptor_assets.corpus.corpus_tree import (  # load Dagster
-        corpus_tree_access,
-        documents_above,
-    )
+def _reader_sets(
+    partitions: Mapping[str, Mapping[str, Sequence[Entry]]],
+) -> tuple[ReaderSet, ...]:
+    """Return the sets of readers, the largest first; none if no document declares readers."""
+    trees: dict[tuple[str, ...], list[str]] = {}
+    for tree, entries in (pair for of in partitions.values() for pair in of.items()):
+        for entry in entries:
+            readers = (EVERYONE,) if EVERYONE in entry.readers else entry.readers
+            trees.setdefault(readers, []).append(tree)
+    sets = [ReaderSet(names, len(of), len(set(of))) for names, of in trees.items()]
+    ordered = sorted(sets, key=lambda each: (-each.n_documents, each.readers))
+    return tuple(ordered) if trees.keys() - {()} else ()
+
+
+def _readers(documents: Iterable[Document]) -> dict[str, tuple[str, ...]]:
+    return {document.id: document.readers for document in documents if document.readers}
+
+
+def _plan_corpus_tree(
+    below: CorpusAccess, plan: RebuildPlan, documents: Mapping[str, Sequence[Document]]
+) -> tuple[TreePlan, ...]:
+    """Plan the corpus trees; present top texts, or tree names, represent those of changed trees."""
+    from raptor_assets.corpus.corpus_tree import corpus_trees, documents_above  # loads Dagster
 
     above, present = corpus_tree_access(below), documents_above(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
@@ -81,16 +120,17 @@ def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan,
     for name, tree in changed.items():
         if tree.action != "drop":
             text = next((document.text for document in present if document.source == name), name)
-            tops.append(Document(name, f"{text} …", source=name))
-    if len({document.source for document in tops}) < below.settings.corpus_tree.min_trees:
+            readers = common_readers((d.id for d in documents[name]), _readers(documents[name]))
+            tops.append(Document(name, f"{text} …", source=name, readers=readers))
+    trees = corpus_trees(above, tops)
+    if not trees:
         return ()
     components, previous = above.components(), {}
     components.curation = above.curation()
     if above.store.exists():
-        with above.store.open_existing() as store:
-            published = published_tree(store, CORPUS_TREE_NAME)
-            previous = {CORPUS_TREE_NAME: published} if published else {}
-    planned = plan_rebuild(previous, {CORPUS_TREE_NAME: tops}, components=components)
+        dropped = {*above.store.trees()} - trees.keys()
+        previous = _previous_trees(above, trees, dropped, components)
+    planned = plan_rebuild(previous, trees, components=components)
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
 

@@ -62,7 +62,7 @@ class Callers(Protocol):
         """Return the caller who sent a bearer token, or none.
 
         Raises:
-            AccessError: it is nobody's.
+            AccessError: no caller sent it.
         """
 
 
@@ -71,7 +71,7 @@ class ServerKeys(Callers):
 
     Args:
         key: key of readers; None needs none.
-        writing_key: key of those who decide, which also reads; None for nobody.
+        writing_key: key of those who decide, which also reads; None for no one.
     """
 
     def __init__(self, key: str | None = None, writing_key: str | None = None) -> None:
@@ -130,7 +130,7 @@ class KnownCallers(Callers):
         return Caller(tuple(sorted({*readers, EVERYONE})), decides)
 
     def _readers(self, token: str) -> Collection[str] | None:
-        """Return the names of a token's caller; None if it is nobody's."""
+        """Return the names of a token's caller; None if no caller has it."""
         digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()
         if self._keys is not None and (readers := self._keys.value().get(digest)) is not None:
             return readers

@@ -56,8 +56,8 @@ def make_server(retriever: HomeRetriever) -> Any:
 def make_http_app(retriever: HomeRetriever, callers: Callers, host: str) -> Any:
     """Make the application that serves the protocol over HTTP at the path /mcp.
 
-    Each request is of the caller whose key or token it sends as ``Authorization: Bearer KEY``; a
-    request of nobody gets 401. There are no sessions, which another caller could go on with.
+    Each request is of the caller whose key or token it sends as ``Authorization: Bearer KEY``; one
+    without a valid key gets 401. There are no sessions, which another caller could go on with.
     """
     server = make_server(retriever)
     if hasattr(server, "settings") and hasattr(server.settings, "stateless_http"):  # mcp 1

@@ -212,10 +212,11 @@ class CheckedClusters:
 
 @dataclass(frozen=True)
 class CheckedTrees:
-    """Trees of a partition."""
+    """Trees of a partition; ``readers`` are those of documents that have some."""
 
     trees: Sequence[Tree]
     settings: Settings
+    readers: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def layers(self) -> list[list[Node]]:

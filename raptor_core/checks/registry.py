@@ -15,7 +15,12 @@ from raptor_core.checks.injection import prompt_injection
 from raptor_core.checks.junk import junk_text, model_answers
 from raptor_core.checks.languages import language_switch
 from raptor_core.checks.stored import staleness, store
-from raptor_core.checks.structure import coverage, shrink, tree_coverage
+from raptor_core.checks.structure import (
+    coverage,
+    shrink,
+    tree_coverage,
+    unreadable_nodes,
+)
 
 CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
     sizes.token_budget,
@@ -31,7 +36,12 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
 )
 VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
 """Checks on a layer of summaries that need its vectors; ``embedding`` is on leaves, too."""
-TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (shrink, tree_coverage, prompt_injection)
+TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
+    shrink,
+    tree_coverage,
+    prompt_injection,
+    unreadable_nodes,
+)
 STORE_CHECKS: tuple[CheckInfo, ...] = (store, staleness)
 PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, *STORE_CHECKS)
 """Checks on finished trees, then on what the store holds of them."""

@@ -1,4 +1,4 @@
-"""Checks of the structure of a tree: coverage (law 3) and shrinking layers (law 4)."""
+"""Checks of a whole tree: coverage (law 3), shrinking layers (law 4), and readers of its nodes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
@@ -6,6 +6,10 @@ from itertools import chain, pairwise
 from raptor_core.checks import base
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
+from raptor_core.store.facts import common_readers
+
+MAX_UNREADABLE = 0.1
+"""Share of nodes that may be without a reader."""
 
 _ABOUT = (
     "Every node below has a parent, no summary has too few children (two, but for the method "
@@ -104,3 +108,34 @@ def shrink(checked: base.CheckedTrees) -> base.CheckMeasurement:
         )
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
     return base.CheckMeasurement(not growing, summary, numbers, (), remedy)
+
+
+@base.check(
+    "unreadable_nodes",
+    "warn",
+    "Share of nodes that nobody may read, since their documents have no reader in common. It is 0 "
+    "where no document declares readers.",
+)
+def unreadable_nodes(checked: base.CheckedTrees) -> base.CheckMeasurement:
+    """Measure the share of nodes without a reader, by layer."""
+    layers = checked.layers if checked.readers else []
+    without = [[n for n in of if not common_readers(n.documents, checked.readers)] for of in layers]
+    n_nodes, nodes = sum(map(len, layers)), list(chain.from_iterable(reversed(without)))
+    share = len(nodes) / max(n_nodes, 1)
+    numbers: dict[str, float] = {"nodes_unreadable": len(nodes), "share_unreadable": share}
+    numbers |= {f"layer_{at}_unreadable": len(of) for at, of in enumerate(without) if of}
+    summary = "No document declares readers."
+    if layers:
+        summary = (
+            f"Nobody may read {len(nodes)} of {n_nodes} nodes ({base.percent(share)}, at most "
+            f"{base.percent(MAX_UNREADABLE)})."
+        )
+    worst = [
+        base.WorstNode.of(node, len(node.documents), "no reader of all its documents")
+        for node in nodes
+    ]
+    remedy = (
+        "Set grouping.separate_readers = true, and name readers of documents that have none under "
+        "[[source.readers]]."
+    )
+    return base.CheckMeasurement(share <= MAX_UNREADABLE, summary, numbers, worst, remedy)

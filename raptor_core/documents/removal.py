@@ -31,7 +31,7 @@ class Unread:
     """Places that could not be read: documents at or below them are unknown."""
 
     def __init__(self, skipped: Iterable[Skipped]) -> None:
-        self._places = {item.place or item.name for item in skipped if not item.is_empty}
+        self._places = {i.place or i.name: i.reason for i in skipped if not i.is_empty}
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -40,6 +40,10 @@ class Unread:
         """Return the unread place that holds a document, or "" where none does."""
         places = (*_places_above(document_id), *_places_above(source))
         return next((place for place in places if place in self._places), "")
+
+    def reason(self, place: str) -> str:
+        """Return the reason why an unread place was not read."""
+        return self._places[place]
 
     def may_concern(self, partition: str, grouping: GroupingSettings) -> bool:
         """Return whether the partition may hold a document that is named as a place is.

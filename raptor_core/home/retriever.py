@@ -21,11 +21,11 @@ from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Where
+from raptor_core.store.base import Manifest, Where, names_of_readers
 from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 Result = TypeVar("Result")
 
@@ -80,7 +80,7 @@ class HomeRetriever(AsyncSearch):
         if readers is None:
             return self
         bound = copy(self)
-        bound.readers = Where().narrowed(readers=readers).readers
+        bound.readers = names_of_readers(readers)
         return bound
 
     @property
@@ -186,8 +186,8 @@ class HomeRetriever(AsyncSearch):
 
     def corpus_of(self, tree: str | None) -> PublishedCorpus:
         """Return the corpus of a tree: the corpus tree, or for any other name the trees."""
-        is_corpus_tree = tree == CORPUS_TREE_NAME and self._has_corpus_tree
-        return self._corpus_tree if is_corpus_tree else self._trees
+        is_above = tree is not None and is_corpus_tree(tree) and self._has_corpus_tree
+        return self._corpus_tree if is_above else self._trees
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""

@@ -53,8 +53,8 @@ class RaptorRetriever(BaseRetriever):
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        found = self.searcher.search(query, bounded_query, readers=self.readers)
-        return _documents(found, top_k, self.order)
+        retrieval = self.searcher.search(query, bounded_query, readers=self.readers)
+        return _documents(retrieval, top_k, self.order)
 
     async def _aget_relevant_documents(
         self,
@@ -65,8 +65,8 @@ class RaptorRetriever(BaseRetriever):
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        found = await self.searcher.asearch(query, bounded_query, readers=self.readers)
-        return _documents(found, top_k, self.order)
+        retrieval = await self.searcher.asearch(query, bounded_query, readers=self.readers)
+        return _documents(retrieval, top_k, self.order)
 
 
 def _documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:

@@ -7,6 +7,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -106,17 +107,23 @@ class Retriever(AsyncSearch):
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
+        self._whole: Retriever | None = None
 
     def for_readers(self, readers: Sequence[str] | None) -> Self:
         """Return the retriever for a caller who is these users and groups."""
-        store = self._store.for_readers(readers)
-        return self if store is self._store else type(self)(store, self._embedder)
+        if readers is None:
+            return self
+        bound = copy(self)
+        bound._store = self._store.for_readers(readers)  # noqa: SLF001
+        bound._whole = self  # noqa: SLF001 - it owns the store of trees in memory
+        return bound
 
     @classmethod
     def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> "Retriever":
         """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
-        Their vectors are stored in a temporary folder, which is removed with the retriever.
+        Their vectors are stored in a temporary folder, which is removed with the retriever. They
+        have no readers, so ``for_readers`` shows nothing of them.
 
         Args:
             trees: at least one tree; no two have the same name.

@@ -1,4 +1,4 @@
-"""Settings of access: who may read what a home publishes."""
+"""Settings of access: rights to read what a home publishes."""
 
 from pydantic import model_validator
 
@@ -6,7 +6,7 @@ from raptor_core.settings.base import Part, setting
 
 
 class AccessSettings(Part):
-    """Who may read what is published; docs/rights.md explains it."""
+    """Rights to read what is published; docs/rights.md explains them."""
 
     required: bool = setting(False, is_common=True)
     """Refuse documents without readers, and calls that do not say for which readers they are."""

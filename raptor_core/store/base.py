@@ -150,6 +150,14 @@ def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
     return tuple(values)
 
 
+def names_of_readers(readers: Sequence[str]) -> tuple[str, ...]:
+    """Return users and groups as a tuple; raise SettingsError if they are no list of names."""
+    names = _tuple("readers", readers) or ()
+    if not all(isinstance(name, str) and name for name in names):
+        raise SettingsError(f"expected a list of names as readers, got {names!r:.80}")
+    return names
+
+
 def _check_accepted(key: str, accepted: Any) -> None:
     """Raise SettingsError unless ``accepted`` is a value, a list of values, or a range."""
     if isinstance(accepted, Mapping):

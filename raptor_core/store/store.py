@@ -31,6 +31,7 @@ from raptor_core.store.base import (
     PublicationCounts,
     StoreIdentity,
     Where,
+    names_of_readers,
 )
 from raptor_core.store.engines.base import (
     EVERYWHERE,
@@ -100,7 +101,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         if readers is None:
             return self
         view = copy(self)
-        view.readers = tuple(readers)
+        view.readers = names_of_readers(readers)
         return view
 
     @property

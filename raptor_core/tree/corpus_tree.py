@@ -2,16 +2,18 @@
 
 The code of ordinary trees builds, anchors, checks and publishes it. It has a separate store, so
 that no search of ordinary trees finds a text twice. Each leaf is one top node, and its metadata
-names that node.
+names that node. Its readers are those of all documents of the node's tree, so that with
+``grouping.separate_readers`` there are several corpus trees, such as "/corpus (group:hr)".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
-from raptor_core.identity import MAX_ID_BYTES, shorten_name
+from raptor_core.identity import MAX_ID_BYTES, group_of, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
-from raptor_core.store.base import Where
+from raptor_core.store.base import Manifest, Where
+from raptor_core.store.facts import common_readers
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import Known
@@ -22,18 +24,28 @@ CORPUS_TREE = "corpus_tree"
 CORPUS_TREE_NAME = CorpusTreeGrouping.corpus_name
 """Name of the corpus tree and of its partition; sources refuse documents of this name."""
 
+Readers = Mapping[str, tuple[str, ...]]
+"""Readers by top document."""
+
+
+def is_corpus_tree(tree: str) -> bool:
+    """Return whether this is the name of a corpus tree, for whatever readers."""
+    return group_of(tree) == CORPUS_TREE_NAME
+
 
 def corpus_tree_settings(settings: Settings) -> Settings:
     """Return the settings of the corpus tree over the trees of ``settings``.
 
     A greedy chunk holds the longest chunk or summary, so each top node is one leaf. No earlier
-    builds are kept, and none waits for approval: the corpus tree follows the trees below it.
+    builds are kept, and none waits for approval: the corpus tree follows the trees below it. A top
+    node without a reader stays, and no caller reads it.
     """
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
     parts = {
         "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
-        "grouping": CorpusTreeGrouping(),
+        "grouping": CorpusTreeGrouping(separate_readers=settings.grouping.separate_readers),
+        "access": settings.access.model_copy(update={"required": False}),
         "chunking": settings.chunking.model_copy(
             update={"method": "greedy", "max_context_tokens": 0, "max_tokens": longest}
         ),
@@ -49,25 +61,37 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     return settings.model_copy(update=parts)
 
 
-def top_documents(nodes: Iterable[Node]) -> list[Document]:
+def top_readers(manifests: Iterable[Manifest]) -> Readers:
+    """Return the readers of the top documents of published trees, of all documents of each tree."""
+    return {
+        name: common_readers(manifest.documents, manifest.readers)
+        for manifest in manifests
+        for name in _top_ids(manifest.tree, manifest.layer_sizes[-1])
+    }
+
+
+def top_documents(nodes: Iterable[Node], readers: Readers | None = None) -> list[Document]:
     """Make a document of each top node, named by its tree, with a number if there are several."""
     by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(
-            id=tree if len(tops) == 1 else _top_id(tree, number),
+            id=name,
             text=node.text,
             title=str(node.metadata.get("title", "")) or node.name,
             source=tree,
             metadata={TOP_NODE: node.id},
+            readers=(readers or {}).get(name, ()),
         )
         for tree, tops in sorted(by_tree.items())
-        for number, node in enumerate(tops, 1)
+        for name, node in zip(_top_ids(tree, len(tops)), tops, strict=True)
     ]
 
 
-def _top_id(tree: str, number: int) -> str:
-    name = f"{tree}#{number}"
-    return shorten_name(name, "top node", name, MAX_ID_BYTES)
+def _top_ids(tree: str, n_tops: int) -> list[str]:
+    if n_tops == 1:
+        return [tree]
+    names = (f"{tree}#{number}" for number in range(1, n_tops + 1))
+    return [shorten_name(name, "top node", name, MAX_ID_BYTES) for name in names]
 
 
 def published_tops(store: VectorStore) -> list[Node]:

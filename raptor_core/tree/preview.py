@@ -7,6 +7,7 @@ from pathlib import Path
 from raptor_core.checks.document_text import find_odd_text, language_of
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
+from raptor_core.documents.catalog.scan import NO_READERS
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
@@ -88,10 +89,16 @@ class Previews:
 
     def _documents(self, listed: load.Listed) -> Iterator[tuple[SourceFile, Document]]:
         ids: load.Unique[Entry] = load.Unique(self.skipped)
+        settings = self._components.settings
+        required, rules = settings.access.required, load.ReaderRules(settings.source)
         for file, content in load.loaded(listed):
             for name, document in load.split(content.parse(), self.skipped):
-                if ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
-                    yield file, document
+                if not ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
+                    continue
+                if required and not rules.apply(document).readers:
+                    self.skipped.append(Skipped(document.id, NO_READERS))
+                    continue
+                yield file, document
 
     def _preview(self, file: SourceFile, document: Document) -> Preview:
         odd = find_odd_text(document, self._components.unknown_share)

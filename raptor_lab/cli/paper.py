@@ -11,17 +11,13 @@ from typing import Any
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.options import bounded, budget_options, home_and_json
+from raptor_assets.cli.options import budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
-from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
-from raptor_lab.cli.reader import make_reader, parse_readers
-from raptor_lab.comparison.contexts import Measurer
-from raptor_lab.comparison.index import Index
+from raptor_lab.cli.reader import answer_measurer
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
 from raptor_lab.pages import render_tables
@@ -35,7 +31,6 @@ from raptor_lab.paper.study import (
     time_builds,
     with_contiguous,
 )
-from raptor_lab.readers import AnswerMeasurer
 
 FIGURES = "figures.json"
 README = "README.md"
@@ -49,14 +44,12 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @common.budgets_option("400,1000,2000")
-@common.ENCODERS
 @click.option(
     "--reader",
-    "readers",
-    metavar="KIND[:MODEL]",
-    callback=lambda context, option, item: parse_readers(context, option, (item,) if item else ()),
-    help="Draw Figure 3 by the answers of a reader of `raptor eval reader`: thirteen contexts for "
-    "each question.",
+    "model",
+    metavar="MODEL",
+    help="Draw Figure 3 by the answers of this chat model at the endpoint of [reader]: thirteen "
+    "contexts for each question.",
 )
 @budget_options("the reader")
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
@@ -92,9 +85,10 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
     budgets = values["budgets"]
     with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
-        measurer = ContextMeasurer.of(index, pooled=False)
-        read = _answer_measurer(index, home, values)
-        study = measure_study(index, budgets, measurer, values["encoders"], _print_system, read)
+        measurer = ContextMeasurer.of(index.dataset, pooled=False)
+        model = values["model"]
+        read = answer_measurer(index, home, values, model)[0] if model else None
+        study = measure_study(index, budgets, measurer, _print_system, read)
         components, documents = index.components, index.dataset.documents
     if is_local(components) and not values["no_timing"]:
         times = time_builds(
@@ -105,16 +99,6 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         return study, settings
     with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
         return with_contiguous(study, index, budgets, measurer, _print_system), settings
-
-
-def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Measurer | None:
-    """Return the measurer by the answers of ``--reader``; None without a reader."""
-    for kind, model in values["readers"]:
-        settings = bounded(index.components.settings, values)
-        reader = make_reader(settings.reader, Ledger.of(settings), kind, model)
-        log = NodeCache(common.cache_of(home, values) / "read")
-        return AnswerMeasurer(index.dataset.name, reader, log)
-    return None
 
 
 def _print_system(system: str, budget_tokens: int) -> None:

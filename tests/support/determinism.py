@@ -27,9 +27,9 @@ SMALL = {"chunking": {"max_tokens": 40}, "tree": {"top_nodes": 2}}
 Documents = Mapping[str, Sequence[Document]]
 
 
-def handbook() -> dict[str, list[Document]]:
-    """A tree for each of some documents of the handbook, and one of all of them."""
-    found = load_documents(FOLDER).documents
+def handbook(n: int = 4) -> dict[str, list[Document]]:
+    """Return a tree for each of ``n`` documents of the handbook, and one of all of them."""
+    found = load_documents(FOLDER).documents[:n]
     return {**{document.id: [document] for document in found}, "corpus": list(found)}
 
 

@@ -1,9 +1,24 @@
 """Homes that are built once, and put back or copied for each test that changes one."""
 
+import os
 import shutil
 from pathlib import Path
 
+from filelock import FileLock
+
 BLOCK_BYTES = 1 << 16
+
+
+def built_once(tmp_path_factory, name, make):
+    """Return a folder that ``make`` fills once for all workers; tests work on copies."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"built-{name}"
+    with FileLock(f"{root}.lock"):
+        if not root.exists():
+            part = root.with_name(f"part-{name}")
+            make(part)
+            part.rename(root)  # a copy that names the folder of its origin fails
+    return root
 
 
 def copy_home(source, target):
@@ -27,3 +42,8 @@ def _copy_sparsely(source, target):
                 written.write(block)
         written.truncate()
     shutil.copystat(source, target)
+
+
+def kept_bytes(root):
+    """Return the bytes of each file under a folder, by path."""
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

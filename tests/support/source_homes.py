@@ -1,17 +1,18 @@
 """Published homes whose source is about to change. Imports nothing heavy: a conftest imports it."""
 
 import time
+from functools import partial
 
 import pytest
-from support.homes import copy_home
+from support.homes import built_once, copy_home
 
 
-def workshop_in(root, by, n_layers=1):
+def workshop_in(root, by):
     from support.summarizers import ScriptedSummarizer
     from support.workshop import Workshop
 
     made = Workshop(root, components={"summarizer": ScriptedSummarizer()})
-    made.configure(grouping={"by": by}, tree={"max_layers": n_layers})
+    made.configure(grouping={"by": by}, tree={"max_layers": 1})
     made.summarizer = made.parts_given["summarizer"]
     return made
 
@@ -19,40 +20,38 @@ def workshop_in(root, by, n_layers=1):
 @pytest.fixture(scope="session")
 def built_pair(tmp_path_factory):
     """A home with two trees, built once."""
-    from support.workshop import prose
 
-    root = tmp_path_factory.mktemp("pair")
-    workshop = workshop_in(root, "document", n_layers=2)
-    for number, name in enumerate(("a.md", "b.md"), 1):
-        workshop.write(name, prose(24, seed=number))
-    workshop.build()
-    return root
+    def build(root):
+        from support.workshop import prose
+
+        workshop = workshop_in(root, "document")
+        for number, name in enumerate(("a.md", "b.md"), 1):
+            workshop.write(name, prose(24, seed=number))
+        workshop.build()
+
+    return built_once(tmp_path_factory, "pair", build)
 
 
 @pytest.fixture
 def pair(built_pair, tmp_path):
     """A workshop of its own with the documents ``a.md`` and ``b.md``, both published."""
     copy_home(built_pair, tmp_path / "pair")
-    return workshop_in(tmp_path / "pair", "document", n_layers=2)
+    return workshop_in(tmp_path / "pair", "document")
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """A home by each grouping, built once."""
-    from support.workshop import prose
 
-    made = {}
+    def build(by, root):
+        from support.workshop import prose
 
-    def root_of(by):
-        if by not in made:
-            made[by] = tmp_path_factory.mktemp(by)
-            workshop = workshop_in(made[by], by)
-            for number, name in enumerate(("one/a.md", "one/b.md", "two/c.md", "two/d.md")):
-                workshop.write(name, prose(12, seed=number))
-            workshop.build()
-        return made[by]
+        workshop = workshop_in(root, by)
+        for number, name in enumerate(("one/a.md", "one/b.md", "two/c.md", "two/d.md")):
+            workshop.write(name, prose(12, seed=number))
+        workshop.build()
 
-    return root_of
+    return lambda by: built_once(tmp_path_factory, by, partial(build, by))
 
 
 @pytest.fixture

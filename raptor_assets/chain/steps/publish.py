@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import WAITING
@@ -103,8 +104,9 @@ class PublishStep(Step):
         context, trees = state.context, self._trees(state)
         with context.store.open() as store:
             live = store.manifests([tree.name for tree in trees])
+            readers = {name: of for m in live for name, of in m.readers.items()}
             verdicts = [
-                *check_trees(CheckedTrees(trees, context.settings)),
+                *check_trees(CheckedTrees(trees, context.settings, readers)),
                 _stored_verdict(store, trees),
             ]
         manifests = {manifest.tree: manifest for manifest in live}
@@ -147,7 +149,9 @@ class PublishStep(Step):
             ]
         for step in steps:
             require(step.check(state))
-        return check_trees(CheckedTrees(trees, state.context.settings))
+        documents = chain.from_iterable(state.documents.values())
+        readers = {document.id: document.readers for document in documents if document.readers}
+        return check_trees(CheckedTrees(trees, state.context.settings, readers))
 
     def _publish(
         self,

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
+from raptor_core.documents.base import EVERYONE
 from raptor_core.home.folder import hint
 from raptor_core.home.published import refuse_unknown
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
@@ -70,6 +72,9 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "n_unchanged": len(changes.unchanged),
         "refused": sorted(changes.refused),
         "odd": dict(planned.odd),
+        "readers": [asdict(each) for each in planned.reader_sets],
+        "n_readers_changed": planned.n_readers_changed,
+        "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
         **planned.plan.as_dict(),
     }
 
@@ -89,6 +94,8 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
         named = listed(sorted(changes.refused), NAMED)
         say(f"asked again, since the model refused summaries of them: {named}")
     _name(join_reasons(planned.odd.items()), "documents")
+    _name([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
+    _print_readers(planned)
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
         _print_tree(tree)
@@ -97,6 +104,24 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
     _print_total(plan, unpriced)
+
+
+def _print_readers(planned: Forecast) -> None:
+    """Print the sets of readers and their sizes, and how many nodes get other readers."""
+    sets = [
+        f"{_names(each.readers)} {counted(each.n_documents, 'document')} in "
+        f"{counted(each.n_trees, 'tree')}"
+        for each in planned.reader_sets
+    ]
+    if sets:
+        more = f"; and {len(sets) - NAMED} more sets" if len(sets) > NAMED else ""
+        say(f"readers: {'; '.join(sets[:NAMED])}{more}")
+    if planned.n_readers_changed:
+        say(f"{counted(planned.n_readers_changed, 'node')} of published trees change readers")
+
+
+def _names(readers: Sequence[str]) -> str:
+    return "everyone" if EVERYONE in readers else listed(readers, NAMED) or "nobody"
 
 
 def _print_tree(tree: TreePlan) -> None:

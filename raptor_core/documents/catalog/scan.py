@@ -7,6 +7,7 @@ build. A scan takes a catalog and returns the next one.
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
@@ -28,6 +29,11 @@ from raptor_core.settings import GroupingSettings, SourceSettings
 
 Parsed = dict[tuple[bytes, str], list[Named]]
 """Documents of files by ``catalog_key`` and digest of the content."""
+
+NO_READERS = (
+    "has no readers, and access.required refuses it; declare its readers, or name them under "
+    "[[source.readers]]"
+)
 
 KEPT_CHARS = 10_000_000
 """Characters of new documents that a scan keeps for the next reading."""
@@ -73,6 +79,20 @@ class Inventory:
         if grouping not in self._grouped:
             self._grouped[grouping] = Partitions(self.documents, grouping)
         return self._grouped[grouping]
+
+
+Result = TypeVar("Result", Corpus, Inventory)
+
+
+def refuse_unassigned(result: Result) -> Result:
+    """Return a result without the documents that have no readers, which it names as skipped."""
+    refused: list[Skipped] = [
+        Skipped(document.id, NO_READERS) for document in result.documents if not document.readers
+    ]
+    if not refused:
+        return result
+    documents = tuple(document for document in result.documents if document.readers)
+    return replace(result, documents=documents, skipped=(*result.skipped, *refused))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ Listed = list[tuple[Source, Sequence[SourceFile]]]
 
 Item = TypeVar("Item", Document, Entry)
 
+_CORPUS_TREE_IDS = tuple(f"{CorpusTreeGrouping.corpus_name}{end}" for end in ("/", " ("))
+"""Beginnings of names that belong to corpus trees."""
+
 _NAMED_IN_ERROR = 5
 
 _SHOWN_CHARS = 40
@@ -101,7 +104,7 @@ def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Name
             skipped.append(item)
         elif n_bytes(item[1].id) > MAX_ID_BYTES:
             skipped.append(_refuse_id(item[0], item[1].id))
-        elif f"{item[1].id}/".startswith(f"{CorpusTreeGrouping.corpus_name}/"):
+        elif f"{item[1].id}/".startswith(_CORPUS_TREE_IDS):
             reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another one"
             skipped.append(Skipped(item[0], reason, is_empty=True))
         else:

@@ -1,7 +1,7 @@
 """Choice of nodes of all layers that cover the terms of a text within a budget of tokens."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -25,14 +25,20 @@ PART_SHARE = 2 / 3
 
 @span("packing")
 def cover(question: str, decision: Decision, query: Query, store: VectorStore) -> Retrieval:
-    """Return nodes of all layers that cover the text, or the part of it that a question names."""
+    """Return nodes of all layers that cover the text, or the part of it that a question names.
+
+    Where the query says that the question is general, the rest of the named documents fills what
+    is left of the budget.
+    """
     where = query.where
     if decision.documents:
         where = where.narrowed(covers=sorted(decision.documents))
     table = read_terms(where, store)
     part = _part(table, decision)
-    chosen = ((table.nodes[row], round(gain, 6)) for row, gain in choose(table, query, part))
-    hits = [Hit(node, gain, {"coverage": gain}) for node, gain in chosen]
+    parts = [part, ~part] if query.kind == "general" else [part]
+    chosen = choose(table, query, parts)
+    coverage = [(table.nodes[row], round(gain, 6)) for row, gain in chosen]
+    hits = [Hit(node, gain, {"coverage": gain}) for node, gain in coverage]
     return Retrieval(
         question=question,
         query=query,
@@ -47,51 +53,55 @@ def cover(question: str, decision: Decision, query: Query, store: VectorStore) -
 
 def _part(table: TermTable, decision: Decision) -> Mask:
     """Return which nodes are of the part to cover: its chunks, and summaries of mostly these."""
-    if not (decision.headings or decision.chunks):
+    if not decision.headings:
         return np.ones(len(table.nodes), dtype=bool)
     shares: dict[str, float] = {}
     for node in sorted(table.nodes, key=lambda node: node.layer):
         path = (node.documents[0], *node.section)
         paths = {path[:end] for end in range(1, len(path) + 1)}
-        is_named = node.id in decision.chunks or not decision.headings.isdisjoint(paths)
+        is_named = not decision.headings.isdisjoint(paths)
         below = [shares[child] for child in node.children if child in shares]
         shares[node.id] = float(np.mean(below)) if below else float(node.is_leaf and is_named)
     return np.array([shares[node.id] >= PART_SHARE for node in table.nodes])
 
 
-def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, float]]:
+def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tuple[int, float]]:
     """Choose the node of the greatest gain that fits, again and again.
 
     Args:
         table: the nodes.
         query: its budget, ``top_k``, ``max_per_document`` and layers bound the choice.
-        part: nodes of the part to cover, shape ``(n_nodes,)``.
+        parts: nodes of each part to cover, shape ``(n_nodes,)``; a part fills what the parts before
+            it leave of the budget.
 
     Yields:
         Rows of the table, with the gain of each.
     """
-    worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
     weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
     layers = query.where.layers
-    rows = [r for r in np.flatnonzero(part) if layers is None or table.nodes[r].layer in layers]
-    heap = list(zip((-weights * table.sums(worths))[rows].tolist(), map(int, rows), strict=True))
-    heapify(heap)
+    is_allowed = np.array([layers is None or node.layer in layers for node in table.nodes])
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
-    least = table.n_tokens[rows].min(initial=room)
-    while heap and room >= least and n_chosen != query.top_k:
-        _, row = heappop(heap)
-        document = table.nodes[row].documents[0]
-        is_full = table.is_chunk[row] and n_chunks[document] == query.max_per_document
-        if table.n_tokens[row] > room or is_full:
-            continue
-        terms = table.terms_of(row)
-        gain = float(weights[row] * worths[terms].sum())
-        # Gains only fall, so those in the heap are upper bounds.
-        if heap and heap[0] < (-gain, row):
-            heappush(heap, (-gain, row))
-            continue
-        yield row, gain
-        room -= int(table.n_tokens[row])
-        n_chosen += 1
-        n_chunks[document] += int(table.is_chunk[row])
-        worths[terms] *= KEPT_WORTH
+    for part in parts:
+        worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
+        rows = np.flatnonzero(part & is_allowed)
+        gains = (weights * table.sums(worths))[rows]
+        heap = list(zip((-gains).tolist(), rows.tolist(), strict=True))
+        heapify(heap)
+        least = table.n_tokens[rows].min(initial=room)
+        while heap and room >= least and n_chosen != query.top_k:
+            _, row = heappop(heap)
+            document = table.nodes[row].documents[0]
+            is_full = table.is_chunk[row] and n_chunks[document] == query.max_per_document
+            if table.n_tokens[row] > room or is_full:
+                continue
+            terms = table.terms_of(row)
+            gain = float(weights[row] * worths[terms].sum())
+            # Gains only fall, so those in the heap are upper bounds.
+            if heap and heap[0] < (-gain, row):
+                heappush(heap, (-gain, row))
+                continue
+            yield row, gain
+            room -= int(table.n_tokens[row])
+            n_chosen += 1
+            n_chunks[document] += int(table.is_chunk[row])
+            worths[terms] *= KEPT_WORTH

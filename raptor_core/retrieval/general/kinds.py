@@ -5,13 +5,14 @@ names a document or a section ("main problems of the cold store"), it is general
 The words are in ``wording``. Read ``coverage`` next.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query
-from raptor_core.retrieval.general.terms import read_terms
+from raptor_core.retrieval.general.terms import TermTable, read_terms
 from raptor_core.retrieval.general.wording import Wording, read_wording
 from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
@@ -22,11 +23,9 @@ SUBJECT_SHARE = 0.15
 PART_CHUNKS = 64
 """Number of chunks that are searched for the names in a question."""
 
-SCATTERED_NAMES = 5
-"""Number of names from which they have to stand together in some chunk."""
-
-TOGETHER_SHARE = 1 / 4
-"""Least share of so many names in one chunk; with fewer, they only word the request."""
+FEW_CHUNKS = 1
+FEW_SHARE = 0.02
+"""Number and share of the chunks up to which a name, if it is in no heading, has no say."""
 
 Heading = tuple[str, ...]
 """Id of a document, then the path of sections down to one of them."""
@@ -39,16 +38,14 @@ class Decision:
     Attributes:
         is_general: the context has to cover the text, or a part of it.
         reason: the reason, as the end of a sentence about the question.
-        headings: documents and sections that the question names.
-        chunks: ids of the chunks that have its names, where no heading has them. Where both are
-            empty, the context has to cover all of the text.
-        documents: documents of the headings, or of the chunks.
+        headings: documents and sections that the question names. Where there are none, the context
+            has to cover all of the text.
+        documents: documents of the headings.
     """
 
     is_general: bool
     reason: str
     headings: frozenset[Heading] = frozenset()
-    chunks: frozenset[str] = frozenset()
     documents: frozenset[str] = frozenset()
 
 
@@ -65,9 +62,12 @@ def decide(question: str, query: Query, store: VectorStore) -> Decision:
 
 
 def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Decision:
-    names = [*wording.names, *_subjects(wording, query, store)]
+    names = wording.names
+    table = read_terms(query.where, store) if names or wording.topic else None
+    if table:
+        names = [*names, *(w for w in wording.topic if table.share(w) >= SUBJECT_SHARE)]
     chunks = _search_chunks(names, query, store) if names else []
-    if not chunks:
+    if not chunks or not table:
         return Decision(True, "names nothing that stands in the text")
     is_forced = query.kind == "general"
     headings = frozenset(_headings(names, chunks)) if wording.request or is_forced else frozenset()
@@ -78,20 +78,28 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Deci
         documents = frozenset(heading[0] for heading in headings)
         return Decision(True, f"names a part of the text: {shown}", headings, documents=documents)
     if is_forced:
-        ids = frozenset(chunk.id for chunk in chunks)
-        documents = frozenset(chunk.documents[0] for chunk in chunks)
-        return Decision(True, "is general, as the query says", chunks=ids, documents=documents)
-    if wording.form and _are_scattered(names, chunks):
-        return Decision(True, "names nothing that stands together in the text")
-    return Decision(False, f"names what stands in the text: {', '.join(names)}")
+        return Decision(True, "is general, as the query says")
+    subjects = _subjects(names, table, chunks)
+    if subjects:
+        return Decision(False, f"names what stands in the text: {', '.join(subjects)}")
+    return Decision(True, "names nothing that the text is about")
 
 
-def _subjects(wording: Wording, query: Query, store: VectorStore) -> list[str]:
-    """Return the topic words that the text is about, such as "plot" in a book on gardens."""
-    if not wording.topic:
-        return []
-    table = read_terms(query.where, store)
-    return [word for word in wording.topic if table.share(word) >= SUBJECT_SHARE]
+def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) -> list[str]:
+    """Return the names in headings and in more than a few chunks, and identifiers.
+
+    The others only word the request, such as the number in "in 5 sentences".
+    """
+    few = max(FEW_SHARE, FEW_CHUNKS / max(table.is_chunk.sum(), 1))
+    in_headings = set(tokens(" ".join(" ".join(_path(chunk)) for chunk in chunks)))
+    is_identifier = re.compile(r"(?=.*\d).{3,}").match
+    return [
+        name
+        for name in names
+        if in_headings.issuperset(tokens(name))
+        or is_identifier(name)
+        or (table.share(name) > few and not name.isdigit())
+    ]
 
 
 def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> list[Node]:
@@ -99,21 +107,16 @@ def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> li
     return [hit.node for hit in store.search_text([" ".join(names)], PART_CHUNKS, where)[0]]
 
 
-def _are_scattered(names: Sequence[str], chunks: Sequence[Node]) -> bool:
-    """Return whether no chunk has enough of many names, so that they are no subject."""
-    sought = set(tokens(" ".join(names)))
-    least = TOGETHER_SHARE * len(sought)
-    return len(sought) >= SCATTERED_NAMES and all(
-        len(sought.intersection(tokens(chunk.text))) < least for chunk in chunks
-    )
-
-
 def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
     """Yield the highest heading over each chunk that has all names, with those above it."""
     sought = set(tokens(" ".join(names)))
     for chunk in chunks:
-        title = str(chunk.metadata.get("title", ""))
-        path = (chunk.documents[0], *chunk.section)
-        headings = (path[:end] for end in range(1, len(path) + 1))
+        title, *path = _path(chunk)
+        headings = (tuple(path[:end]) for end in range(1, len(path) + 1))
         matches = (h for h in headings if sought <= set(tokens(" ".join((title, *h)))))
         yield from islice(matches, 1)
+
+
+def _path(chunk: Node) -> tuple[str, ...]:
+    """Return the title and the id of a chunk's document, then the headings above the chunk."""
+    return (str(chunk.metadata.get("title", "")), chunk.documents[0], *chunk.section)

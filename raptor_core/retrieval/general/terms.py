@@ -4,6 +4,7 @@ They are read from the store once for each publication and stay in memory. ``cov
 chooses nodes by them.
 """
 
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Where
-from raptor_core.store.lexical import words
+from raptor_core.store.lexical import STEM_CHARS, words
 from raptor_core.store.store import VectorStore
 
 MAX_NODES = 4096
@@ -103,11 +104,17 @@ class TermTable:
         """Return the terms of a node."""
         return self.terms[self.begins[row] : self.begins[row + 1]]
 
-    def share(self, word: str) -> float:
-        """Return the share of the chunks that have a word, or one with up to two letters more."""
-        ends = range(len(word), len(word) + 3)
-        forms = [n for w, n in self.words.items() if w.startswith(word) and len(w) in ends]
-        return float(self.df[forms].sum() / max(self.is_chunk.sum(), 1))
+    def share(self, name: str) -> float:
+        """Return the share of the chunks that have the rarest word of a name, in any form.
+
+        Forms of a long word begin alike; those of a short one have up to two letters more.
+        """
+        counts = [int(self.df[self._forms(word)].sum()) for word in words(name)]
+        return min(counts, default=0) / max(int(self.is_chunk.sum()), 1)
+
+    def _forms(self, word: str) -> list[int]:
+        start, longest = word[:STEM_CHARS], len(word) + 2 if len(word) < STEM_CHARS else sys.maxsize
+        return [n for w, n in self.words.items() if w.startswith(start) and len(w) <= longest]
 
     def worths(self, chunks: Mask) -> Floats:
         """Return the worth of each term, by the chunks of a mask over the nodes.

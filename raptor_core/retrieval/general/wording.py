@@ -2,7 +2,7 @@
 
 ``generic_words.txt`` has a line for each language and class:
 
-- plain: words that any question may have.
+- plain: words that any question may have; stop words of English are plain, too.
 - request: words that ask for a view of the whole text, such as "summarize" or "main".
 - form: kinds of texts, such as "meeting" or "story", and those who speak in them.
 - topic: what every text has, such as a plot or problems; a text may also be about them.
@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from unicodedata import normalize
 
+from raptor_core.text.vocabulary import STOPWORDS
 from raptor_core.text.words import is_unspaced, words
 
 UNSPACED = ("Chinese", "Japanese")
@@ -88,6 +89,8 @@ def languages() -> tuple[Language, ...]:
         for word in words.casefold().split():
             target = language.beginnings if word.endswith("*") else language.words
             target[word.rstrip("*").replace("_", " ")] = kind
+    english = result["English"].words
+    english.update(dict.fromkeys(STOPWORDS - english.keys(), "plain"))
     return tuple(result.values())
 
 

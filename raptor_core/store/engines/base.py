@@ -221,7 +221,7 @@ def _matches(where: Where) -> Iterator[Match | Between]:
 
 
 def readable_by(readers: Sequence[str]) -> Match:
-    """Return what a node has that one of these readers may read; nobody may without a reader."""
+    """Return what nodes have that one of these readers may read; no node has it without one."""
     names = (*readers, EVERYONE) if readers else ()
     return Match("readers", tuple(dict.fromkeys(names)))
 

@@ -38,10 +38,11 @@ def test_the_plan_of_an_edit_is_what_the_build_then_makes(own):
 
 def test_people_read_what_happens_layer_by_layer_and_the_cost(own):
     edit_soup(own)
-    own.write("new.md", prose(30, seed=5))
+    own.write("new.md", f"---\nreaders: ana\n---\n{prose(30, seed=5)}")
     (own.docs / "farness" / "harbour.md").unlink()
     printed = own.call("plan").out
     assert "partitions: 1 new, 1 changed, 1 to drop, 1 unchanged" in printed
+    assert "readers: nobody 2 documents in 2 trees; ana 1 document in 1 tree" in printed
     assert "soup.md: rebuild" in printed
     assert "new.md: build (first fit)" in printed
     assert "farness/harbour.md: drop" in printed

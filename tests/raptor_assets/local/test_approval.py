@@ -5,6 +5,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 from support.command import embedder_made_by, raptor
+from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.assets.names import CHAIN_NAMES
@@ -19,20 +20,22 @@ pytestmark = pytest.mark.slow
 TREE = "guide"
 SETTINGS = {
     "grouping": {"by": "folder"},
-    "tree": {"max_layers": 2},
     "runs": {"publish": "when_approved"},
 }
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    """A published tree, over which each build waits from now on."""
-    made = Workshop(tmp_path, grouping={"by": "folder"}, tree={"max_layers": 2})
+def build_guide(root):
+    made = Workshop(root, **{**SETTINGS, "runs": {}})
     made.write("guide/a.md", prose(12, seed=1))
     made.write("guide/b.md", prose(12, seed=2))
     made.build()
-    made.configure(**SETTINGS)
-    return made
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    """A published tree, over which each build waits from now on."""
+    copy_home(built_once(tmp_path_factory, "guide", build_guide), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **SETTINGS)
 
 
 def approve_tree(workshop, tree=TREE):
@@ -119,6 +122,31 @@ def test_what_is_approved_is_the_build_as_it_was_made(workshop):
     assert waiting(workshop) == ((), (TREE,))
 
 
+def set_readers(workshop, *readers, separate=False):
+    rule = {"paths": ["guide/a.md"], "readers": readers}
+    source = {"paths": [str(workshop.docs)], "readers": [rule]}
+    grouping = {"by": "folder", "separate_readers": separate}
+    workshop.configure(**{**SETTINGS, "source": source, "grouping": grouping})
+
+
+def test_an_approved_build_has_the_readers_of_its_approval(workshop):
+    set_readers(workshop, "ana", "ben")
+    workshop.write("guide/a.md", prose(14, seed=3))
+    workshop.build()
+    set_readers(workshop, "ben", "eva")
+    approve_tree(workshop)
+    assert workshop.manifests()[TREE].readers == {"guide/a.md": ("ben", "eva")}
+
+
+def test_a_build_whose_document_got_other_readers_is_not_approved_in_a_tree_of_its_own(workshop):
+    set_readers(workshop, "ana", separate=True)
+    workshop.build()
+    set_readers(workshop, "ben", separate=True)
+    with pytest.raises(UnknownTreeError, match=r"has the document 'guide/a.md', which is gone"):
+        approve_tree(workshop, "guide (ana)")
+    assert not any("ana" in of for m in workshop.manifests().values() for of in m.readers.values())
+
+
 def test_tables_that_changed_after_the_build_are_not_approved(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()
@@ -143,7 +171,7 @@ def test_nothing_that_waits_cannot_be_approved(workshop):
 def test_the_command_shows_what_waits_and_approves_it(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()
-    parts = {**SETTINGS, "tree": {"max_layers": 2}}
+    parts = SETTINGS
     workshop.home.settings.write_text(settings_text(workshop.docs, **parts), encoding="utf-8")
     home = ["--home", workshop.home.path]
     with embedder_made_by(lambda *_, **__: workshop.embedder):

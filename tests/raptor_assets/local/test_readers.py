@@ -1,13 +1,20 @@
 """Rights in a home: a change of them costs no call, and one that was taken away stays away."""
 
 import pytest
+from support.homes import built_once, copy_home
+from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
+from raptor_assets.home.access import corpus_tree_access
+from raptor_assets.home.source_state import look
 from raptor_assets.home.versions import release, roll_back
+from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
+from raptor_assets.local.forecast import ReaderSet, forecast
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever, Query
+from raptor_core.errors import SourceError
 from raptor_core.store.base import Where
 from raptor_core.store.engines.base import Condition
 
@@ -25,21 +32,31 @@ def rules(**readers):
     return {"source": {"readers": rows}, "grouping": grouping, "tree": {"max_layers": 2}}
 
 
-def configure(workshop, *, separate=False, **readers):
+def configure(workshop, *, separate=False, required=False, **readers):
     settings = rules(**readers)
+    settings["access"] = {"required": required}
     settings["grouping"]["separate_readers"] = separate
     settings["source"]["paths"] = [str(workshop.docs)]
     workshop.configure(**settings)
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    made = Workshop(tmp_path)
+def opened(root):
+    made = Workshop(root)
     configure(made, a="ana ben", b="ana")
+    return made
+
+
+def build_guide(root):
+    made = opened(root)
     made.write("guide/a.md", prose(12, seed=1))
     made.write("guide/b.md", prose(12, seed=2))
     made.build()
-    return made
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    copy_home(built_once(tmp_path_factory, "readers", build_guide), tmp_path / "copy")
+    return opened(tmp_path / "copy")
 
 
 def readable(workshop, *readers):
@@ -76,15 +93,23 @@ def test_a_search_of_the_home_keeps_to_the_readers(workshop):
         assert {hit.node.documents for hit in hits} == documents
 
 
-def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(workshop):
+@pytest.mark.parametrize("by", ["build", "sensor"])
+def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(workshop, by):
     workshop.write("guide/b.md", prose(12, seed=3))
     configure(workshop, a="ana ben", b="ana ben")
     workshop.build()
     configure(workshop, a="ana", b="ben")
     roll_back(workshop.access(), TREE, to="", note="it answered worse")
     assert (readable(workshop, "ana"), readable(workshop, "ben")) == ({A}, {B})
+    daemon = Daemon(workshop)
+    daemon.tick()
     configure(workshop, a="eva", b="ben eva")
-    workshop.build()  # which leaves the held tree, but for rights that are taken away
+    if by == "build":
+        workshop.build()  # which leaves the held tree, but for rights that are taken away
+    else:
+        daemon.tick()
+        assert daemon.run()
+        assert daemon.tick()[:2] == ([], [])
     assert workshop.manifests()[TREE].hold
     assert (readable(workshop, "ana", "eva"), readable(workshop, "ben")) == (set(), {B})
     release(workshop.access(), TREE)
@@ -134,6 +159,14 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
         assert store.count(Where(readers=("ana", "ben"))) == store.count(Where())
     before, texts = paid(apart), apart.texts("guide (ana)")
     configure(apart, separate=True, a="eva", b="ben", c="eva")
+    plan = forecast(
+        apart.home,
+        apart.settings,
+        look(apart.access().tables, apart.settings.source),
+        components=apart.components,
+    )
+    assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
+    assert (plan.n_readers_changed, plan.plan.summaries.calls) == (len(texts), 0)
     report = apart.build()
     assert (report.built, report.dropped) == (["guide (eva)"], ["guide (ana)"])
     assert (apart.texts("guide (eva)"), paid(apart)) == (texts, before)
@@ -190,3 +223,93 @@ def test_decisions_hold_for_the_group_under_other_readers(tmp_path):
     build("ben")
     assert set(made.manifests()) == {"guide (ben)"}
     assert made.texts("guide (ben)") == texts
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart, separate):
+    configure(apart, separate=separate, a="ana", b="ana", c="ana")
+    apart.build()
+    (tree,) = apart.manifests()
+    before, documents = paid(apart), set(apart.manifests()[tree].documents)
+    configure(apart, separate=separate, required=True, a="ana", b="ana", c="", d="")
+    apart.write("guide/d.md", prose(12, seed=4))
+    plan = forecast(
+        apart.home,
+        apart.settings,
+        look(apart.access().tables, apart.settings.source),
+        components=apart.components,
+    )
+    refused = ["guide/c.md", "guide/d.md"]
+    assert [item.name for item in plan.skipped] == refused
+    assert plan.changes.withheld == (tree,)
+    report = apart.build()
+    assert {(item.name, "access.required" in item.reason) for item in report.skipped} == {
+        (name, True) for name in refused
+    }
+    assert set(apart.manifests()[tree].documents) == documents
+    assert not any("guide/c.md" in of for of in readable(apart, "ana", "*"))
+    assert ("guide/a.md",) in readable(apart, "ana")
+    configure(apart, separate=separate, required=True, a="ana", b="ana", c="ana", d="")
+    assert (apart.build().built, paid(apart)) == ([tree], before)
+    assert any("guide/c.md" in of for of in readable(apart, "ana"))
+
+
+def test_rights_are_taken_while_a_removal_is_to_be_confirmed(apart):
+    apart.remove("guide/c.md")
+    apart.remove("guide/b.md")
+    configure(apart, separate=True, a="eva", b="ben", c="ana")
+    daemon = Daemon(apart)
+    daemon.tick()
+    assert daemon.run()
+    assert ("guide/a.md",) not in readable(apart, "ana")
+    assert "confirm" in daemon.tick()[2]
+    configure(apart, separate=True, a="ben", b="ben", c="ana")
+    with pytest.raises(SourceError, match="confirm"):
+        apart.build()
+    assert readable(apart, "eva", "ben") == {("guide/b.md",)}
+
+
+def above(workshop):
+    """Readers by document of each corpus tree, and the readers of its nodes."""
+    with corpus_tree_access(workshop.access()).store.open_existing() as store:
+        manifests = {m.tree: dict(m.readers) for m in store.manifests()}
+        return manifests, [store.count(Where(readers=(name,))) for name in ("ana", "ben", "eva")]
+
+
+def test_corpus_trees_do_not_mix_readers_and_lose_them_with_the_trees_below(tmp_path):
+    made = Workshop(tmp_path, {"summarizer": ScriptedSummarizer()})
+    names = "abcdefg"
+
+    def configure_all(*readers):
+        rows = [{"paths": [f"{n}.md"], "readers": [r]} for n, r in zip(names, readers, strict=True)]
+        source = {"paths": [str(made.docs)], "readers": rows}
+        made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2})
+
+    for seed, name in enumerate(names):
+        made.write(f"{name}.md", prose(12, seed=seed))
+    configure_all(*["ana"] * 4, *["ben"] * 2, "eva")
+
+    def build():
+        made.build()
+        return update_corpus_tree(made.home, made.settings, components=made.components)
+
+    build()
+    manifests, n_readable = above(made)
+    assert {name: len(of) for name, of in manifests.items()} == {
+        "/corpus (ana)": 4,
+        "/corpus (ben)": 2,
+    }
+    assert min(n_readable[:2]) > 0
+    assert n_readable[2] == 0  # one tree is too few
+    before = paid(made)
+    configure_all(*["ben"] * 4, *["eva"] * 2, "eva")
+    made.build()  # of the trees below alone
+    assert above(made)[1] == [0, 0, 0]
+    assert made.build().run_ids == []
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    manifests, n_readable = above(made)
+    assert {name: len(of) for name, of in manifests.items()} == {
+        "/corpus (ben)": 4,
+        "/corpus (eva)": 3,
+    }
+    assert paid(made)[1] - before[1] <= 2  # of the tree that gained a document

@@ -1,10 +1,13 @@
 """Laws 3, 4 and 5 as checks: coverage, shrink, budget, and the store against its manifest."""
 
+from dataclasses import replace
+
+import pytest
 from support.trees import checked_clusters, checked_layer, checked_trees, leaf, summary
 
 from raptor_core.checks.sizes import token_budget
 from raptor_core.checks.stored import StoredTree, store
-from raptor_core.checks.structure import coverage, shrink, tree_coverage
+from raptor_core.checks.structure import coverage, shrink, tree_coverage, unreadable_nodes
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 
@@ -44,6 +47,23 @@ def test_layers_must_shrink():
     wide = [summary(name, "abcd") for name in "wxyz"]
     found = shrink(checked_trees([LEAVES, wide]))
     assert (found.passed, found.severity) == (False, "error")
+
+
+@pytest.mark.parametrize(
+    ("readers", "passed", "numbers"),
+    [
+        ({}, True, {"nodes_unreadable": 0}),
+        ({"a": "xy", "b": "y", "c": "y", "d": "*"}, True, {"nodes_unreadable": 0}),
+        ({"a": "x", "b": "y", "c": "y", "d": "y"}, False, {"layer_1_unreadable": 1}),
+        ({"a": "x", "b": "x"}, False, {"layer_0_unreadable": 2, "layer_1_unreadable": 1}),
+    ],
+)
+def test_nodes_that_nobody_may_read_are_counted_by_layer(readers, passed, numbers):
+    leaves = [replace(node, documents=(node.id,)) for node in LEAVES]
+    layer = [replace(summary(s, s), documents=tuple(s)) for s in ("ab", "cd")]
+    found = unreadable_nodes(replace(checked_trees([leaves, layer]), readers=readers))
+    assert (found.passed, found.severity) == (passed, "warn")
+    assert numbers.items() <= found.numbers.items()
 
 
 def test_a_cluster_over_the_budget_fails():

@@ -1,6 +1,7 @@
 """Blocks of each format, what is no text, and what introduces what."""
 
 import pytest
+from support.hashing import HashingEmbedder
 
 from raptor_core import Query, Retriever, build_tree, load_documents
 from raptor_core.chunking import make_chunker
@@ -11,6 +12,7 @@ from raptor_core.models.reading.reader import Passage, ask
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tables.values import documents_to_table, table_to_documents
 from raptor_core.tokens import make_counter
+from raptor_core.tree.components import Components
 
 COUNTER = make_counter(TokensSettings(), EmbedderSettings())
 
@@ -173,13 +175,15 @@ def test_rows_carry_the_names_of_their_columns(tmp_path, name):
         texts = {"a.md": markdown_table, "a.rst": rst_table, "a.html": html_table}
         path.write_text(texts[name]())
     (document,) = load_documents(path).documents
-    tree = build_tree([document])
+    components = Components(embedder=HashingEmbedder())
+    tree = build_tree([document], components=components)
     leaves = tree.layers[0].nodes
     assert all(
         "Part | Price | Note" in " ".join(leaf.embedding_text.split()) for leaf in leaves[1:]
     )
     assert all(leaf.text == document.text[leaf.start : leaf.end] for leaf in leaves)
-    retrieval = Retriever.from_trees([tree]).search("price of part 17", Query(budget_tokens=150))
+    retriever = Retriever.from_trees([tree], components)
+    retrieval = retriever.search("price of part 17", Query(budget_tokens=150))
     assert "Part | Price | Note" in retrieval.context
     assert COUNTER.count([retrieval.context])[0] <= 150
     assert "Part | Price | Note" in ask("?", [Passage.from_node(leaves[2])])
@@ -203,7 +207,8 @@ def test_what_introduces_stays_with_what_it_introduces(tmp_path, name, form):
     document = read(tmp_path, name, "".join(form.format(*pair) for pair in pairs * 3))
     for chunk in chunks_of(document, 40):
         assert chunk.text.count("Look after") == chunk.text.count("cut --")
-    retriever = Retriever.from_trees([build_tree([document])])
+    components = Components(embedder=HashingEmbedder())
+    retriever = Retriever.from_trees([build_tree([document], components=components)], components)
     found = retriever.search("How is the drum of the winch looked after?", Query(budget_tokens=60))
     assert "cut --drum" in found.context
 

@@ -177,7 +177,7 @@ class Rebuilds(RuleBasedStateMachine):
 @pytest.mark.timeout(900)
 def test_many_histories():
     machine = Rebuilds.TestCase
-    machine.settings = examples(50, stateful_step_count=6, phases=PHASES)
+    machine.settings = examples(28, stateful_step_count=6, phases=PHASES)
     machine().runTest()
 
 

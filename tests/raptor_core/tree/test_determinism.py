@@ -59,11 +59,12 @@ def test_a_tree_is_the_same_where_another_has_left_its_summaries():
 
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):
-    documents, components = handbook(), make_components(embedder)
+    is_quick = embedder == "hashing"
+    documents, components = handbook(4 if is_quick else 2), make_components(embedder)
     alone = contents(documents, "alone", components)
-    assert len(set(alone.values())) == len(documents) == 5
-    assert contents(documents, "together", components) == alone
-    assert contents(documents, "backwards", components) == alone
+    assert len(set(alone.values())) == len(documents) == (5 if is_quick else 3)
+    for way in ("together", "backwards")[: 1 + is_quick]:
+        assert contents(documents, way, components) == alone
 
 
 @pytest.mark.rare

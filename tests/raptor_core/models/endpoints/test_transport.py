@@ -72,7 +72,7 @@ def test_large_batches_of_long_vectors_fit():
         assert client_of(fake, timeout_seconds=60.0).embed(["a text"] * 128).shape == (128, 4096)
 
 
-ODD_VALUES = [None, [], {}, "x", -1, 1.5, 10**400, True, [None], [[]], ["x"], {"a": 1}]
+ODD_VALUES = [None, {}, "x", -1, 10**400, [None]]
 ODD_BYTES = [b"\xff\xfe", b"[" * 200_000, b"9" * 10_000, b"\x00", b"", b"NaN", b'{"a":' * 100_000]
 CHAT = {
     "choices": [{"index": 0, "message": {"content": "Fine."}, "finish_reason": "stop"}],

@@ -1,0 +1,268 @@
+"""A caller is who the key or the token says, and nobody else."""
+
+import asyncio
+import hashlib
+import json
+import os
+import ssl
+import threading
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from mcp import Client
+from support.authority import make_authority
+from support.command import SMALL_PARTS, Place, raptor
+from support.serving import serving
+
+from raptor_assets.serving.identity import KnownCallers, ServerKeys, read_keys
+from raptor_core.errors import AccessError, SettingsError
+from raptor_core.settings.access import AccessSettings
+
+ISSUER, AUDIENCE = "https://login.example", "handbook"
+
+
+def entry(key, *readers):
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f'[[keys]]\nname = "{key}"\ndigest = "{digest}"\nreaders = {json.dumps(readers)}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("keys", "TOML|Expected|expected"),
+        ("", "keys"),
+        ("[[keys]]\nreaders = ['a']", "digest"),
+        ("[[keys]]\ndigest = 'secret'\nreaders = ['a']", "digest"),
+        (entry("a", ""), "readers"),
+        (entry("a", "b").replace('["b"]', '"b"'), "readers"),
+        (entry("a", "b") + entry("a", "c"), "same digest"),
+        (entry("a", "b") + "reader = 'c'\n", "reader"),
+    ],
+)
+def test_a_wrong_file_of_keys_is_refused_without_its_values(text, words):
+    with pytest.raises(ValueError, match=words) as refused:
+        read_keys(text)
+    assert "secret" not in str(refused.value)
+
+
+def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobody_in(tmp_path):
+    file = tmp_path / "keys.toml"
+    access = AccessSettings(keys="keys.toml", deciders=("ana",))
+    with pytest.raises(SettingsError, match=r"keys\.toml"):
+        KnownCallers(access, tmp_path)
+    file.write_text(entry("one", "ana") + entry("two"))
+    callers = KnownCallers(access, tmp_path)
+    assert (callers.of("one").readers, callers.of("one").decides) == (("*", "ana"), True)
+    assert (callers.of("two").readers, callers.of("two").decides) == (("*",), False)
+    for sent in ("three", "", None, "ONE", hashlib.sha256(b"one").hexdigest(), "ö\udc80"):
+        with pytest.raises(AccessError, match="send your key"):
+            callers.of(sent)
+    file.write_text(entry("three", "ben"))
+    assert callers.of("three").readers == ("*", "ben")
+    with pytest.raises(AccessError, match="send your key"):
+        callers.of("one")
+    file.write_text("broken")
+    with pytest.raises(AccessError, match="cannot identify callers"):
+        callers.of("three")
+    file.write_text(entry("three", "ben"))
+    os.utime(file, ns=(1, 1))
+    assert callers.of("three").readers == ("*", "ben")
+
+
+def test_a_server_without_rights_knows_its_two_keys():
+    for keys, sent, expected in (
+        ((None, None), None, False),
+        ((None, "w"), "w", True),
+        ((None, "w"), "other", False),
+        (("r", "w"), "r", False),
+        (("r", "w"), "w", True),
+        (("r", None), None, None),
+        (("r", "w"), "", None),
+        (("r", None), "None", None),
+    ):
+        callers = ServerKeys(*keys)
+        if expected is None:
+            with pytest.raises(AccessError):
+                callers.of(sent)
+        else:
+            assert (callers.of(sent).readers, callers.of(sent).decides) == (None, expected)
+
+
+@pytest.fixture(scope="module")
+def issuer(tmp_path_factory):
+    """A folder with a key set, and a function that signs claims with one of its keys."""
+    folder = tmp_path_factory.mktemp("issuer")
+    keys = {
+        "rsa": rsa.generate_private_key(public_exponent=65537, key_size=2048),
+        "ec": ec.generate_private_key(ec.SECP256R1()),
+        "stranger": rsa.generate_private_key(public_exponent=65537, key_size=2048),
+    }
+    algorithms = {"rsa": jwt.algorithms.RSAAlgorithm, "ec": jwt.algorithms.ECAlgorithm}
+    published = [
+        {**json.loads(made.to_jwk(keys[name].public_key())), "kid": name, "use": "sig"}
+        for name, made in algorithms.items()
+    ]
+    (folder / "jwks.json").write_text(json.dumps({"keys": published}))
+
+    def sign(key="rsa", kid=None, algorithm=None, secret=None, **claims):
+        given = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "exp": time.time() + 60,
+            "groups": ["hr"],
+            **claims,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        algorithm = algorithm or {"ec": "ES256"}.get(key, "RS256")
+        headers = {"kid": kid or key}
+        return jwt.encode(given, secret or keys[key], algorithm=algorithm, headers=headers)
+
+    public = (
+        keys["rsa"]
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+    return folder, sign, public
+
+
+def tokens_of(folder, **more):
+    given = {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE, "jwt_keys": "jwks.json", **more}
+    return KnownCallers(AccessSettings(**given), folder)
+
+
+def test_a_token_of_the_issuer_has_the_readers_of_its_claims(issuer):
+    folder, sign, _ = issuer
+    claims = ("groups", "email", "realm.roles", "https://example/teams")
+    callers = tokens_of(folder, jwt_claims=claims)
+    for token, readers in (
+        (sign(), {"hr"}),
+        (sign("ec", groups="ops"), {"ops"}),
+        (sign(groups=None), set()),
+        (sign(groups=[], email="ana@x"), {"ana@x"}),
+        (sign(groups=[1, "", None, "b"], realm={"roles": ["c"]}), {"b", "c"}),
+        (sign(realm="roles", **{"https://example/teams": ["d"]}), {"hr", "d"}),
+        (sign(aud=["other", AUDIENCE], exp=time.time() - 5), {"hr"}),
+    ):
+        assert set(callers.of(token).readers) == {"*", *readers}
+
+
+def test_no_other_token_is_taken(issuer):
+    folder, sign, public = issuer
+    callers = tokens_of(folder)
+    head, body, signature = sign().split(".")
+    own = body[:-3] + ("AAA" if body[-3:] != "AAA" else "BBB")
+    hmac = jwt.utils.base64url_encode(b"x").decode()
+    refused = [
+        sign(exp=time.time() - 600),
+        sign(exp=None),
+        sign(aud="other"),
+        sign(aud=None),
+        sign(iss="https://elsewhere.example"),
+        sign(iss=None),
+        sign(nbf=time.time() + 600),
+        sign("stranger", kid="rsa"),
+        sign("stranger"),
+        sign("rsa", kid="ec"),
+        jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "exp": time.time() + 60}, None, "none"),
+        jwt.encode(
+            {"iss": ISSUER, "aud": AUDIENCE, "exp": time.time() + 60},
+            hashlib.sha256(public).hexdigest(),
+            "HS256",
+            headers={"kid": "rsa"},
+        ),
+        f"{head}.{own}.{signature}",
+        f"{head}.{body}.",
+        f"{head}.{body}.{hmac}",
+        "a.b.c",
+        "..",
+    ]
+    for token in refused:
+        with pytest.raises(AccessError, match="send your key or token"):
+            callers.of(token)
+
+
+def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypatch):
+    folder, sign, _ = issuer
+    make_authority(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "ca.pem", tmp_path / "key.pem")
+    handler = partial(SimpleHTTPRequestHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"https://127.0.0.1:{server.server_port}/jwks.json"
+        callers = tokens_of(tmp_path, jwt_keys=url)
+        with pytest.raises(AccessError, match="cannot identify callers"):
+            callers.of(sign())  # a server that no authority of this machine knows
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert callers.of(sign()).readers == ("*", "hr")
+        with pytest.raises(AccessError, match="send your key or token"):
+            callers.of(sign("stranger"))
+        server.shutdown()
+    assert callers.of(sign()).readers == ("*", "hr")  # the key set is kept for minutes
+
+
+def test_settings_of_tokens_are_whole(tmp_path):
+    for given, words in (
+        ({"jwt_issuer": ISSUER}, "jwt_audience"),
+        ({"jwt_issuer": ISSUER, "jwt_audience": "a"}, "jwt_keys"),
+        ({"jwt_keys": "http://login.example/keys"}, "https"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            AccessSettings(**given)
+    with pytest.raises(SettingsError, match=r"access\.keys"):
+        KnownCallers(AccessSettings(required=True), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    place = Place(tmp_path_factory.mktemp("keyed"))
+    for name in ("ana", "ben"):
+        place.write(f"{name}.md", f"---\nreaders: {name}\n---\nThe pump of {name} is {name}only.")
+    place.home.mkdir(parents=True)
+    (place.home / "keys.toml").write_text(entry("a", "ana") + entry("b", "ben"))
+    text = f'[source]\npaths = ["{place.docs}"]\n[access]\nrequired = true\nkeys = "keys.toml"\n'
+    place.settings.write_text(text + SMALL_PARTS)
+    assert place.call("build").code == 0
+    return place
+
+
+@pytest.mark.slow
+def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
+    async def ask(address, key):
+        headers = {"Authorization": f"Bearer {key}"}
+        async with httpx.AsyncClient(headers=headers, timeout=60) as http:
+            from mcp.client.streamable_http import streamable_http_client
+
+            async with Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client:
+                calls = [client.call_tool("search", {"question": "the pump"}) for _ in range(4)]
+                return str(await asyncio.gather(*calls))
+
+    async def both(address):
+        return await asyncio.gather(*(ask(address, key) for key in "abab"))
+
+    with serving(home.home, "mcp") as address:
+        for key, text in zip("abab", asyncio.run(both(address)), strict=True):
+            mine, other = ("ana", "ben") if key == "a" else ("ben", "ana")
+            assert f"{mine}only" in text
+            assert f"{other}only" not in text
+        for headers in ({}, {"Authorization": "Bearer c"}, {"Authorization": "a"}):
+            refused = httpx.post(f"{address}/mcp", json={}, headers=headers)
+            assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.slow
+def test_servers_with_rights_do_not_start_open_or_with_a_key_that_has_no_readers(home):
+    refused = home.call("serve", RAPTOR_API_KEY="k" * 20)
+    assert (refused.code, "RAPTOR_API_KEY" in refused.err) == (3, True)
+    assert home.call("mcp").code == 7
+    assert raptor("mcp", "--home", home.home, "--port", "1", "--as", "ana").code == 2
+    home.settings.write_text(home.settings.read_text().replace('keys = "keys.toml"\n', ""))
+    assert (refused := home.call("serve")).code == 3
+    assert "access.keys" in refused.err

@@ -1,0 +1,83 @@
+"""Rights in trees that builds make, after edits, moves and changes of rights, in any grouping."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.examples import examples
+from support.hashing import HashingEmbedder
+from support.summarizers import ScriptedSummarizer
+from support.workshop import SMALL, prose
+
+from raptor_core import build_trees, open_store
+from raptor_core.documents import Document, Partitions
+from raptor_core.settings import Settings, StoreSettings
+from raptor_core.store import StoreIdentity
+from raptor_core.store.base import Edition, Where
+from raptor_core.tree.components import Components
+from raptor_core.tree.publish import make_manifest
+
+EMBEDDER = HashingEmbedder()
+IDENTITY = StoreIdentity("corpus", EMBEDDER.model, EMBEDDER.fingerprint, EMBEDDER.n_dims)
+NAMES = ("ana", "ben", "*")
+
+STATES = st.lists(
+    st.tuples(
+        st.sampled_from(["", "hr/", "hr/pay/"]),
+        st.sets(st.sampled_from(NAMES)),
+        st.integers(0, 1),
+    ),
+    min_size=2,
+    max_size=5,
+)
+"""Folder, readers and edition of each document."""
+
+
+def documents_of(state):
+    return [
+        Document(f"{folder}{n}.md", prose(8, seed=10 * n + edition), readers=tuple(readers))
+        for n, (folder, readers, edition) in enumerate(state)
+    ]
+
+
+def publish(store, components, documents):
+    """Publish the trees of these documents, and drop all others."""
+    partitions = Partitions(documents, components.settings.grouping)
+    trees = {tree: members for of in partitions.values() for tree, members in of.items()}
+    built = build_trees(trees, components=components, known=store)
+    with store.publishing() as publishing:
+        publishing.publish(
+            [
+                Edition(make_manifest(t, trees[t.name], "f"), list(t.nodes()), t.vectors())
+                for t in built.values()
+            ]
+        )
+        publishing.drop({mark.tree for mark in store.marks()} - trees.keys())
+
+
+@examples(10)
+@given(
+    states=st.lists(STATES, min_size=2, max_size=2),
+    by=st.sampled_from(["document", "folder", "corpus"]),
+    separate=st.booleans(),
+)
+def test_nobody_reads_a_node_over_a_hidden_document_and_separate_trees_hide_no_node(
+    states, by, separate
+):
+    grouping = {"by": by, "separate_readers": separate}
+    settings = Settings.model_validate({**SMALL, "grouping": grouping})
+    components = Components(settings, embedder=EMBEDDER, summarizer=ScriptedSummarizer())
+    with open_store(StoreSettings(), None, IDENTITY) as store:
+        for state in states:
+            for changed in (state, [(f, r | {"ben"}, e) for f, r, e in state]):
+                documents = documents_of(changed)
+                publish(store, components, documents)
+                rights = {document.id: {*document.readers} for document in documents}
+                nodes = {node.id: node for node in store.nodes()}
+                assert {d for node in nodes.values() for d in node.documents} == rights.keys()
+                readable = set()
+                for caller in ("ana", "ben", "eva"):
+                    for node in store.nodes(Where(readers=(caller,))):
+                        assert all({caller, "*"} & rights[d] for d in node.documents)
+                        readable.add(node.id)
+                if separate or by == "document":
+                    declared = {i for i, n in nodes.items() if rights[n.documents[0]]}
+                    assert readable == declared
