@@ -1,6 +1,7 @@
 """Rights in a home: a change of them costs no call, and one that was taken away stays away."""
 
 import pytest
+from support.homes import built_once, copy_home
 from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
@@ -39,14 +40,23 @@ def configure(workshop, *, separate=False, required=False, **readers):
     workshop.configure(**settings)
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    made = Workshop(tmp_path)
+def opened(root):
+    made = Workshop(root)
     configure(made, a="ana ben", b="ana")
+    return made
+
+
+def build_guide(root):
+    made = opened(root)
     made.write("guide/a.md", prose(12, seed=1))
     made.write("guide/b.md", prose(12, seed=2))
     made.build()
-    return made
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    copy_home(built_once(tmp_path_factory, "readers", build_guide), tmp_path / "copy")
+    return opened(tmp_path / "copy")
 
 
 def readable(workshop, *readers):
