@@ -23,7 +23,6 @@ from raptor_lab.comparison.bootstrap import interval_text
 from raptor_lab.comparison.tables import Table, print_table
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
 from raptor_lab.manual_findings import keep_manual_findings
-from raptor_lab.pages import render_sheet
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
@@ -94,7 +93,7 @@ def sheet_command(
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     sheet.write_sheet(folder, drawn)
-    replace_file(folder / sheet.PAGE, render_sheet(drawn).encode())
+    replace_file(folder / sheet.PAGE, sheet.render_sheet(drawn).encode())
     n_sentences = sum(len(node.sentences) for node in drawn.nodes)
     if as_json:
         counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}

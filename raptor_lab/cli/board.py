@@ -1,4 +1,4 @@
-"""All public data sets in one table: `raptor eval board`."""
+"""Table of all public data sets: `raptor eval board`."""
 
 from pathlib import Path
 from typing import Any

@@ -1,15 +1,13 @@
-"""`raptor eval paper`: the paper's tables and figures as Markdown, pictures, and one page."""
+"""`raptor eval paper`: the paper's tables and figures as Markdown and pictures."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
-from markdown_it import MarkdownIt
 
 from raptor_assets.cli.options import budget_options, home_and_json
 from raptor_assets.cli.output import print_json
@@ -20,7 +18,6 @@ from raptor_lab.cli import common
 from raptor_lab.cli.reader import answer_measurer
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
-from raptor_lab.pages import render_tables
 from raptor_lab.paper import tables
 from raptor_lab.paper.pictures import curve_svg, scaling_svg, shares_svg
 from raptor_lab.paper.study import (
@@ -34,7 +31,6 @@ from raptor_lab.paper.study import (
 
 FIGURES = "figures.json"
 README = "README.md"
-INDEX = "index.html"
 TITLE = "The RAPTOR paper, measured here"
 
 
@@ -120,10 +116,8 @@ def _write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
     sections = list(_sections(studies))
-    readme = _readme(_measured(files, studies), sections, settings)
     texts = {
-        README: readme,
-        INDEX: _page(readme, sections),
+        README: _readme(_measured(files, studies), sections, settings),
         **{section.file: _markdown(section) for section in sections},
         **{name: svg for section in sections for name, svg in section.pictures.items()},
         FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
@@ -178,29 +172,9 @@ def _markdown(section: StudyFile) -> str:
     return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
 
 
-def _page(readme: str, sections: Sequence[StudyFile]) -> str:
-    body = _html(readme)
-    for section in sections:
-        anchor = section.file.removesuffix(".md")
-        body = body.replace(f'href="{section.file}"', f'href="#{anchor}"')
-        text = _html(_markdown(section)).replace("h2>", "h3>").replace("/h1>", "/h2>")
-        for name, svg in section.pictures.items():
-            shown = f'<p><img src="{name}" alt="{escape(section.title)}" /></p>'
-            text = text.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
-        body += text.replace("<h1>", f'<h2 id="{anchor}">')
-    return render_tables(TITLE, body)
-
-
-def _html(markdown: str) -> str:
-    """Render Markdown with tables; HTML in it is shown as text."""
-    html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
-    return html.replace("</table>", "</table></div>").replace("<th>", '<th scope="col">')
-
-
 def _readme(measured: Table, sections: Sequence[StudyFile], settings: Settings) -> str:
     contents = [f"- [{item.title}]({item.file}): {item.of}" for item in sections]
-    contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
+    contents.append(f"- [Everything, as JSON]({FIGURES})")
     text = (resources.files("raptor_lab.paper") / "readme.txt").read_text("utf-8")
     return text.format(
         title=TITLE,

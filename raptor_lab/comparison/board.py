@@ -82,8 +82,8 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
         )
     chosen = {n: path for n, path in files.items() if not names or {n, _set_of(n)} & {*names}}
     present = {_set_of(stem) for stem in chosen}
-    wanted = [name for name in SETS if not names or name in names]
-    return chosen, [name for name in wanted if name not in present]
+    sought = [name for name in SETS if not names or name in names]
+    return chosen, [name for name in sought if name not in present]
 
 
 def _set_of(stem: str) -> str:
@@ -93,10 +93,10 @@ def _set_of(stem: str) -> str:
 def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     """Return a data set of its first ``limit`` questions, without documents that none asks."""
     questions = dataset.questions[:limit]
-    asked = {question.document for question in questions}
+    named = {question.document for question in questions}
     documents = dataset.documents
-    if limit is not None and None not in asked:
-        documents = tuple(document for document in documents if document.id in asked)
+    if limit is not None and None not in named:
+        documents = tuple(document for document in documents if document.id in named)
     return replace(dataset, questions=questions, documents=documents)
 
 

@@ -2,7 +2,7 @@
 
 HotpotQA (Yang et al. 2018, arXiv:1809.09600) is a JSON list; MuSiQue (Trivedi et al. 2022,
 arXiv:2108.00573) JSON Lines or, in samples, a list. A passage of any question is a document, and
-each question is asked of all of them.
+each question is about all of them.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Strategies side by side on small trees."""
 
+from dataclasses import replace
+
 import pytest
 from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
@@ -8,14 +10,18 @@ from support.trees import leaf, summary
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden_file import Question
+from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import Settings
+from raptor_core.store.base import Hit
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import compare
+from raptor_lab.comparison.contexts import Context
 from raptor_lab.comparison.index import index_key, open_index
 from raptor_lab.comparison.measures import (
     content_recall,
     document_measures,
     evidence_recall,
+    recall_of_first,
 )
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.base import Dataset
@@ -119,6 +125,16 @@ def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
     by_way = {line.system: set(line.layers) for line in found.lines}
     assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
+
+
+def test_the_best_documents_come_first():
+    scores = {"x": 0.2, "y": 0.9}
+    hits = [Hit(replace(leaf(name), documents=(name,)), score) for name, score in scores.items()]
+    query = Query("flat")
+    context = Context.of(Retrieval("?", query, tuple(hits), 2, 2, 0))
+    assert context.documents == ("y", "x")
+    assert recall_of_first(["y", "z"], context.documents)["document_recall_at_2"] == 0.5
+    assert recall_of_first(["y"], context.documents) == {}
 
 
 def test_the_right_option_is_the_answer_of_a_multiple_choice(tmp_path):
