@@ -37,10 +37,12 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
     """
     queries = (*questions.vectors, *questions.texts)
     limit = query.hybrid.candidates
-    found = store.candidates([CandidateSearch(one, limit, query.where) for one in queries])
+    answers = store.candidates([CandidateSearch(each, limit, query.where) for each in queries])
     n_questions = len(questions.texts)
     return [
-        _complete_pool(questions.select(row), query, found[row], found[n_questions + row], store)
+        _complete_pool(
+            questions.select(row), query, answers[row], answers[n_questions + row], store
+        )
         for row in range(n_questions)
     ]
 
@@ -57,16 +59,16 @@ def _complete_pool(
     if not filters and not hop:
         return pool
     inside = [
-        CandidateSearch(one, MAX_INSIDE, where)
-        for one in (question.vectors[0], question.texts[0])
+        CandidateSearch(each, MAX_INSIDE, where)
+        for each in (question.vectors[0], question.texts[0])
         for where in filters
     ]
-    found = store.candidates([*inside, *(hop.searches(query.where) if hop else ())])
+    answers = store.candidates([*inside, *(hop.searches(query.where) if hop else ())])
     n_filters = len(filters)
-    holders = found[2 * n_filters :]
+    holders = answers[2 * n_filters :]
     pool = _merge(
-        [dense, *found[:n_filters]],
-        [lexical, *found[n_filters : 2 * n_filters]],
+        [dense, *answers[:n_filters]],
+        [lexical, *answers[n_filters : 2 * n_filters]],
         holders,
         is_cut=is_cut,
     )
@@ -121,7 +123,7 @@ def _leading_children(summaries: Pool, query: Query) -> Keys:
 def _merge(
     dense: Sequence[Candidates],
     lexical: Sequence[Candidates],
-    others: Sequence[Candidates],
+    unscored: Sequence[Candidates],
     *,
     is_cut: bool,
 ) -> Pool:
@@ -130,10 +132,10 @@ def _merge(
     Args:
         dense: candidates with cosine similarities.
         lexical: candidates with BM25 scores of the question.
-        others: candidates whose scores do not count.
+        unscored: candidates whose scores do not count.
         is_cut: whether a limit cut the lexical search, so that more nodes have a word.
     """
-    searches = [*dense, *lexical, *others]
+    searches = [*dense, *lexical, *unscored]
     every = Outlines.joined([candidates.outlines for candidates in searches])
     _, first, numbers = np.unique(every.nodes["high"], return_index=True, return_inverse=True)
     order = np.argsort(first)

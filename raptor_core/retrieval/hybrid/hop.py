@@ -39,7 +39,7 @@ class Hop:
     def of(cls, chunk: Node, question: str) -> "Hop":
         """Select words of a chunk: those with a capital or a digit first, then the longest."""
         known = query_vector(question)
-        asked = set(known.indices) if known else set()
+        question_terms = set(known.indices) if known else set()
         looks_like_name: dict[str, bool] = {}
         for original in words(f"{chunk.label}\n{chunk.text}"):
             is_marked = original != original.lower() or any(map(str.isdigit, original))
@@ -47,7 +47,9 @@ class Hop:
                 looks_like_name[word] = looks_like_name.get(word, False) or is_marked
         ranked = sorted(looks_like_name, key=lambda word: (not looks_like_name[word], -len(word)))
         vectors = ((word, query_vector(word)) for word in ranked)
-        new = [word for word, vector in vectors if vector and asked.isdisjoint(vector.indices)]
+        new = [
+            word for word, vector in vectors if vector and question_terms.isdisjoint(vector.indices)
+        ]
         is_in_pairs = len(new) > 0 and is_paired(new[0])
         return cls(chunk, tuple(new[: N_PAIRS if is_in_pairs else N_NAMES]))
 
