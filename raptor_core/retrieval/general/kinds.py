@@ -85,7 +85,7 @@ def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) ->
     """Return the names in headings and in more than one chunk, and identifiers.
 
     The others only word the request, such as the number in "in 5 sentences". The only name of a
-    question is a subject if it stands in any chunk.
+    question is a subject if any chunk has it.
     """
     least = 1.5 / max(table.is_chunk.sum(), 1) if len(names) > 1 else 0.0
     in_headings = set(tokens(" ".join(" ".join(_path(chunk)) for chunk in chunks)))
