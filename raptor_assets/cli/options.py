@@ -35,8 +35,11 @@ _FILTERS = {
     "ids": "id",
     "metadata": "metadata",
     "readers": "as",
+    "history": "history",
 }
-"""Name of the option of each filter; each may be repeated. An exclusion has no readers."""
+"""Name of each option that may be repeated: the filters, and the turns before the question."""
+
+_NEVER_EXCLUDED = ("readers", "history")
 
 
 def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
@@ -51,7 +54,7 @@ def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
             help=_filter_help(name, prefix),
         )
         for name, option in _FILTERS.items()
-        if not prefix or name != "readers"
+        if not prefix or name not in _NEVER_EXCLUDED
     ]
 
 

@@ -32,6 +32,7 @@ from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage
 from raptor_core.nodes import Node, grouped
 from raptor_core.retrieval import Family, Retrieval, Trace
+from raptor_core.retrieval.questions import follow_up
 from raptor_core.store.base import Hit, Manifest
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.custom_components import reader_of
@@ -359,7 +360,8 @@ class HomeReader:
             return AskResponse.of(ReaderAnswer("", ()), retrieval)
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
         reader = reader_of(self._retriever.settings)
-        return AskResponse.of(reader.read(parameters.question, passages), retrieval)
+        question = follow_up(parameters.question, retrieval.query.history)
+        return AskResponse.of(reader.read(question, passages), retrieval)
 
     def _search(self, parameters: SearchParameters) -> Retrieval:
         query = parameters.query(self._retriever.settings)

@@ -126,6 +126,12 @@ class QueryOptions(Filters):
     exclude: Filters | None = Field(
         None, description="Leave out what matches one of these filters, in whole or in part."
     )
+    history: list[Question] | None = Field(
+        None,
+        max_length=100,
+        description="A turn before the question, the last one at the end: a question with hardly a "
+        'term of its own ("And why?") is read with their terms.',
+    )
     strategy: Strategy | None = _of_setting("strategy")
     kind: Kind | None = Field(
         None,
@@ -158,6 +164,8 @@ class QueryOptions(Filters):
         names = {field.name for field in fields(Query)} - {"where"}
         options = {name: getattr(self, name, None) for name in sorted(names)}
         chosen = {name: value for name, value in options.items() if value is not None}
+        if self.history:
+            chosen["history"] = tuple(self.history)
         strategy = chosen.get("strategy", settings.retrieval.strategy)
         for name, taker in _TAKEN_BY.items():
             if name in chosen and strategy != taker:

@@ -127,7 +127,7 @@ class HomeRetriever(AsyncSearch):
             return self._read(corpus, read)
 
         def run() -> list[Retrieval]:
-            windows = QuestionWindows.embed(embedder, questions)
+            windows = QuestionWindows.embed(embedder, questions, query.history)
             results = [search(corpora[0], windows, query.where.trees or ())]
             results += [search(corpus, windows, ()) for corpus in corpora[1:]]
             return [join_retrievals(parts) for parts in zip(*results, strict=True)]

@@ -33,7 +33,8 @@ class RaptorRetriever(BaseRetriever):
         query: strategy, budget and filters; None for the default of the searcher.
         order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
         readers: users and groups for whom it searches; None is trusted code, see ``for_readers``.
-        k: maximum number of documents, replaces ``top_k`` of the query; ``invoke`` may override it.
+        k: maximum number of documents, replaces ``top_k`` of the query. ``invoke`` may override it,
+            and takes the ``history`` of a follow-up question.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -50,10 +51,13 @@ class RaptorRetriever(BaseRetriever):
         *,
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
         k: int | None = None,
+        history: Sequence[str] = (),
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        retrieval = self.searcher.search(query, bounded_query, readers=self.readers)
+        retrieval = self.searcher.search(
+            query, bounded_query, history=history, readers=self.readers
+        )
         return _documents(retrieval, top_k, self.order)
 
     async def _aget_relevant_documents(
@@ -62,10 +66,13 @@ class RaptorRetriever(BaseRetriever):
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
         k: int | None = None,
+        history: Sequence[str] = (),
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        retrieval = await self.searcher.asearch(query, bounded_query, readers=self.readers)
+        retrieval = await self.searcher.asearch(
+            query, bounded_query, history=history, readers=self.readers
+        )
         return _documents(retrieval, top_k, self.order)
 
 

@@ -58,6 +58,7 @@ class Query:
         max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
         hybrid: hybrid only, the weights of its signals.
         scope: homes only, whether to search the trees, the corpus tree ("corpus"), or both.
+        history: turns before the question, the last one at the end; see ``follow_up``.
         kind: hybrid only, whether a question asks for a detail or is general, so that the context
             covers the whole text; "auto" decides by its words.
     """
@@ -73,6 +74,7 @@ class Query:
     hybrid: HybridSettings = field(default_factory=HybridSettings)
     scope: Scope = "trees"
     kind: Kind = "auto"
+    history: tuple[str, ...] = ()
 
     @property
     def limit(self) -> int:

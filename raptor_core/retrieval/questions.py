@@ -1,4 +1,4 @@
-"""Questions as the embedder reads them, and the warning of one that nothing answers.
+"""Questions as the embedder reads them, follow-ups, and the warning of one that nothing answers.
 
 Of the windows of a long question the best is searched for. Their mean would be further from the
 answer: in 3,200 characters of chatter one sentence asks. The best node of a question without an
@@ -6,7 +6,7 @@ answer, or in a language that no document has, is no nearer than those of everyd
 ``docs/research.md`` has the figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -36,10 +36,15 @@ class QuestionWindows:
     vectors: Vectors
 
     @classmethod
-    def embed(cls, embedder: Embedder, questions: Sequence[str]) -> "QuestionWindows":
-        """Cut questions into the windows that the embedder reads, and embed these."""
+    def embed(
+        cls, embedder: Embedder, questions: Sequence[str], history: Sequence[str] = ()
+    ) -> "QuestionWindows":
+        """Cut questions into the windows that the embedder reads, and embed these.
+
+        A question with hardly a term of its own is read with terms of ``history``.
+        """
         cut = embedder.windows if isinstance(embedder, WindowingEmbedder) else lambda text: [text]
-        windows = tuple(tuple(cut(question)) for question in questions)
+        windows = tuple(tuple(cut(follow_up(question, history))) for question in questions)
         vectors = embedder.embed_queries([window for part in windows for window in part])
         return cls(tuple(questions), windows, vectors)
 
@@ -65,19 +70,53 @@ class QuestionWindows:
             replace(
                 retrieval,
                 question=text,
-                note="; ".join(filter(None, (_note(len(windows)), note, retrieval.note))),
+                note="; ".join(
+                    [*_notes(text, windows, retrieval), *filter(None, (note, retrieval.note))]
+                ),
             )
             for text, windows, retrieval, note in labels
         ]
 
 
+def _notes(question: str, windows: Sequence[str], retrieval: Retrieval) -> Iterator[str]:
+    read = follow_up(question, retrieval.query.history)
+    if read != question:
+        yield f"the question was read as {read!r}"
+    if len(windows) > 1:
+        yield _note(len(windows))
+
+
 def _note(n_windows: int) -> str:
-    if n_windows == 1:
-        return ""
     return (
         f"the question is longer than the embedder reads at once: of {n_windows} parts the "
         "one that matches best was searched for; ask a shorter question"
     )
+
+
+LAST_TURNS = 3
+"""Number of turns before a question whose terms may join it."""
+
+MAX_TERMS = 6
+"""Number of terms that join a question that has hardly one of its own."""
+
+
+def follow_up(question: str, history: Sequence[str]) -> str:
+    """Return a question that has hardly a term of its own with terms of the turns before it.
+
+    Any other question, and one that asks for something general, is returned as it is. Names for
+    pronouns were tried and found less.
+
+    Args:
+        question: the question.
+        history: turns before it, questions or answers, the last one at the end.
+    """
+    wording = read_wording(question)
+    if len(wording.names) > 1 or wording.is_generic:
+        return question
+    last_turns = list(history)[: -LAST_TURNS - 1 : -1]
+    terms = dict.fromkeys(term for turn in last_turns for term in read_wording(turn).names)
+    joined = [term for term in terms if term not in wording.names][:MAX_TERMS]
+    return f"{question} ({', '.join(joined)})" if joined else question
 
 
 EVERYDAY = (

@@ -70,17 +70,39 @@ class AsyncSearch(ABC):
         """
 
     def search(
-        self, question: str, query: Query | None = None, *, readers: Sequence[str] | None = None
+        self,
+        question: str,
+        query: Query | None = None,
+        *,
+        history: Sequence[str] = (),
+        readers: Sequence[str] | None = None,
     ) -> Retrieval:
-        """Retrieve for one question; see ``search_many``, and ``for_readers`` for ``readers``."""
+        """Retrieve for one question; see ``search_many``.
+
+        Args:
+            question: the question.
+            query: None for the default query.
+            history: turns of the conversation before it, the last one at the end. Their terms
+                join a question with hardly a term of its own, such as "And why?".
+            readers: users and groups of the caller; see ``for_readers``.
+        """
         searcher = self if readers is None else self.for_readers(readers)
+        if history:
+            query = replace(query or self.query, history=tuple(history))
         return searcher.search_many([question], query)[0]
 
     async def asearch(
-        self, question: str, query: Query | None = None, *, readers: Sequence[str] | None = None
+        self,
+        question: str,
+        query: Query | None = None,
+        *,
+        history: Sequence[str] = (),
+        readers: Sequence[str] | None = None,
     ) -> Retrieval:
         """Run ``search`` without blocking the event loop."""
-        return await asyncio.to_thread(self.search, question, query, readers=readers)
+        return await asyncio.to_thread(
+            self.search, question, query, history=history, readers=readers
+        )
 
     async def asearch_many(
         self, questions: Sequence[str], query: Query | None = None
@@ -158,7 +180,9 @@ class Retriever(AsyncSearch):
         """Retrieve for each question; see ``search_vectors``."""
 
         def search() -> list[Retrieval]:
-            return self.search_windows(QuestionWindows.embed(self._embedder, questions), query)
+            history = query.history if query else ()
+            windows = QuestionWindows.embed(self._embedder, questions, history)
+            return self.search_windows(windows, query)
 
         return run_traced(self._store.identity.corpus, questions, search)
 

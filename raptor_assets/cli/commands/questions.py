@@ -17,6 +17,7 @@ from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sente
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrieval import Retrieval
 from raptor_core.retrieval.base import require_words
+from raptor_core.retrieval.questions import follow_up
 from raptor_core.tree.custom_components import reader_of
 
 
@@ -69,7 +70,8 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
         raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
-        answer = reader_of(retriever.settings).read(question, passages)
+        read = follow_up(question, retrieval.query.history)
+        answer = reader_of(retriever.settings).read(read, passages)
     except MissingKeyError as error:
         quotes = best_sentences(question, passages, retriever.components.embedder)
         _show_context(error, retrieval, quotes, as_json=as_json)

@@ -111,6 +111,23 @@ async def call(server, tool, arguments):
         return (await client.call_tool(tool, arguments)).structured_content
 
 
+def test_every_interface_reads_a_follow_up_with_the_turns_before_it(home):
+    retriever = HomeRetriever(home.home)
+    question, history = "And why?", ["What is said about the pump?", "The leave of the pump."]
+    retrieval = retriever.search(question, history=history)
+    ids = {hit.node.id for hit in retrieval.hits}
+    body = {"question": question, "history": history}
+    turns = [part for turn in history for part in ("--history", turn)]
+    found = TestClient(make_app(retriever, ServerKeys())).post("/search", json=body).json()
+    tool = asyncio.run(call(make_server(retriever), "search", body))
+    printed = home.call("query", question, *turns, "--json").json
+    chain = langchain.RaptorRetriever(searcher=retriever).invoke(question, history=history)
+    assert [{node["id"] for node in each["nodes"]} for each in (found, tool, printed)] == [ids] * 3
+    assert {node.id for node in chain} == ids
+    assert "leave" in retrieval.note
+    assert retrieval.note == found["note"] == tool["note"] == printed["note"]
+
+
 def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
     retriever = HomeRetriever(home.home)
     top = retriever.nodes("corpus")[-1]
