@@ -62,7 +62,7 @@ def _part(table: TermTable, decision: Decision) -> Mask:
         is_named = not decision.headings.isdisjoint(paths)
         below = [shares[child] for child in node.children if child in shares]
         shares[node.id] = float(np.mean(below)) if below else float(node.is_leaf and is_named)
-    return np.array([shares[node.id] >= PART_SHARE for node in table.nodes])
+    return np.array([shares[node.id] >= PART_SHARE for node in table.nodes], dtype=bool)
 
 
 def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tuple[int, float]]:
@@ -79,7 +79,8 @@ def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tu
     """
     weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
     layers = query.where.layers
-    is_allowed = np.array([layers is None or node.layer in layers for node in table.nodes])
+    allowed = [layers is None or node.layer in layers for node in table.nodes]
+    is_allowed = np.array(allowed, dtype=bool)
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
     for part in parts:
         worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
