@@ -5,7 +5,8 @@ top 20, payloads turned into nodes. The baseline is a numpy matrix product and `
 over the same vectors in memory (for one tree: over its rows), which finds row numbers and
 nothing else. Recall is the share of the exact top 20 that the store found; random vectors are the
 hardest case for a graph index. "Hybrid" is the default strategy with all it reads and weighs, up to
-a context of 2,000 tokens.
+a context of 2,000 tokens. Each tree has one of 50 groups as readers, each fifth everyone; "one
+caller" has five groups, and its baseline is the same search without readers.
 
     python benchmarks/query.py [--sizes 1000 10000 100000] [--kind edge] [--root DIR]
 """
@@ -34,6 +35,7 @@ TREE_NODES = 500
 TEXT_CHARS = 400
 TOP = 20
 QUERIES = 200
+GROUPS = 50
 IDENTITY = StoreIdentity("corpus", "random", "0123456789abcdef", N_DIMS)
 WORDS = [f"w{i}" for i in range(20_000)]
 
@@ -80,8 +82,11 @@ def fill(store: VectorStore, nodes: list[Node], vectors: Vectors) -> None:
     for at in range(0, len(nodes), TREE_NODES):
         rows = slice(at, at + TREE_NODES)
         part, tree = nodes[rows], nodes[at].tree
+        number, document = at // TREE_NODES, f"{tree}.md"
+        readers = {document: (f"group:{number % GROUPS}" if number % 5 else "*",)}
         manifest = Manifest(
-            tree, f"b{at}", (len(part),), 90 * len(part), {f"{tree}.md": "h"}, "", "", ""
+            *(tree, f"b{at}", (len(part),), 90 * len(part), {document: "h"}, "", "", ""),
+            readers=readers,
         )
         keys = (node.embedding_key for node in part)
         store.publish(manifest, part, dict(zip(keys, vectors[rows], strict=True)))
@@ -141,6 +146,11 @@ def measure(store: VectorStore, nodes: list[Node], vectors: Vectors) -> list[str
         return Hybrid().retrieve(asked, Query(where=where), store)
 
     hybrid_every = times_ms(lambda i: hybrid(i, Where()))
+    callers = [
+        Where(readers=tuple(f"group:{(i + k) % GROUPS}" for k in range(5))) for i in range(QUERIES)
+    ]
+    flat_caller = times_ms(lambda i: store.search(questions[i][None], TOP, callers[i]))
+    hybrid_caller = times_ms(lambda i: hybrid(i, callers[i]))
     hybrid_tree = times_ms(lambda i: hybrid(i, Where(trees=(trees[i],))))
     return [
         report("all trees", n, every, every_base),
@@ -148,6 +158,8 @@ def measure(store: VectorStore, nodes: list[Node], vectors: Vectors) -> list[str
         report("lexical, all trees", n, lexical, None),
         report("hybrid, all trees", n, hybrid_every, None),
         report("hybrid, one tree", n, hybrid_tree, None),
+        report("one caller", n, flat_caller, every),
+        report("hybrid, one caller", n, hybrid_caller, hybrid_every),
     ]
 
 
@@ -173,7 +185,7 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=None, help="where the stores are put")
     given = parser.parse_args()
     facts = []
-    times = ("store p50 / p95, ms", "numpy p50 / p95, ms")
+    times = ("store p50 / p95, ms", "baseline p50 / p95, ms")
     print_head("nodes", "search", *times, "ratio of p50")
     for n in given.sizes:
         with tempfile.TemporaryDirectory(dir=given.root) as place:

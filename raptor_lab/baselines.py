@@ -16,35 +16,25 @@ from raptor_core.chunking.chunker import SentenceChunker
 from raptor_core.chunking.outline import SectionPaths, blocks_of
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import document_tree
-from raptor_core.errors import SettingsError
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import fit_budget
-from raptor_core.retrieval.paper import chunks_only
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.lexical import Sparse, passage_vector, query_vector
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
-from raptor_lab.comparison.contexts import Context, Encoders, QuestionBatch, System
+from raptor_lab.comparison.contexts import Context, QuestionBatch, System
 from raptor_lab.comparison.index import Index
 
-BASELINES = ("collapsed-dpr", "document", "dpr", "paragraph-fusion", "title-abstract")
-DPR = ("dpr", "collapsed-dpr")  # baselines of two encoders
+BASELINES = ("document", "paragraph-fusion", "title-abstract")
 
 
-def make_baseline(name: str, encoders: Encoders) -> System:
+def make_baseline(name: str) -> System:
     """Make the baseline of a name in ``BASELINES``."""
     if name == "paragraph-fusion":
         return ParagraphFusion()
-    if name in ("document", "title-abstract"):
-        return Beginning(name, is_abstract=name == "title-abstract")
-    if encoders is None:
-        raise SettingsError(
-            f"{name} has two encoders; name a question encoder and a passage encoder with "
-            "--dpr QUESTION_MODEL PASSAGE_MODEL"
-        )
-    return Dpr(*encoders, name)
+    return Beginning(name, is_abstract=name == "title-abstract")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,38 +64,6 @@ def _cut(index: Index, text: str, budget_tokens: int) -> Context:
     if len(spans) > budget_tokens:
         text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
     return Context(text, len(spans))
-
-
-@dataclass(frozen=True, eq=False)
-class Dpr:
-    """Dense passage retrieval (Karpukhin et al. 2020, arXiv:2004.04906) by two encoders.
-
-    The passage encoder reads the document's title, ``[SEP]``, and the text. Similarity is the inner
-    product. ``name`` is "dpr" to search leaves alone, "collapsed-dpr" for all nodes.
-    """
-
-    question_model: str
-    passage_model: str
-    name: str = "dpr"
-
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
-        nodes, passages = _encoded(index, self.passage_model)
-        query = Query(self.name, budget_tokens, where=batch.where)
-        where = chunks_only(query) if self.name == "dpr" else query.where
-        rows = _allowed(nodes, where)
-        allowed = [nodes[row] for row in rows]
-        texts = [question.text for question in batch.questions]
-        scores = _encode(self.question_model, texts) @ passages[rows].T
-        retrievals = [_best(*pair, allowed, query) for pair in zip(texts, scores, strict=True)]
-        return list(map(Context.of, retrievals))
-
-
-@lru_cache(maxsize=1)
-def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
-    nodes = index.store.nodes()
-    texts = [f"{node.metadata.get('title', '')} [SEP] {node.text}" for node in nodes]
-    return nodes, _encode(model, texts)
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
@@ -200,18 +158,3 @@ def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
     from scipy.stats import rankdata
 
     return np.asarray(1 / (60 + rankdata(-scores, method="ordinal")))
-
-
-@lru_cache(maxsize=2)
-def _load(model: str) -> Any:
-    from sentence_transformers import SentenceTransformer
-
-    from raptor_core.models.embedding.local_models import loading
-
-    with loading(model, "encoder", "--dpr"):
-        return SentenceTransformer(model)
-
-
-def _encode(model: str, texts: Sequence[str]) -> Vectors:
-    vectors = _load(model).encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
-    return np.asarray(vectors, dtype=np.float32)

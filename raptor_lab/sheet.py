@@ -15,6 +15,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -26,6 +27,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.file_names import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
 from raptor_core.identity import digest, normalize_text
 from raptor_core.nodes import Node
+from raptor_core.report.page import embedded_json, fill_page, joined_script, read_part
 
 KINDS = ("added", "extrapolated", "contradicted")
 """Kinds of hallucination: no child says it; it does not follow from them; they contradict it."""
@@ -218,6 +220,29 @@ def write_sheet(folder: Path, drawn: Drawn) -> None:
             writer.writerow((*place, _cell(sentence), "", "", _cell(children)))
     replace_file(folder / SHEET, text.getvalue().encode("utf-8-sig", "replace"))
     replace_file(folder / DRAWN, json.dumps(asdict(drawn), ensure_ascii=True).encode())
+
+
+def render_sheet(drawn: Drawn) -> str:
+    """Return the page on which a person judges the drawn sentences."""
+    values = {
+        "id": digest("sheet", repr(drawn)),
+        "columns": COLUMNS[:-1],  # the filled sheet needs no children
+        "verdicts": VERDICTS,
+        "file": FILLED,
+        "nodes": [asdict(node) for node in drawn.nodes],
+    }
+    script = joined_script((read_part("dom.js"), _read("sheet.js")))
+    return fill_page(
+        _read("sheet.html"),
+        _read("sheet.css"),
+        (script,),
+        DATA=embedded_json(values),
+        SCRIPT=script,
+    )
+
+
+def _read(name: str) -> str:
+    return (resources.files("raptor_lab") / "web" / name).read_text(encoding="utf-8")
 
 
 def _cell(text: str) -> str:

@@ -12,7 +12,7 @@ from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
 
-ASSETS = [each.name for each in CHAIN_NAMES.chain(2) if each != CHAIN_NAMES.report]
+ASSETS = [each.name for each in CHAIN_NAMES.chain(1) if each != CHAIN_NAMES.report]
 
 
 def finished(root):

@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from support.command import Place
-from support.kept import kept_bytes
+from support.homes import kept_bytes
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 
@@ -169,7 +169,10 @@ def test_a_place_that_does_not_answer_is_named_without_its_secret(run, place, li
     assert run("build").code != 0
 
 
-def test_a_records_database_that_does_not_answer_is_named_without_its_password(run, place):
+def test_a_records_database_that_does_not_answer_is_named_without_its_password(
+    run, place, monkeypatch
+):
+    monkeypatch.setattr("dagster_postgres.utils.calculate_delay", lambda **_: 0.0)
     config = place.home / "dagster" / "dagster.yaml"
     config.write_text("storage:\n  postgres:\n    postgres_url:\n      env: DAGSTER_POSTGRES_URL\n")
     refused = run("build")

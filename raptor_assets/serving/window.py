@@ -38,7 +38,7 @@ from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.curation import read_curation
 from raptor_core.tables.values import table_to_documents
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,7 +150,7 @@ def _row(
     documents = sorted(manifest.documents)
     if record and record.build_id != manifest.build_id:
         record = None
-    above = has_top and manifest.tree == CORPUS_TREE_NAME
+    above = has_top and is_corpus_tree(manifest.tree)
     title = titles.get(documents[0], "") if len(documents) == 1 else manifest.title
     return {
         "name": manifest.tree,

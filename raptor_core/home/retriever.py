@@ -25,7 +25,7 @@ from raptor_core.store.base import Manifest, Where, names_of_readers, shared_rea
 from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 Result = TypeVar("Result")
 
@@ -186,8 +186,8 @@ class HomeRetriever(AsyncSearch):
 
     def corpus_of(self, tree: str | None) -> PublishedCorpus:
         """Return the corpus of a tree: the corpus tree, or for any other name the trees."""
-        is_corpus_tree = tree == CORPUS_TREE_NAME and self._has_corpus_tree
-        return self._corpus_tree if is_corpus_tree else self._trees
+        is_above = tree is not None and is_corpus_tree(tree) and self._has_corpus_tree
+        return self._corpus_tree if is_above else self._trees
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""

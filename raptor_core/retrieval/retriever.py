@@ -107,7 +107,7 @@ class Retriever(AsyncSearch):
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
-        self._whole: Retriever | None = None
+        self._origin: Retriever | None = None
 
     def for_readers(self, readers: Sequence[str] | None) -> Self:
         """Return the retriever for a caller who is these users and groups."""
@@ -115,7 +115,7 @@ class Retriever(AsyncSearch):
             return self
         bound = copy(self)
         bound._store = self._store.for_readers(readers)  # noqa: SLF001
-        bound._whole = self  # noqa: SLF001 - it owns the store of trees in memory
+        bound._origin = self  # noqa: SLF001 - it owns the store of trees in memory
         return bound
 
     @classmethod

@@ -27,6 +27,10 @@ class HybridSettings(Part):
     """Deduction from a passage, times log(1 + n), when n passages of its document are chosen,
     where documents compete.
     """
+    hop: float = Field(0.5, ge=0)
+    """Weight of the rare names that a chunk shares with the best one, where short documents
+    compete; 0 switches the second hop off.
+    """
     candidates: int = Field(256, ge=1, le=10000)
     """Nodes that each search of all documents returns."""
     documents: int = Field(4, ge=1, le=1000)

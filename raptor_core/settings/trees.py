@@ -6,9 +6,7 @@ from pydantic import Field
 
 from raptor_core.settings.base import Part, setting
 
-Method = Literal[
-    "raptor", "reference", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed"
-]
+Method = Literal["raptor", "reference", "contiguous", "kmeans", "gmm", "linkage", "watershed"]
 
 
 class ClusteringSettings(Part):
@@ -18,9 +16,8 @@ class ClusteringSettings(Part):
     """"raptor" is the paper's UMAP and Gaussian mixtures by our kernels, "reference" the same by
     umap-learn and scikit-learn, with clusters as they were fitted. All others need the extra "lab":
     "contiguous" has windows of neighbouring nodes, "kmeans" is k-means, "gmm" one mixture
-    of the embeddings with a component for every ten nodes, "linkage" is average linkage, "louvain"
-    has communities of nearest neighbours, "watershed" cuts the order of the nodes where neighbours
-    are least alike.
+    of the embeddings with a component for every ten nodes, "linkage" is average linkage,
+    "watershed" cuts the order of the nodes where neighbours are least alike.
     """
     dimensions: int = setting(10, ge=2, le=64, rebuilds=True)
     """Dimensions after the reduction."""

@@ -14,7 +14,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.store.base import Where
 from raptor_core.store.payload import Payload, damaged
+from raptor_core.vectors import Vectors
 
 Keys = NDArray[np.uint64]
 Rows = NDArray[Any]
@@ -99,6 +101,18 @@ class Outlines(NamedTuple):
     def ids(self) -> list[str]:
         """Return the ids of the nodes."""
         return [full_id(high, low) for high, low in self.nodes[["high", "low"]].tolist()]
+
+
+class CandidateSearch(NamedTuple):
+    """Search for the best ``limit`` nodes by a vector, shape ``(n_dims,)``, or by words.
+
+    ``only_rare`` returns nothing where more nodes match.
+    """
+
+    query: Vectors | str
+    limit: int
+    where: Where = Where()
+    only_rare: bool = False
 
 
 class Candidates(NamedTuple):

@@ -19,6 +19,8 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any, Self
 
+import numpy as np
+
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
@@ -50,7 +52,7 @@ from raptor_core.store.engines.base import (
 )
 from raptor_core.store.facts import facts_by_node
 from raptor_core.store.lexical import query_vector
-from raptor_core.store.outlines import OUTLINED, Candidates, Outline
+from raptor_core.store.outlines import OUTLINED, Candidates, CandidateSearch, Outline
 from raptor_core.store.payload import (
     payload_to_manifest,
     payload_to_mark,
@@ -143,50 +145,53 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             StoreMismatchError: the rows' length is not the store's.
         """
         units = query_units(vectors, self._identity)
-        return self._hits([self._request(unit, where, exact=exact) for unit in units], limit)
+        return self._hits([self._request(unit, limit, where, exact=exact) for unit in units])
 
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
     ) -> list[list[Hit]]:
         """Return the best nodes for each text by BM25; none for a text without words."""
-        return self._hits([self._request(query_vector(text), where) for text in texts], limit)
+        return self._hits([self._request(query_vector(text), limit, where) for text in texts])
 
     def _request(
-        self, query: QueryVector | None, where: Where, *, exact: bool = False
+        self, query: QueryVector | None, limit: int, where: Where, *, exact: bool = False
     ) -> SearchRequest | None:
         """Return the search of a query; None without a query, or where nothing can match."""
         condition = live_condition(where, self._rights)
-        if query is None or condition is None:
+        if query is None or condition is None or limit < 1:
             return None
-        return SearchRequest(query, condition, exact)
+        return SearchRequest(query, condition, limit, exact)
 
-    def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
-        rows = self._answers(requests, limit, None)
+    def _hits(self, requests: Sequence[SearchRequest | None]) -> list[list[Hit]]:
+        rows = self._answers(requests, None)
         hits = [[Hit(payload_to_node(hit.payload), hit.score) for hit in row] for row in rows]
         return [sorted(row, key=lambda hit: (-hit.score, hit.node.id)) for row in hits]
 
-    def candidates(
-        self,
-        vectors: Vectors,
-        texts: Sequence[str],
-        limit: int,
-        where: Where | Sequence[Where] = EVERYWHERE,
-    ) -> list[tuple[Candidates, Candidates]]:
-        """Return what ``search`` and ``search_text`` would for each row and text, to be ranked.
+    def candidates(self, searches: Sequence[CandidateSearch]) -> list[Candidates]:
+        """Return what ``search`` and ``search_text`` would for each search, to be ranked.
 
-        Candidates have outlines and scores; whole nodes are read by id. ``where`` is one filter
-        for all, or one for each.
+        All searches are one request. Candidates have outlines and scores; whole nodes are read by
+        id.
         """
-        filters = [where] * len(texts) if isinstance(where, Where) else where
-        queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
-        requests = list(map(self._request, queries, [*filters, *filters]))
-        answers = self._answers(requests, limit, ())
+        queries = [
+            query_vector(search.query)
+            if isinstance(search.query, str)
+            else query_units(search.query[np.newaxis], self._identity)[0]
+            for search in searches
+        ]
+        requests = [
+            self._request(query, search.limit + search.only_rare, search.where)
+            for query, search in zip(queries, searches, strict=True)
+        ]
+        answers = [
+            [] if search.only_rare and len(row) > search.limit else row
+            for row, search in zip(self._answers(requests, ()), searches, strict=True)
+        ]
         known = self._outlines_of({hit.id for row in answers for hit in row})
-        rows = [
+        return [
             Candidates.of((known[hit.id], hit.score) for hit in row if hit.id in known)
             for row in answers
         ]
-        return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
     def _outlines_of(self, ids: Collection[str]) -> dict[str, Outline]:
         """Return the outlines of points by id, without those that were deleted meanwhile.
@@ -205,15 +210,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return known
 
     def _answers(
-        self, requests: Sequence[SearchRequest | None], limit: int, fields: Fields
+        self, requests: Sequence[SearchRequest | None], fields: Fields
     ) -> list[list[Scored]]:
         """Return the best points of each request in any order; none for a request that is None."""
         rows: list[list[Scored]] = [[] for _ in requests]
         searches = {row: request for row, request in enumerate(requests) if request is not None}
-        if limit < 1 or not searches:
+        if not searches:
             return rows
         with self._open():
-            answers = self._engine.search(list(searches.values()), limit, fields)
+            answers = self._engine.search(list(searches.values()), fields)
         for row, hits in zip(searches, answers, strict=True):
             rows[row] = hits
         return rows

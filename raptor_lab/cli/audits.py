@@ -1,14 +1,12 @@
 """Audits measured: `raptor eval audit`; by hand `raptor eval sheet` and `raptor eval verdicts`."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
-from raptor_assets.cli.commands.golden import ask_published
-from raptor_assets.cli.options import home_and_json, home_settings, query_options, read_options
+from raptor_assets.cli.options import home_and_json, home_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -16,22 +14,15 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.golden import GoldenReport, judge_case
-from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
-from raptor_core.retrieval import Retrieval
-from raptor_core.settings import Settings
 from raptor_core.store.base import Where
-from raptor_core.tree.cache import NodeCache
 from raptor_lab import sheet
 from raptor_lab.comparison.bootstrap import interval_text
 from raptor_lab.comparison.tables import Table, print_table
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
 from raptor_lab.manual_findings import keep_manual_findings
-from raptor_lab.pages import render_sheet
-from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
@@ -102,7 +93,7 @@ def sheet_command(
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     sheet.write_sheet(folder, drawn)
-    replace_file(folder / sheet.PAGE, render_sheet(drawn).encode())
+    replace_file(folder / sheet.PAGE, sheet.render_sheet(drawn).encode())
     n_sentences = sum(len(node.sentences) for node in drawn.nodes)
     if as_json:
         counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
@@ -125,29 +116,19 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
     help="The filled sheet; by default FOLDER's filled.csv or sheet.csv.",
 )
 @click.option("--partly", is_flag=True, help="Accept sentences without a verdict.")
-@click.option(
-    "--questions",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Golden set to measure contexts with and without the hallucinating nodes.",
-)
-@click.option("--read", is_flag=True, help="With --questions: let [reader] answer from both.")
 @click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
-@query_options
 @home_and_json
 def verdicts_command(
     folder: Path,
     filled: Path | None,
     partly: bool,
-    questions: Path | None,
-    read: bool,
     keep: bool,
     home: Path,
     as_json: bool,
-    **values: Any,
 ) -> None:
     """Read the sheet of a study by hand, and print its figures.
 
-    They are of the nodes as drawn, not of later builds. Only --questions and --keep need the home:
+    They are of the nodes as drawn, not of later builds. Only --keep needs the home:
     kept verdicts are shown like findings of audits.
     """
     drawn = sheet.read_drawn(folder)
@@ -156,14 +137,12 @@ def verdicts_command(
     verdicts = sheet.read_verdicts(path, drawn, partly=partly)
     figures = sheet.study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
-    wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
-    compared = _compared(home, questions, values, wrong, read=read) if questions else None
     n_kept = _keep(home, drawn, findings) if keep else None
     if as_json:
-        counts = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
+        counts = {**asdict(figures), "share": figures.share, "kept": n_kept}
         print_json({"filled": str(path), **counts, "findings": findings})
     else:
-        _print(figures, compared)
+        _print(figures)
         if n_kept is not None:
             n_changed = len({finding.node_id for finding in findings}) - n_kept
             changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
@@ -183,47 +162,7 @@ def _keep(home: Path, drawn: sheet.Drawn, findings: Sequence[SentenceFinding]) -
     return len(nodes)
 
 
-def _compared(
-    home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str], *, read: bool
-) -> dict[str, Any]:
-    """Measure retrieval on a golden set, and the same contexts without the wrong nodes."""
-    opened, settings = Home.open(home)
-    query = read_options(values).query(settings)
-    report = ask_published(opened, settings, load_golden(questions), query)
-    touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in report.hits)
-    without = _without_nodes(report, wrong)
-    answers = _answers(opened, settings, report, without) if read else None
-    return {
-        "touched": touched,
-        "with": report.numbers(),
-        "without": without.numbers(),
-        "answers": answers and asdict(answers),
-    }
-
-
-def _without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
-    """Judge the same contexts again without some nodes."""
-
-    def without(retrieval: Retrieval) -> Retrieval:
-        kept = tuple(hit for hit in retrieval.hits if hit.node.id not in ids)
-        n_out = sum(hit.node.n_tokens for hit in retrieval.hits if hit.node.id in ids)
-        return replace(retrieval, hits=kept, n_tokens=retrieval.n_tokens - n_out)
-
-    return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
-
-
-def _answers(
-    home: Home, settings: Settings, report: GoldenReport, without: GoldenReport
-) -> PairedAnswers:
-    pairs = [
-        (hit.case, hit.retrieved.context, bare.retrieved.context)
-        for hit, bare in zip(report.hits, without.hits, strict=True)
-    ]
-    reader = ChatReader(settings.reader, Ledger.of(settings))
-    return read_pairs(pairs, reader, NodeCache(home.path / "evaluation" / "read"))
-
-
-def _print(figures: sheet.StudyFigures, compared: dict[str, Any] | None) -> None:
+def _print(figures: sheet.StudyFigures) -> None:
     propagation = figures.propagation
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
@@ -236,12 +175,3 @@ def _print(figures: sheet.StudyFigures, compared: dict[str, Any] | None) -> None
         "followed up"
     )
     say(PAPER, dim=True)
-    if compared is not None:
-        say(f"{compared['touched']} contexts hold such a node; with and without them:")
-        for name, value in compared["with"].items():
-            say(f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}")
-        if answers := compared["answers"]:
-            say(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
-            if answers["f1_first"] is not None:
-                scores = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
-                say(f"  {'answer F1':<20} {scores}")

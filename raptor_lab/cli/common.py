@@ -12,13 +12,11 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.settings import preset, with_preset
+from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import Comparison, by_kind
-from raptor_lab.comparison.contexts import System
 from raptor_lab.comparison.index import Index, TreeStatistics, open_index
-from raptor_lab.comparison.systems import make_system
 from raptor_lab.comparison.tables import comparison_tables, print_table
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.load import open_dataset
@@ -49,15 +47,6 @@ dataset_options = together(
 """Options of a data set and its trees."""
 
 
-ENCODERS = click.option(
-    "--dpr",
-    "encoders",
-    nargs=2,
-    metavar="QUESTION_MODEL PASSAGE_MODEL",
-    help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
-)
-
-
 def budgets_option(default: str) -> Callable[[Command], Command]:
     """Add the option for budgets of contexts."""
     return click.option(
@@ -82,19 +71,10 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             metavar="NAME[@LAYERS][:K]",
             help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
             "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
-            "title-abstract, paragraph-fusion, dpr. May be repeated: the first is the reference.",
+            "title-abstract, paragraph-fusion. May be repeated: the first is the reference.",
         ),
         budgets_option(budgets),
-        click.option(
-            "--top-k",
-            "top_ks",
-            callback=_parse_numbers,
-            metavar="K,...",
-            help="Most nodes, on each layer of a traversal; one number or several. By default as "
-            "many as fill the budget.",
-        ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
-        ENCODERS,
         click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
         click.option(
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
@@ -102,11 +82,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
     )
 
 
-def _parse_numbers(
-    _context: click.Context, _option: click.Parameter, text: str | None
-) -> list[int] | None:
-    if text is None:
-        return None
+def _parse_numbers(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
     numbers = [item.strip() for item in text.split(",")]
     if not all(item.isdecimal() and int(item) for item in numbers):
         raise click.BadParameter(f"{text!r}: expected whole numbers, such as 400,1000,2000")
@@ -125,28 +101,12 @@ def open_evaluation(
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])
-    return open_index(dataset, Components(settings), cache_of(home, values), _print_built)
-
-
-def open_preset(index: Index, preset_name: str, cache: Path) -> AbstractContextManager[Index]:
-    """Open a data set with trees by a preset, counting tokens as ``index``, which may be closed."""
-    components = Components(with_preset(index.components.settings, preset_name))
-    return open_index(index.dataset, components, cache, _print_built, index.components.counter)
+    return open_index(dataset, Components(settings), cache_of(home, values), print_built)
 
 
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
     """Return the folder of trees and paid answers."""
     return values["cache"] or Home.at(home).path / "evaluation"
-
-
-def make_systems(values: Mapping[str, Any]) -> list[System]:
-    """Make the systems that a command line compares."""
-    bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
-    return [
-        make_system(name + bound, values["encoders"])
-        for name in values["strategies"]
-        for bound in bounds
-    ]
 
 
 def show(
@@ -156,7 +116,6 @@ def show(
     comparison: Comparison,
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
-    preset_trees: Mapping[str, TreeStatistics] | None = None,
     *,
     as_json: bool,
 ) -> None:
@@ -166,8 +125,6 @@ def show(
     if as_json:
         result: dict[str, Any] = {"file": str(file), "trees": trees.values()}
         result |= {**comparison.values(), "left_out": left_out}
-        if preset_trees:
-            result["beside"] = {name: sizes.values() for name, sizes in preset_trees.items()}
         if ledger:
             result["spent"] = list(ledger.spendings)
         if values["by_kind"]:
@@ -180,9 +137,6 @@ def show(
         for table in comparison_tables(part, kind):
             print_table(table)
     _print_trees(trees)
-    for name, sizes in (preset_trees or {}).items():
-        say(f"{name}:")
-        _print_trees(sizes)
     for line in left_out:
         say(f"left out: {line}", fg="yellow", err=True)
 
@@ -212,5 +166,6 @@ def _print_trees(trees: TreeStatistics) -> None:
     )
 
 
-def _print_built(n_built: int, n_trees: int) -> None:
+def print_built(n_built: int, n_trees: int) -> None:
+    """Print how many trees of a data set are built."""
     say(f"{n_built} of {n_trees} trees built", err=True)

@@ -1,30 +1,23 @@
-"""`raptor eval paper`: the paper's tables and figures as Markdown, pictures, and one page."""
+"""`raptor eval paper`: the paper's tables and figures as Markdown and pictures."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
-from markdown_it import MarkdownIt
 
-from raptor_assets.cli.options import bounded, budget_options, home_and_json
+from raptor_assets.cli.options import budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
-from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
-from raptor_lab.cli.reader import make_reader, parse_readers
-from raptor_lab.comparison.contexts import Measurer
-from raptor_lab.comparison.index import Index
+from raptor_lab.cli.reader import answer_measurer
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
-from raptor_lab.pages import render_tables
 from raptor_lab.paper import tables
 from raptor_lab.paper.pictures import curve_svg, scaling_svg, shares_svg
 from raptor_lab.paper.study import (
@@ -35,11 +28,9 @@ from raptor_lab.paper.study import (
     time_builds,
     with_contiguous,
 )
-from raptor_lab.readers import AnswerMeasurer
 
 FIGURES = "figures.json"
 README = "README.md"
-INDEX = "index.html"
 TITLE = "The RAPTOR paper, measured here"
 
 
@@ -49,14 +40,12 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @common.budgets_option("400,1000,2000")
-@common.ENCODERS
 @click.option(
     "--reader",
-    "readers",
-    metavar="KIND[:MODEL]",
-    callback=lambda context, option, item: parse_readers(context, option, (item,) if item else ()),
-    help="Draw Figure 3 by the answers of a reader of `raptor eval reader`: thirteen contexts for "
-    "each question.",
+    "model",
+    metavar="MODEL",
+    help="Draw Figure 3 by the answers of this chat model at the endpoint of [reader]: thirteen "
+    "contexts for each question.",
 )
 @budget_options("the reader")
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
@@ -92,9 +81,10 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
     budgets = values["budgets"]
     with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
-        measurer = ContextMeasurer.of(index, pooled=False)
-        read = _answer_measurer(index, home, values)
-        study = measure_study(index, budgets, measurer, values["encoders"], _print_system, read)
+        measurer = ContextMeasurer.of(index.dataset, pooled=False)
+        model = values["model"]
+        read = answer_measurer(index, home, values, model)[0] if model else None
+        study = measure_study(index, budgets, measurer, _print_system, read)
         components, documents = index.components, index.dataset.documents
     if is_local(components) and not values["no_timing"]:
         times = time_builds(
@@ -105,16 +95,6 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         return study, settings
     with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
         return with_contiguous(study, index, budgets, measurer, _print_system), settings
-
-
-def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Measurer | None:
-    """Return the measurer by the answers of ``--reader``; None without a reader."""
-    for kind, model in values["readers"]:
-        settings = bounded(index.components.settings, values)
-        reader = make_reader(settings.reader, Ledger.of(settings), kind, model)
-        log = NodeCache(common.cache_of(home, values) / "read")
-        return AnswerMeasurer(index.dataset.name, reader, log)
-    return None
 
 
 def _print_system(system: str, budget_tokens: int) -> None:
@@ -136,10 +116,8 @@ def _write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
     sections = list(_sections(studies))
-    readme = _readme(_measured(files, studies), sections, settings)
     texts = {
-        README: readme,
-        INDEX: _page(readme, sections),
+        README: _readme(_measured(files, studies), sections, settings),
         **{section.file: _markdown(section) for section in sections},
         **{name: svg for section in sections for name, svg in section.pictures.items()},
         FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
@@ -194,29 +172,9 @@ def _markdown(section: StudyFile) -> str:
     return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
 
 
-def _page(readme: str, sections: Sequence[StudyFile]) -> str:
-    body = _html(readme)
-    for section in sections:
-        anchor = section.file.removesuffix(".md")
-        body = body.replace(f'href="{section.file}"', f'href="#{anchor}"')
-        text = _html(_markdown(section)).replace("h2>", "h3>").replace("/h1>", "/h2>")
-        for name, svg in section.pictures.items():
-            shown = f'<p><img src="{name}" alt="{escape(section.title)}" /></p>'
-            text = text.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
-        body += text.replace("<h1>", f'<h2 id="{anchor}">')
-    return render_tables(TITLE, body)
-
-
-def _html(markdown: str) -> str:
-    """Render Markdown with tables; HTML in it is shown as text."""
-    html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
-    return html.replace("</table>", "</table></div>").replace("<th>", '<th scope="col">')
-
-
 def _readme(measured: Table, sections: Sequence[StudyFile], settings: Settings) -> str:
     contents = [f"- [{item.title}]({item.file}): {item.of}" for item in sections]
-    contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
+    contents.append(f"- [Everything, as JSON]({FIGURES})")
     text = (resources.files("raptor_lab.paper") / "readme.txt").read_text("utf-8")
     return text.format(
         title=TITLE,

@@ -1,4 +1,4 @@
-"""Comparison of strategies: `raptor eval retrieval`; `raptor eval reader` is in ``raptor_lab``."""
+"""Comparison of strategies on one data set: `raptor eval retrieval`."""
 
 from pathlib import Path
 from typing import Any
@@ -6,18 +6,15 @@ from typing import Any
 import click
 
 from raptor_assets.cli.options import home_and_json
-from raptor_core.settings import preset
 from raptor_lab.cli.common import (
-    cache_of,
     comparison_options,
     dataset_options,
-    make_systems,
     open_evaluation,
-    open_preset,
     show,
 )
-from raptor_lab.comparison.compare import compare, compare_preset
+from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import tree_statistics
+from raptor_lab.comparison.systems import make_system
 
 
 @click.command(
@@ -26,13 +23,6 @@ from raptor_lab.comparison.index import tree_statistics
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @comparison_options("400,1000,2000")
-@click.option(
-    "--beside",
-    "presets",
-    multiple=True,
-    metavar="PRESET",
-    help="Preset to compare with, such as simple: its strategy over its trees. May be repeated.",
-)
 @dataset_options
 @home_and_json
 def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
@@ -45,14 +35,8 @@ def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> N
     Differences are to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
-    systems = make_systems(values)
-    presets = {name: preset(name) for name in values["presets"]}
+    systems = list(map(make_system, values["strategies"]))
     with open_evaluation(file, home, values) as index:
         comparison = compare(index, systems, values["budgets"], pooled=values["pooled"])
         trees = tree_statistics(index)
-    preset_trees = {}
-    for name in presets:
-        with open_preset(index, name, cache_of(home, values)) as preset_index:
-            comparison = compare_preset(comparison, name, preset_index)
-            preset_trees[name] = tree_statistics(preset_index)
-    show(file, index.dataset, trees, comparison, values, preset_trees=preset_trees, as_json=as_json)
+    show(file, index.dataset, trees, comparison, values, as_json=as_json)

@@ -1,7 +1,7 @@
 """Clusterings by similarities of the vectors themselves, without a projection or a mixture.
 
-They are here to be compared with the paper's: average linkage, communities of a graph of nearest
-neighbours, and cuts between neighbouring nodes that resemble each other least.
+They are here to be compared with the paper's: average linkage, and cuts between neighbouring nodes
+that resemble each other least.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ import numpy as np
 from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
-N_NEIGHBOURS = 10
-"""Edges of each node of the graph to its nearest nodes."""
 CONTEXT_ROWS = 3
 """Rows before and after a gap whose mean vectors are compared."""
 
@@ -31,30 +29,6 @@ class LinkageClusterer(GuardedClusterer):
         labels = AgglomerativeClustering(n_clusters, linkage="average").fit_predict(grid)
         groups = [np.flatnonzero(labels == label) for label in range(n_clusters)]
         return guard.finish(groups, None, {"cluster_size": float(self.settings.cluster_size)})
-
-
-@dataclass(frozen=True)
-class LouvainClusterer(GuardedClusterer):
-    """Communities (Louvain) of the graph of each row's nearest rows, weighed by cosine."""
-
-    method = "louvain"
-    read_settings = frozenset({"max_tokens", "seed"})
-
-    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:
-        import networkx as nx
-        from sklearn.neighbors import kneighbors_graph
-
-        k = min(N_NEIGHBOURS, len(grid) - 1)
-        distances = kneighbors_graph(grid, k, mode="distance", metric="cosine").tocoo()
-        graph = nx.Graph()
-        graph.add_nodes_from(range(len(grid)))
-        graph.add_weighted_edges_from(
-            (int(a), int(b), max(1.0 - float(distance), 1e-6))
-            for a, b, distance in zip(distances.row, distances.col, distances.data, strict=True)
-        )
-        communities = nx.community.louvain_communities(graph, seed=self.settings.seed)
-        groups = [np.array(sorted(community)) for community in communities]
-        return guard.finish(groups, None, {"communities": float(len(groups))})
 
 
 @dataclass(frozen=True)

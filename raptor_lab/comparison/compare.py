@@ -18,7 +18,6 @@ from raptor_lab.comparison.bootstrap import Difference, Interval, mean_interval,
 from raptor_lab.comparison.contexts import Measurer, QuestionBatch, System
 from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import ContextMeasurer
-from raptor_lab.comparison.systems import make_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def compare(
     for kind, values in (("strategy", names), ("budget", budgets)):
         if not values or len(set(values)) < len(values):
             raise SettingsError(f"expected each {kind} once, got {list(values) or 'none'}")
-    measurer = measurer or ContextMeasurer.of(index, pooled=pooled)
+    measurer = measurer or ContextMeasurer.of(index.dataset, pooled=pooled)
     batches = list(_batches(index, pooled=pooled))
     scores: list[QuestionScore] = []
     for budget in budgets:
@@ -148,28 +147,20 @@ def compare(
     return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
 
 
-def join(first: Comparison, scores: Sequence[QuestionScore]) -> Comparison:
-    """Return a comparison with further systems, measured on the same questions in their order.
+def join(first: Comparison, second: Comparison, suffix: str) -> Comparison:
+    """Return ``first`` with the systems of ``second``, each named with a comma and ``suffix``.
 
     Raises:
-        ValueError: a system is in both, or lacks a question or a budget.
+        ValueError: a system of ``second`` is not measured on the same questions and budgets.
     """
-    known, systems = (dict.fromkeys(i.system for i in items) for items in (first.scores, scores))
-    questions = [i.question.id for i in first.scores if i.system == first.scores[0].system]
-    for system in systems:
-        if [item.question.id for item in scores if item.system == system] != questions:
+    reference = [i.question.id for i in first.scores if i.system == first.scores[0].system]
+    for system in dict.fromkeys(item.system for item in second.scores):
+        if [i.question.id for i in second.scores if i.system == system] != reference:
             raise ValueError(
                 f"{system!r} is not measured on the questions and budgets of the others"
             )
-    if known.keys() & systems.keys():
-        raise ValueError(f"expected each system once, got {[*known]} and {[*systems]}")
-    return first.over((*first.scores, *scores))
-
-
-def with_suffix(comparison: Comparison, suffix: str) -> Comparison:
-    """Return the comparison with a comma and ``suffix`` after the name of each system."""
-    renamed = [replace(item, system=f"{item.system}, {suffix}") for item in comparison.scores]
-    return comparison.over(renamed)
+    renamed = [replace(item, system=f"{item.system}, {suffix}") for item in second.scores]
+    return first.over((*first.scores, *renamed))
 
 
 def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
@@ -258,17 +249,3 @@ def _layer_shares(items: Sequence[QuestionScore]) -> dict[int, float]:
         layer: mean(counts.get(layer, 0) / sum(counts.values()) for counts in with_nodes)
         for layer in layers
     }
-
-
-def compare_preset(first: Comparison, name: str, index: Index) -> Comparison:
-    """Return the comparison with one more system, ``name``: the strategy of an index's settings.
-
-    Chunks, clusters and summaries may differ from those of ``first``. Data set, questions, budgets,
-    measures and the counter of tokens are the same, so differences are paired.
-
-    Raises:
-        ValueError: ``first`` has a system of this name, or another data set.
-    """
-    system = make_system(index.components.settings.retrieval.strategy)
-    comparison = compare(index, [system], first.budgets, pooled=first.pooled)
-    return join(first, [replace(item, system=name) for item in comparison.scores])

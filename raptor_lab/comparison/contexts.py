@@ -26,21 +26,19 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Text that a reader would read, and its nodes in order."""
+    """Text that a reader would read, its nodes in order, and their documents, best first."""
 
     text: str
     n_tokens: int
     nodes: tuple[Node, ...] = ()
+    documents: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, retrieval: Retrieval) -> "Context":
         """Make the context of a retrieval."""
         nodes = tuple(hit.node for hit in retrieval.hits)
-        return cls(retrieval.context, retrieval.n_tokens, nodes)
-
-
-Encoders = tuple[str, str] | None
-"""Models of a question encoder and a passage encoder, for systems with encoders of their own."""
+        ranked = dict.fromkeys(name for hit in retrieval.ranked for name in hit.node.documents)
+        return cls(retrieval.context, retrieval.n_tokens, nodes, tuple(ranked))
 
 
 class System(Protocol):

@@ -13,13 +13,11 @@ from raptor_core.checks.sizes import compressions
 from raptor_core.documents.grouping import Partitions, tree_name
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest
-from raptor_core.nodes import Tree
 from raptor_core.retrieval import Retriever
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.store.store import VectorStore
-from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
@@ -81,34 +79,27 @@ def open_index(
     components: Components,
     cache: Path,
     progress: Progress | None = None,
-    counter: TokenCounter | None = None,
 ) -> Iterator[Index]:
     """Open the trees of a data set; build those that the cache does not hold.
 
     The folder in the cache is named by the documents and by every setting that a tree depends on.
     A build that fails keeps the finished trees.
-
-    ``counter`` counts the tokens of nodes, so that budgets of several indexes agree; None is the
-    counter of ``components``.
     """
-    counter = counter or components.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
     identity = replace(components.store_identity, corpus=_CORPUS)
-    place = cache / index_key(dataset, components, counter)
+    place = cache / index_key(dataset, components)
     components = components.with_cache(NodeCache(place))
     with open_store(settings, place, identity) as store:
-        _build_missing(dataset, components, counter, store, progress)
+        _build_missing(dataset, components, store, progress)
         yield Index(dataset, store, components)
 
 
-def index_key(dataset: Dataset, components: Components, counter: TokenCounter | None = None) -> str:
+def index_key(dataset: Dataset, components: Components) -> str:
     """Compute the digest of everything that the trees depend on."""
     versions = sorted(document.version for document in dataset.documents)
     settings = components.settings
     parts = (components.chunker, components.embedder, components.clusterer, components.summarizer)
     fingerprints = [part.fingerprint for part in parts]
-    if counter and counter.fingerprint != components.counter.fingerprint:
-        fingerprints.append(counter.fingerprint)
     built = components.settings_fingerprint
     return digest("forest", built, settings.grouping.by, *fingerprints, *versions)
 
@@ -116,7 +107,6 @@ def index_key(dataset: Dataset, components: Components, counter: TokenCounter | 
 def _build_missing(
     dataset: Dataset,
     components: Components,
-    counter: TokenCounter,
     store: VectorStore,
     progress: Progress | None,
 ) -> None:
@@ -131,7 +121,7 @@ def _build_missing(
         )
         with store.publishing() as publishing:
             for name in names:
-                tree = _count_by(counter, new_trees[name], components)
+                tree = new_trees[name]
                 manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
                 publishing.publish([Edition(manifest, tuple(tree.nodes()), tree.vectors())])
         components.cache.forget(names)
@@ -139,18 +129,6 @@ def _build_missing(
         if progress:
             progress(len(built), len(trees))
         store.optimize()
-
-
-def _count_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
-    """Return the tree with the tokens of its nodes as ``counter`` counts them."""
-    if counter.fingerprint == components.counter.fingerprint:
-        return tree
-    layers = []
-    for layer in tree.layers:
-        counts = counter.count([node.text for node in layer.nodes])
-        nodes = (replace(node, n_tokens=n) for node, n in zip(layer.nodes, counts, strict=True))
-        layers.append(replace(layer, nodes=tuple(nodes)))
-    return replace(tree, layers=tuple(layers))
 
 
 @dataclass(frozen=True, slots=True)

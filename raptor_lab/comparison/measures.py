@@ -6,27 +6,25 @@ Scores of answers are in ``raptor_lab.answer_scores``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from raptor_core.evaluation.golden import Runs, find_runs, runs
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.nodes import Node
 from raptor_core.text.vocabulary import STOPWORDS
 from raptor_core.text.words import folded_words
-from raptor_core.vectors import Vectors
 from raptor_lab.comparison.contexts import Context, ContextScores
-from raptor_lab.comparison.index import Index
-from raptor_lab.datasets.base import GENERAL
+from raptor_lab.datasets.base import GENERAL, Dataset
+
+FIRST_DOCUMENTS = (2, 5, 10)
+"""Numbers of best documents among which those that answer are counted."""
 
 MEASURES: Mapping[str, str] = {
     "evidence_recall": "share of the evidence's runs of four words that the context holds",
     "document_hit": "whether a document that answers is in the context",
     "document_recall": "share of the documents that answer that are in the context",
-    "option_stand_in": (
-        "whether the right option is the one most similar to a passage of the context; a weak "
-        "stand-in for a reader's accuracy"
-    ),
-    "option_stand_in_hard": "option_stand_in on the HARD subset",
+    **{
+        f"document_recall_at_{n}": f"share of the documents that answer among the best {n}"
+        for n in FIRST_DOCUMENTS
+    },
     "content_recall": (
         "share of a reference answer's words, without common ones and the question's, that "
         "the context holds; for general questions, and where a data set names no evidence"
@@ -35,19 +33,16 @@ MEASURES: Mapping[str, str] = {
 """Meaning of each measure, by its stable name."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class ContextMeasurer:
     """Judge of contexts of one data set, without a reader.
 
     Attributes:
         pooled: questions are asked of all documents.
-        options: vectors of the options by question id, shape ``(n_options, n_dims)``.
         has_evidence: the data set names evidence, so only general questions count words of answers.
     """
 
-    index: Index
     pooled: bool
-    options: Mapping[str, Vectors]
     has_evidence: bool
 
     @property
@@ -56,53 +51,28 @@ class ContextMeasurer:
         return MEASURES
 
     @classmethod
-    def of(cls, index: Index, *, pooled: bool) -> "ContextMeasurer":
-        """Make the judge of an index; all options are embedded at once, each after its question."""
-        choices = [q for q in index.dataset.questions if q.gold is not None]
-        texts = [f"{q.text} {option}" for q in choices for option in q.options]
-        vectors = index.components.embedder.embed_queries(texts)
-        ends = np.cumsum([len(q.options) for q in choices])[:-1]
-        parts = np.split(vectors, ends) if choices else []
-        options = {q.id: part for q, part in zip(choices, parts, strict=True)}
-        has_evidence = any(question.evidence for question in index.dataset.questions)
-        return cls(index, pooled, options, has_evidence)
+    def of(cls, dataset: Dataset, *, pooled: bool) -> "ContextMeasurer":
+        """Make the judge of a data set."""
+        return cls(pooled, any(question.evidence for question in dataset.questions))
 
     def measure(
         self, questions: Sequence[Question], contexts: Sequence[Context]
     ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
-        passages = self._passages(contexts) if self.options else {}
-        return [
-            ContextScores(self._measure(question, context, passages))
-            for question, context in zip(questions, contexts, strict=True)
-        ]
+        pairs = zip(questions, contexts, strict=True)
+        return [ContextScores(self._measure(question, context)) for question, context in pairs]
 
-    def _measure(
-        self, question: Question, context: Context, passages: Mapping[str, Vectors]
-    ) -> dict[str, float]:
+    def _measure(self, question: Question, context: Context) -> dict[str, float]:
         values: dict[str, float] = {}
         if question.evidence:
             values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
             values |= document_measures(question.sources, context.nodes)
-        if question.id in self.options:
-            rows = [passages[key] for key in _passage_texts(context)]
-            right = float(nearest_option(self.options[question.id], rows) == question.gold)
-            values["option_stand_in"] = right
-            if question.hard:
-                values["option_stand_in_hard"] = right
-        elif question.answers and (GENERAL in question.kinds or not self.has_evidence):
+            values |= recall_of_first(question.sources, context.documents)
+        if question.answers and (GENERAL in question.kinds or not self.has_evidence):
             share = content_recall(question, context.text)
             values |= {} if share is None else {"content_recall": share}
         return values
-
-    def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
-        """Read the vectors of the passages; embed those of nodes that are in no store."""
-        texts = {key: text for c in contexts for key, text in _passage_texts(c).items()}
-        vectors = self.index.store.vectors(sorted(texts))
-        missing = sorted(texts.keys() - vectors.keys())
-        embedded = self.index.components.embedder.embed([texts[key] for key in missing])
-        return vectors | dict(zip(missing, embedded, strict=True))
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
@@ -122,9 +92,14 @@ def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str
     return hit if len(answering) == 1 else hit | {"document_recall": len(hits) / len(answering)}
 
 
-def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
-    """Return the option most similar to any passage, the first of equals; -1 without passages."""
-    return int((options @ np.stack(list(passages)).T).max(axis=1).argmax()) if passages else -1
+def recall_of_first(sources: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
+    """Compute the share of several answering documents among the first of ``ranked``."""
+    if len(sources) == 1:
+        return {}
+    return {
+        f"document_recall_at_{n}": len({*sources}.intersection(ranked[:n])) / len(sources)
+        for n in FIRST_DOCUMENTS
+    }
 
 
 def content_recall(question: Question, context: str) -> float | None:
@@ -134,10 +109,3 @@ def content_recall(question: Question, context: str) -> float | None:
     present = set(folded_words(context))
     shares = [len(answer & present) / len(answer) for answer in content if answer]
     return max(shares, default=None)
-
-
-def _passage_texts(context: Context) -> dict[str, str]:
-    """Return the texts of a context that an embedder reads, by embedding key."""
-    if context.text and not context.nodes:
-        return {context.text: context.text}
-    return {node.embedding_key: node.embedding_text for node in context.nodes}

@@ -10,7 +10,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
 from raptor_lab.baselines import BASELINES, make_baseline
-from raptor_lab.comparison.contexts import Context, Encoders, QuestionBatch, System
+from raptor_lab.comparison.contexts import Context, QuestionBatch, System
 from raptor_lab.comparison.index import Index
 
 ROOT = "root"
@@ -65,16 +65,16 @@ class StrategySystem:
         return replace(walk, start_layer=self.layers[-1], n_layers=n_layers)
 
 
-def make_system(name: str, encoders: Encoders = None) -> System:
+def make_system(name: str) -> System:
     """Make the system of a name: a strategy, with layers and top k or without, or a baseline.
 
     Raises:
-        SettingsError: no system has this name, or its encoders are not named.
+        SettingsError: no system has this name.
     """
     if name == ROOT:
         return StrategySystem(ROOT, "traversal")
     if name in BASELINES:
-        return make_baseline(name, encoders)
+        return make_baseline(name)
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.narrativeqa import load_narrativeqa
+from raptor_lab.datasets.passages import load_passages
 from raptor_lab.datasets.qasper import load_qasper
 from raptor_lab.datasets.quality import load_quality
 from raptor_lab.datasets.records import load_own, load_records
@@ -19,10 +20,20 @@ from raptor_lab.datasets.rows import read_text
 from raptor_lab.datasets.summaries import load_qmsum, load_squality
 
 FORMS = (
-    "expected QASPER (.json), QuALITY, QMSum or SQuALITY (JSON Lines), the folder of NarrativeQA, "
-    "JSON Lines of documents with 'text' and 'questions', or JSON Lines of questions with "
-    "'expected' or 'span'"
+    "expected QASPER, HotpotQA or MuSiQue (JSON), QuALITY, QMSum or SQuALITY (JSON Lines), the "
+    "folder of NarrativeQA, JSON Lines of documents with 'text' and 'questions', or JSON Lines of "
+    "questions with 'expected' or 'span'"
 )
+
+_LOADERS: tuple[tuple[set[str], Callable[[Path, str], Dataset]], ...] = (
+    ({"meeting_transcripts"}, load_qmsum),
+    ({"document", "questions"}, load_squality),
+    ({"article", "questions"}, load_quality),
+    ({"questions"}, load_records),
+    ({"question", "paragraphs"}, load_passages),
+    ({"question", "supporting_facts"}, load_passages),
+)
+"""Loaders by the fields of a file's first object; the first that fits."""
 
 
 def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str = "test") -> Dataset:
@@ -65,7 +76,7 @@ def _require_unique(path: Path, kind: str, ids: Sequence[str]) -> None:
 def needs_documents(path: Path) -> bool:
     """Return whether a file holds questions without documents."""
     first = {} if path.is_dir() else _first_object(path, read_text(path))
-    return "question" in first and "questions" not in first
+    return "question" in first and _loader(first) is None
 
 
 def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
@@ -73,12 +84,8 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
         return load_narrativeqa(path, split)
     text = read_text(path)
     first = _first_object(path, text)
-    if "meeting_transcripts" in first:
-        return load_qmsum(path, text)
-    if "document" in first and "questions" in first:
-        return load_squality(path, text)
-    if "questions" in first:
-        return load_quality(path, text) if "article" in first else load_records(path, text)
+    if load := _loader(first):
+        return load(path, text)
     if "question" in first:
         return load_own(path, documents)
     if first and all(isinstance(p, Mapping) and "qas" in p for p in first.values()):
@@ -87,12 +94,18 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
     raise SourceError(f"{path} starts with an object of {named or 'nothing'}; {FORMS}")
 
 
+def _loader(first: Mapping[str, Any]) -> Callable[[Path, str], Dataset] | None:
+    return next((load for fields, load in _LOADERS if fields <= first.keys()), None)
+
+
 def _first_object(path: Path, text: str) -> Mapping[str, Any]:
     start = text.lstrip()
     try:
         value, _ = json.JSONDecoder().raw_decode(start)
     except (json.JSONDecodeError, RecursionError) as error:
         raise SourceError(f"{path} starts with no JSON ({error}); {FORMS}") from error
+    if isinstance(value, list):
+        value = value[0] if value else {}
     if not isinstance(value, Mapping):
         raise SourceError(f"{path} starts with {start[:40]!r}; {FORMS}")
     return value

@@ -60,6 +60,10 @@ def load_records(path: Path, text: str) -> Dataset:
             _question(str(number), document.id, item)
             for number, item in enumerate(row.rows("questions"), 1)
         )
+    known = {document.id for document in documents}
+    for question in questions:
+        if missing := [name for name in question.sources if name not in known]:
+            raise SourceError(f"{path}, {question.id}: no line has the id {missing[0]!r}; {REMEDY}")
     return Dataset(name, tuple(documents), tuple(questions), abstracts)
 
 
@@ -80,11 +84,12 @@ def _question(number: str, document: str, row: Row) -> Question:
     options, gold = options_of(row) if row.values.get("options") else ((), None)
     answers = row.texts("answers") or ((UNANSWERABLE,) if row.values.get("unanswerable") else ())
     difficult = row.whole_number("difficult", 0, 1)
+    sources = row.texts("sources")
     return Question(
         id=f"{document}-{row.text_or('qid', number)}",
         text=row.text("question"),
-        document=document,
-        sources=(document,),
+        document=None if sources else document,
+        sources=sources or (document,),
         evidence=text_evidence(row.texts("evidence")),
         answers=answers or (() if gold is None else (options[gold],)),
         options=options,

@@ -18,7 +18,6 @@ from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_token
 from raptor_core.nodes import grouped
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
-from raptor_lab.baselines import DPR
 from raptor_lab.comparison.compare import (
     Comparison,
     ComparisonRow,
@@ -26,9 +25,8 @@ from raptor_lab.comparison.compare import (
     by_kind,
     compare,
     join,
-    with_suffix,
 )
-from raptor_lab.comparison.contexts import Encoders, Measurer
+from raptor_lab.comparison.contexts import Measurer
 from raptor_lab.comparison.index import Index, TreeStatistics, tree_statistics
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.systems import make_system
@@ -201,7 +199,6 @@ def measure_study(
     index: Index,
     budgets: Sequence[int],
     measurer: ContextMeasurer,
-    encoders: Encoders = None,
     progress: Progress | None = None,
     curve_measurer: Measurer | None = None,
 ) -> Study:
@@ -213,9 +210,8 @@ def measure_study(
     ]
     walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
     measured = partial(compare, index, measurer=measurer, progress=progress)
-    systems = [*WITHOUT_TREE, *(DPR if encoders else ())]
-    systems += ["title-abstract"] if any(index.dataset.abstracts.values()) else []
-    compared = [make_system(name, encoders) for name in (*systems, *WITH_TREE)]
+    abstracts = ["title-abstract"] if any(index.dataset.abstracts.values()) else []
+    compared = [make_system(name) for name in (*WITHOUT_TREE, *abstracts, *WITH_TREE)]
     retrievers = measured(compared, budgets)
     layers = measured([make_system(name) for name in names], budgets)
     curved = partial(measured, measurer=curve_measurer or measurer)
@@ -243,7 +239,6 @@ def with_contiguous(
 ) -> Study:
     """Add the ablation to a study: an index of contiguous trees over the same data set."""
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
-    here = replace(measurer, index=index)
-    comparison = compare(index, systems, budgets, measurer=here, progress=progress)
-    retrievers = join(study.retrievers, with_suffix(comparison, f"{CONTIGUOUS} tree").scores)
+    comparison = compare(index, systems, budgets, measurer=measurer, progress=progress)
+    retrievers = join(study.retrievers, comparison, f"{CONTIGUOUS} tree")
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))

@@ -52,12 +52,10 @@ def _tables() -> Mapping[int, Table]:
 MEANING = {
     "flat": "embedder (SBERT)",
     "lexical": "BM25",
-    "dpr": "DPR",
     "document": "the document from its beginning",
     "title-abstract": "title and abstract",
     "collapsed": "embedder, collapsed tree",
     "collapsed-lexical": "BM25, collapsed tree",
-    "collapsed-dpr": "DPR, collapsed tree",
     "traversal": "embedder, tree traversal",
     "hybrid": "all signals of the tree",
     "root": "top layer",
@@ -123,7 +121,7 @@ def _tree(system: str) -> str:
     strategy, _, contiguous = system.partition(", ")
     if contiguous:
         return "contiguous"
-    return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
+    return "yes" if strategy in WITH_TREE else "no"
 
 
 def _cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
@@ -159,7 +157,7 @@ def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
         yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
 
 
-SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
+SPREAD = ("collapsed", "collapsed-lexical", "traversal", "hybrid")
 """Strategies that retrieve nodes of several layers."""
 N_SINGLE = 5  # documents with a separate table, as in the paper
 

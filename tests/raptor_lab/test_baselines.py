@@ -1,16 +1,12 @@
-"""Ways that only evaluation has: root, title and abstract, two encoders."""
+"""Systems that only evaluation has: root, beginnings, fused paragraphs."""
 
-import numpy as np
 import pytest
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
-from raptor_core.errors import ModelError, SettingsError
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
-from raptor_lab import baselines
-from raptor_lab.baselines import Dpr
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.contexts import QuestionBatch
 from raptor_lab.comparison.index import open_index
@@ -62,45 +58,6 @@ def test_title_and_abstract_are_cut_at_the_budget(index):
     assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
 
 
-class Words:
-    """An encoder: counts of words, so that lengths of vectors differ."""
-
-    encoded = 0
-
-    def __init__(self, *words):
-        self.words = words
-
-    def encode(self, texts, **_):
-        type(self).encoded += len(texts)
-        return np.array([[text.count(word) for word in self.words] for text in texts], float)
-
-
-def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatch):
-    encoders = {"questions": Words("wheel", "burn"), "passages": Words("smith", "rape")}
-    monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
-    dpr = Dpr("questions", "passages")
-    (found,) = make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 30)
-    assert "smith" in found.nodes[0].text
-    assert {node.tree for node in found.nodes} == {"mill"}
-    before = Words.encoded
-    (pooled,) = dpr.contexts(index, asked(index, 1, pooled=True), 4000)
-    assert Words.encoded == before + 1
-    assert "rape" in pooled.nodes[0].text
-    assert {node.layer for node in pooled.nodes} == {0}
-    assert {node.tree for node in pooled.nodes} == {"mill", "lamp", "soup"}
-
-
-def test_dpr_with_the_tree_searches_every_layer_and_encodes_no_node_twice(index, monkeypatch):
-    encoders = {"questions": Words("wheel"), "passages": Words("smith")}
-    monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
-    before = Words.encoded
-    system = make_system("collapsed-dpr", ("questions", "passages"))
-    (found,) = system.contexts(index, asked(index), 4000)
-    make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 4000)
-    assert {node.layer for node in found.nodes} == {0, 1}
-    assert Words.encoded == before + index.n_nodes + 2
-
-
 def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
     system = make_system("document")
     mill = next(d for d in index.dataset.documents if d.id == "mill")
@@ -118,13 +75,6 @@ def test_baselines_stand_in_a_comparison(index):
     assert recall["collapsed@0"] == 1
     assert recall["title-abstract"] == 0
     assert all(item.n_tokens <= 4000 for item in found.scores)
-
-
-def test_encoders_that_are_not_named_or_not_there_are_told(index, tmp_path):
-    with pytest.raises(SettingsError, match="dpr has two encoders; name a question encoder"):
-        make_system("dpr")
-    with pytest.raises(ModelError, match=r"cannot be loaded.*Check --dpr"):
-        Dpr(str(tmp_path), str(tmp_path)).contexts(index, asked(index), 400)
 
 
 def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):

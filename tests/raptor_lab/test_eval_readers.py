@@ -1,4 +1,4 @@
-"""Readers in an evaluation: a chat endpoint, a tiny T5, and answers that are kept."""
+"""The reader of an evaluation: a chat endpoint, and answers that are kept."""
 
 import re
 
@@ -7,7 +7,7 @@ from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI
 
-from raptor_core.errors import BudgetError, ModelError
+from raptor_core.errors import BudgetError
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
@@ -23,10 +23,8 @@ from raptor_lab.readers import (
     AnswerMeasurer,
     Ask,
     ChatReader,
-    UnifiedQa,
     chat_prompt,
     read_answers,
-    unifiedqa_prompt,
 )
 
 pytestmark = pytest.mark.slow
@@ -59,12 +57,6 @@ def test_the_prompt_holds_context_question_and_options():
     assert re.findall(r"</\s*context", told, re.IGNORECASE) == ["</context"]
     assert "Who bought the wheel?\n1. A smith.\n2. A king.\nAnswer with the number" in told
     assert "as few words as possible" in chat_prompt(Ask(Question("q", "Who?"), "c"))
-
-
-def test_unifiedqa_reads_the_question_first_in_lower_case():
-    told = unifiedqa_prompt(Ask(WHEEL, "The wheel\nwas sold."))
-    assert told == "who bought the wheel? \\n (a) a smith. (b) a king. \\n the wheel was sold."
-    assert unifiedqa_prompt(Ask(Question("q", "Who?"), "")) == "who?"
 
 
 def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
@@ -105,72 +97,6 @@ def test_the_budget_stops_and_what_was_answered_is_kept(endpoint, tmp_path):
     assert [spent.purpose for spent in ledger.spendings] == ["reading"]
     assert read_answers(chat(endpoint), asks, log) == ["2"] * 5
     assert endpoint.n_requests == 5
-
-
-@pytest.fixture(scope="module")
-def tiny_t5(tmp_path_factory):
-    """A T5 of some thousand random weights, and a tokenizer of whole words."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
-
-    words = [
-        "who",
-        "bought",
-        "the",
-        "wheel",
-        "?",
-        "a",
-        "smith",
-        "king",
-        "oil",
-        "was",
-        "sold",
-        ".",
-        "(",
-        ")",
-        "b",
-        "n",
-        "\\",
-        "rape",
-    ]
-    vocabulary = {word: at for at, word in enumerate(["<pad>", "</s>", "<unk>", *words])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="$A </s>", special_tokens=[("</s>", 1)]
-    )
-    folder = tmp_path_factory.mktemp("t5")
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    torch.manual_seed(2)
-    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
-    config = T5Config(
-        vocab_size=len(vocabulary), decoder_start_token_id=0, tie_word_embeddings=False, **sizes
-    )
-    T5ForConditionalGeneration(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.mark.rare
-def test_a_t5_answers_each_ask_the_same_alone_and_in_a_batch(tiny_t5):
-    reader = UnifiedQa(str(tiny_t5))
-    asks = [Ask(WHEEL, "the wheel was sold . " * at) for at in range(10)]
-    together = dict(reader.read(asks))
-    assert sorted(together) == list(range(10))
-    assert dict(UnifiedQa(str(tiny_t5)).read(asks)) == together
-    for at in (0, 4):
-        assert dict(reader.read([asks[at]])) == {0: together[at]}
-    assert len(set(together.values())) > 1
-    assert all("<pad>" not in answer for answer in together.values())
-
-
-def test_a_t5_that_is_not_there_is_told(tmp_path):
-    (tmp_path / "none").mkdir()
-    with pytest.raises(ModelError, match=r"cannot be loaded.*Check --model"):
-        list(UnifiedQa(str(tmp_path / "none")).read([Ask(WHEEL, "c")]))
-    assert UnifiedQa("one").fingerprint != UnifiedQa("other").fingerprint
 
 
 def test_answers_of_records_are_scored_by_f1(endpoint, tmp_path):

@@ -42,7 +42,7 @@ def study(components, tmp_path_factory):
     folder = tmp_path_factory.mktemp("village")
     dataset = load_dataset(write_lines(folder / "village.jsonl", records()))
     with open_index(dataset, components, folder) as index:
-        return measure_study(index, [400], ContextMeasurer.of(index, pooled=False))
+        return measure_study(index, [400], ContextMeasurer.of(index.dataset, pooled=False))
 
 
 def test_tokens_are_those_of_the_prompts_and_answers_of_each_tree(components, tmp_path):

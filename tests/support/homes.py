@@ -42,3 +42,8 @@ def _copy_sparsely(source, target):
                 written.write(block)
         written.truncate()
     shutil.copystat(source, target)
+
+
+def kept_bytes(root):
+    """Return the bytes of each file under a folder, by path."""
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

@@ -7,12 +7,12 @@ import pytest
 from support.homes import built_once, copy_home
 
 
-def workshop_in(root, by, n_layers=1):
+def workshop_in(root, by):
     from support.summarizers import ScriptedSummarizer
     from support.workshop import Workshop
 
     made = Workshop(root, components={"summarizer": ScriptedSummarizer()})
-    made.configure(grouping={"by": by}, tree={"max_layers": n_layers})
+    made.configure(grouping={"by": by}, tree={"max_layers": 1})
     made.summarizer = made.parts_given["summarizer"]
     return made
 
@@ -24,7 +24,7 @@ def built_pair(tmp_path_factory):
     def build(root):
         from support.workshop import prose
 
-        workshop = workshop_in(root, "document", n_layers=2)
+        workshop = workshop_in(root, "document")
         for number, name in enumerate(("a.md", "b.md"), 1):
             workshop.write(name, prose(24, seed=number))
         workshop.build()
@@ -36,7 +36,7 @@ def built_pair(tmp_path_factory):
 def pair(built_pair, tmp_path):
     """A workshop of its own with the documents ``a.md`` and ``b.md``, both published."""
     copy_home(built_pair, tmp_path / "pair")
-    return workshop_in(tmp_path / "pair", "document", n_layers=2)
+    return workshop_in(tmp_path / "pair", "document")
 
 
 @pytest.fixture(scope="session")

@@ -34,10 +34,13 @@ WORDS = [
 SMALL = {
     "chunking": {"max_tokens": 24},
     "clustering": {"method": "contiguous", "cluster_size": 4},
-    "tree": {"max_layers": 2},
+    "tree": {"max_layers": 1},
     "store": {"lock_seconds": 0.2},
 }
 """Settings of small, quick trees."""
+
+TWO_LAYERS = {"tree": {"max_layers": 2}}
+"""Settings of trees with summaries of summaries."""
 
 NAMED_PARTS = {
     "embedder": "support.hashing:HashingEmbedder",

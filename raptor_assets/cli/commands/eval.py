@@ -10,6 +10,7 @@ from raptor_core.errors import MissingExtraError
 
 LABORATORY = {
     "audit": "Score a judge on labelled summaries.",
+    "board": "Measure strategies on public data sets, in one table.",
     "index": "Measure the recall of the search by vectors.",
     "paper": "Write the paper's tables that need no reader.",
     "retrieval": "Compare strategies at equal token budgets.",

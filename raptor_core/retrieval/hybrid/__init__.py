@@ -1,15 +1,17 @@
 """The default strategy: paragraphs ranked by every signal of the tree.
 
-General questions are the work of ``raptor_core.retrieval.general``. For details ``pool`` gathers
-candidates and scores them, ``passages`` forms paragraphs of chunks, and ``context_packing`` fills
-the budget. ``docs/research.md`` says how the weights were tuned. Read ``pool`` next.
+General questions are the work of ``raptor_core.retrieval.general``. For details ``gathering``
+searches for candidates, ``scoring`` scores them, ``passages`` forms paragraphs of chunks, and
+``context_packing`` fills the budget. ``docs/research.md`` says how the weights were tuned. Read
+``scoring`` next.
 """
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
+from raptor_core.retrieval.hybrid.gathering import gather
 from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
-from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather
+from raptor_core.retrieval.hybrid.scoring import Pool, Ranked, add_hop, add_surroundings
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
 
@@ -50,6 +52,8 @@ def _retrieval(
         packing.add_summaries(Ranked.from_pool(pool.summaries, weights.lexical))
     else:
         leaves = add_surroundings(leaves, weights)
+        if (names := pool.leaves.names).any():
+            leaves = add_hop(leaves, names, weights.hop)
         by_paragraph = query.top_k is None and query.max_per_document is None
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph

@@ -1,6 +1,6 @@
 """Packing of a context: the best summaries and passages that fit, in document order.
 
-Scores come from ``pool``, passages from ``passages``.
+Scores come from ``scoring``, passages from ``passages``.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import numpy as np
 
 from raptor_core.retrieval.base import sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, group_numbers
+from raptor_core.retrieval.hybrid.scoring import Numbers, Ranked, Scores, group_numbers
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.store import VectorStore

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, group_numbers
+from raptor_core.retrieval.hybrid.scoring import Numbers, Ranked, Scores, group_numbers
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import passage_vector, query_vector
 from raptor_core.store.outlines import Outlines

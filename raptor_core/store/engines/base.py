@@ -58,13 +58,14 @@ QueryVector = Vectors | Sparse
 
 
 class SearchRequest(NamedTuple):
-    """Search for the best points by ``query`` among those that meet the condition.
+    """Search for the best ``limit`` points by ``query`` among those that meet the condition.
 
     ``is_exact`` compares every such point instead of following the graph over the vectors.
     """
 
     query: QueryVector
     condition: Condition
+    limit: int
     is_exact: bool = False
 
 
@@ -175,10 +176,8 @@ class Engine(Protocol):
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """Return all points that match, in any order."""
 
-    def search(
-        self, requests: Sequence[SearchRequest], limit: int, fields: Fields
-    ) -> list[list[Scored]]:
-        """Return the best points of each request, in any order; ``limit`` of them at most."""
+    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
+        """Return the best points of each request, in any order."""
 
     def count(self, condition: Condition) -> int:
         """Return the exact number of points that match."""

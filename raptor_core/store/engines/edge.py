@@ -181,11 +181,9 @@ class EdgeEngine(Engine):
             if offset is None:
                 return records
 
-    def search(
-        self, requests: Sequence[SearchRequest], limit: int, fields: Fields
-    ) -> list[list[Scored]]:
+    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
         """See ``Engine``."""
-        queries = [_query(request, limit, fields) for request in requests]
+        queries = [_query(request, fields) for request in requests]
         with self._errors("search"):
             rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
         return [[Scored(str(p.id), p.payload or {}, p.score) for p in row] for row in rows]
@@ -237,7 +235,7 @@ def _updates(operation: Operation) -> Iterator[Any]:
         yield edge.UpdateOperation.upsert_points(points)
 
 
-def _query(request: SearchRequest, limit: int, fields: Fields) -> Any:
+def _query(request: SearchRequest, fields: Fields) -> Any:
     """Return one search.
 
     It names the live points as the corpus of IDF: by default the engine counts deleted points until
@@ -252,7 +250,7 @@ def _query(request: SearchRequest, limit: int, fields: Fields) -> Any:
         query = edge.Query.Nearest(request.query.tolist(), using=DENSE)
         params = edge.SearchParams(exact=True) if request.is_exact else None
     return edge.QueryRequest(
-        limit=limit,
+        limit=request.limit,
         query=query,
         filter=_filter(request.condition),
         params=params,

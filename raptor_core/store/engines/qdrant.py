@@ -86,17 +86,15 @@ class ClientEngine(Engine):
             if offset is None:
                 return records
 
-    def search(
-        self, requests: Sequence[SearchRequest], limit: int, fields: Fields
-    ) -> list[list[Scored]]:
+    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
         """See ``Engine``; all searches are one request."""
-        queries = [self._query(request, limit, fields) for request in requests]
+        queries = [self._query(request, fields) for request in requests]
         with self._place.errors():
             answers = self._client.query_batch_points(self._collection, queries)
         return [[Scored(str(p.id), p.payload or {}, p.score) for p in a.points] for a in answers]
 
-    def _query(self, request: SearchRequest, limit: int, fields: Fields) -> models.QueryRequest:
-        query, condition, is_exact = request
+    def _query(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
+        query, condition, limit, is_exact = request
         if isinstance(query, Sparse):
             vector, using, params = _sparse(query), LEXICAL, self._words
         else:

@@ -30,9 +30,17 @@ def folder(built, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+OVER_PIPES = 2
+"""Example that starts `raptor mcp`; `test_mcp_over_pipes.py` speaks to it in `make test`."""
+NUMBERS = [
+    pytest.param(number, marks=pytest.mark.rare if number == OVER_PIPES else ())
+    for number in range(len(EXAMPLES))
+]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_an_example_runs_and_prints(number, capsys):
     run_example(EXAMPLES[number], f"example {number}")
     assert capsys.readouterr().out.strip()

@@ -160,9 +160,7 @@ def test_a_failing_partition_exits_with_5_and_is_named(own):
 
 
 def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
-    own.write(
-        "long.md", "\n\n".join(f"Keeper {n} lit the lamp of tower {n}." * 5 for n in range(40))
-    )
+    own.write("long.md", "\n\n".join(f"Keeper {n} lit the tower {n}. " * 4 for n in range(15)))
     with FakeOpenAI() as server:
         own.configure(
             f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"'

@@ -4,7 +4,8 @@ import getpass
 import pwd
 
 import pytest
-from support.command import Place
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
 from support.homes import copy_home, put_back
 from support.workshop import prose, settings_text
 
@@ -14,7 +15,13 @@ TEXT = prose(48, seed=3)
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory, bundled_model):
+def hashing():
+    with embedder_made_by(lambda *_, **__: HashingEmbedder()):
+        yield
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory, hashing):
     """A home with two trees, and a copy to put back."""
     made, kept = Place(tmp_path_factory.mktemp("base")), tmp_path_factory.mktemp("kept") / "root"
     made.write("a.md", TEXT)

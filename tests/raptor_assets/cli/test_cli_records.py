@@ -69,10 +69,7 @@ SETTINGS = {
     "Is a directory": make_folder,
     "can't decode": overwrite,
     "while parsing": lambda path: path.write_text("run_storage: [\n : :"),
-    "to parse to dictionary": lambda path: path.write_text("42"),
     "import module nosuch": lambda path: path.write_text(EVENTS.format("nosuch", "Log", "x")),
-    "find class Nosuch": lambda path: path.write_text(EVENTS.format("json", "Nosuch", "x")),
-    'entry "nosuch"': lambda path: path.write_text("nosuch: 1"),
     'entry "base"': lambda path: path.write_text(
         EVENTS.format("raptor_assets.local.storage", "PooledSqliteEventLogStorage", "base")
     ),

@@ -161,6 +161,7 @@ def test_help_imports_neither_dagster_nor_numpy():
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_status_loads_no_model(own):
     status = imported_by("status", "--home", own.home)
     assert not status & {*MODELS, "pandas", "matplotlib"}

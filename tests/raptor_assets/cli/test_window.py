@@ -117,6 +117,7 @@ def test_a_point_of_the_map_leads_to_its_node_with_path_and_spans(show):
     page.locator(".identity code").wait_for()
 
 
+@pytest.mark.rare
 def test_the_map_is_zoomed_by_keys_and_wheel(show):
     page = show("#map")
     plane = page.locator(".plane[data-frames]")
@@ -136,6 +137,7 @@ def test_the_map_is_zoomed_by_keys_and_wheel(show):
     )
 
 
+@pytest.mark.rare
 def test_the_layers_are_walked_by_keys(show):
     page = show(f"#layers=&tree={LIGHTHOUSE}")
     page.locator(".icicle .points").focus()
@@ -219,6 +221,7 @@ def test_filters_narrow_and_mistakes_are_told(show):
     assert "404" in show.troubles.pop()
 
 
+@pytest.mark.rare
 def test_what_is_seen_is_saved(show):
     page = show()
     with page.expect_download() as got:
@@ -232,6 +235,7 @@ def test_what_is_seen_is_saved(show):
     assert got.value.path().read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.rare
 def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(built, show):
     with serving(built.home, RAPTOR_API_KEY=KEY, OPENAI_API_KEY="") as keyed:
         page = show("#ask", at=keyed)

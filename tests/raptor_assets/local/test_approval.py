@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 TREE = "guide"
 SETTINGS = {
     "grouping": {"by": "folder"},
-    "tree": {"max_layers": 2},
     "runs": {"publish": "when_approved"},
 }
 
@@ -172,7 +171,7 @@ def test_nothing_that_waits_cannot_be_approved(workshop):
 def test_the_command_shows_what_waits_and_approves_it(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()
-    parts = {**SETTINGS, "tree": {"max_layers": 2}}
+    parts = SETTINGS
     workshop.home.settings.write_text(settings_text(workshop.docs, **parts), encoding="utf-8")
     home = ["--home", workshop.home.path]
     with embedder_made_by(lambda *_, **__: workshop.embedder):

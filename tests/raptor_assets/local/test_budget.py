@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.command import Place
+from support.command import SMALL_PARTS, Place
 from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
@@ -59,6 +59,7 @@ def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):
     place.write("a.md", prose(60, seed=1))
     place.write("free.md", prose(1, seed=2))
     assert place.call("init", place.docs).code == 0
+    place.configure(SMALL_PARTS)
     place.configure("[chunking]\nmax_tokens = 50")
     place.configure("[summarizer]\n" + "\n".join(f"{k} = {json.dumps(v)}" for k, v in chat.items()))
     first = place.call("plan", "--json").json["summaries"]["calls"]

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver
 from dagster._core.loader import LoadingContextForTest
-from support.workshop import Workshop, prose
+from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.specs import build_check_specs
@@ -23,7 +23,7 @@ TOPS = {LONG: 2, SHORT: 0}
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Two documents, one tree of two summary layers and one of a single leaf, built once."""
-    workshop = Workshop(tmp_path_factory.mktemp("built"))
+    workshop = Workshop(tmp_path_factory.mktemp("built"), **TWO_LAYERS)
     workshop.write(LONG, f"# Long\n\n{prose(40, seed=1)}")
     workshop.write(SHORT, "One short sentence stands here.")
     workshop.report = workshop.build()

@@ -5,7 +5,7 @@ import pytest
 from support.command import embedder_made_by, raptor
 from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
-from support.workshop import NAMED_PARTS, SMALL, Workshop, prose
+from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CorpusNames
@@ -31,7 +31,7 @@ class CorpusTreeWorkshop(Workshop):
     def __init__(self, root, n_documents=6):
         self.summarizer = ScriptedSummarizer()
         parts = {"summarizer": self.summarizer}
-        super().__init__(root, components=parts, corpus_tree={"enabled": True})
+        super().__init__(root, components=parts, corpus_tree={"enabled": True}, **TWO_LAYERS)
         for number in range(n_documents):
             self.write(f"{number:02}.md", prose(12, seed=number))
 

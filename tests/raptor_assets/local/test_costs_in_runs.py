@@ -3,7 +3,7 @@
 import pytest
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
-from support.workshop import Workshop, prose
+from support.workshop import TWO_LAYERS, Workshop, prose
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ def server():
 def paying(tmp_path, server, *names, **settings):
     values = {"prices": {"writer": {"input": 1.0, "output": 2.0}}, **settings}
     summarizer = {"kind": "openai", "model": "writer", "base_url": server.base_url}
-    workshop = Workshop(tmp_path, summarizer=summarizer, **values)
+    workshop = Workshop(tmp_path, summarizer=summarizer, **TWO_LAYERS, **values)
     for name in names:
         workshop.write(name, prose(24, seed=ord(name[0])))
     return workshop

@@ -1,9 +1,10 @@
 """Rights in a home: a change of them costs no call, and one that was taken away stays away."""
 
 import pytest
+from support.homes import built_once, copy_home
 from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
-from support.workshop import Workshop, prose, settings_text
+from support.workshop import TWO_LAYERS, Workshop, prose, settings_text
 
 from raptor_assets.home.access import corpus_tree_access
 from raptor_assets.home.source_state import look
@@ -28,7 +29,7 @@ def rules(**readers):
     paths = {name: names.split() for name, names in readers.items()}
     rows = [{"paths": [f"{TREE}/{name}.md"], "readers": names} for name, names in paths.items()]
     grouping = {"by": "folder", "separate_readers": False}
-    return {"source": {"readers": rows}, "grouping": grouping, "tree": {"max_layers": 2}}
+    return {"source": {"readers": rows}, "grouping": grouping}
 
 
 def configure(workshop, *, separate=False, required=False, **readers):
@@ -39,14 +40,23 @@ def configure(workshop, *, separate=False, required=False, **readers):
     workshop.configure(**settings)
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    made = Workshop(tmp_path)
+def opened(root):
+    made = Workshop(root)
     configure(made, a="ana ben", b="ana")
+    return made
+
+
+def build_guide(root):
+    made = opened(root)
     made.write("guide/a.md", prose(12, seed=1))
     made.write("guide/b.md", prose(12, seed=2))
     made.build()
-    return made
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    copy_home(built_once(tmp_path_factory, "readers", build_guide), tmp_path / "copy")
+    return opened(tmp_path / "copy")
 
 
 def readable(workshop, *readers):
@@ -273,7 +283,7 @@ def test_corpus_trees_do_not_mix_readers_and_lose_them_with_the_trees_below(tmp_
     def configure_all(*readers):
         rows = [{"paths": [f"{n}.md"], "readers": [r]} for n, r in zip(names, readers, strict=True)]
         source = {"paths": [str(made.docs)], "readers": rows}
-        made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2})
+        made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2}, **TWO_LAYERS)
 
     for seed, name in enumerate(names):
         made.write(f"{name}.md", prose(12, seed=seed))

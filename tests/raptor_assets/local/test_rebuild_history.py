@@ -1,6 +1,7 @@
 """What a rebuild leaves in the metadata: planned against made, and drift."""
 
 import pytest
+from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose
 
 from raptor_core.tree import cluster
@@ -8,21 +9,28 @@ from raptor_core.tree import cluster
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    made = Workshop(
-        tmp_path,
-        grouping={"by": "corpus"},
-        clustering={"method": "raptor", "cluster_size": 4},
-        tree={"max_layers": 3},
-    )
+SETTINGS = {
+    "grouping": {"by": "corpus"},
+    "clustering": {"method": "raptor", "cluster_size": 4},
+    "tree": {"max_layers": 3},
+}
+
+
+def build_corpus(root):
+    made = Workshop(root, **SETTINGS)
     made.write("a.md", prose(160, seed=1))
     made.write("b.md", prose(60, seed=2))
-    return made
+    made.build()
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    """A published tree of two documents."""
+    copy_home(built_once(tmp_path_factory, "corpus-of-two", build_corpus), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **SETTINGS)
 
 
 def test_a_rebuild_records_its_plan_its_calls_and_its_drift(workshop):
-    workshop.build()
     first = workshop.metadata("tree", "corpus")
     assert first["plan_is_exact"] is False
     assert first["summaries_made"] > 10
@@ -40,21 +48,11 @@ def test_a_rebuild_records_its_plan_its_calls_and_its_drift(workshop):
     assert "| corpus | 1 |" in then["plan"]
 
 
-def test_a_forced_build_of_what_is_up_to_date_plans_and_makes_nothing(workshop):
-    workshop.build()
-    workshop.build(force=True)
-    then = workshop.metadata("tree", "corpus")
-    assert then["plan_is_exact"] is True
-    assert then["summaries_planned"] == then["summaries_made"] == 0
-    assert then["n_nodes_added"] == then["n_nodes_removed"] == 0
-
-
 def test_many_placed_nodes_fit_the_touched_clusters_anew_and_the_plan_says_why(
     workshop, monkeypatch
 ):
     monkeypatch.setattr(cluster, "REFIT_SHARE", 0.01)
     monkeypatch.setattr(cluster, "COHESION_LOSS", 0.0)
-    workshop.build()
     workshop.write("c.md", prose(20, seed=3))
     workshop.build()
     then = workshop.metadata("tree", "corpus")

@@ -31,7 +31,7 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
     assert versions(pair, "a.md") == before
     assert pair.embedder.n_embedded == n_embedded
     assert pair.summarizer.n_made == n_made
-    for asset in CHAIN_NAMES.chain(2):
+    for asset in CHAIN_NAMES.chain(1):
         assert pair.metadata(asset.name, "a.md")["reused"], asset
 
 
@@ -52,7 +52,7 @@ def test_white_space_stops_above_the_embeddings(pair):
     pair.build()
     after = versions(pair, "a.md")
     assert after["chunks"] != before["chunks"]
-    for key in ("layer_1/clusters", "layer_1/summaries", "layer_2/summaries"):
+    for key in ("layer_1/clusters", "layer_1/summaries"):
         assert after[key] == before[key]
     assert pair.summarizer.n_made == n_made
 
@@ -63,16 +63,10 @@ def test_a_removed_document_takes_its_tree_along_and_may_come_back(pair):
     assert pair.build().dropped == ["b.md"]
     assert (pair.partitions(), set(pair.manifests())) == (["a.md"], {"a.md"})
     tables = pair.access().tables
-    assert not any(tables.exists(asset.path, "b.md") for asset in CHAIN_NAMES.chain(2))
+    assert not any(tables.exists(asset.path, "b.md") for asset in CHAIN_NAMES.chain(1))
     pair.write("b.md", text)
     assert pair.build().built == ["b.md"]
     assert set(pair.manifests()) == {"a.md", "b.md"}
-
-
-def test_a_dropped_partition_is_gone_until_the_next_build(pair):
-    assert pair.drop("a.md").dropped == ["a.md"]
-    assert set(pair.manifests()) == {"b.md"}
-    assert pair.build().built == ["a.md"]
 
 
 def test_an_unknown_partition_is_named(pair):

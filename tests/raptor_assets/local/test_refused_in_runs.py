@@ -6,7 +6,7 @@ import re
 import pytest
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
-from support.workshop import Workshop, prose
+from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.cli.commands.curate import SPAN
 from raptor_assets.home.source_state import look
@@ -31,6 +31,7 @@ def paying(tmp_path, server, **summarizer):
         tmp_path,
         summarizer={**endpoint, "max_retries": 0, **summarizer},
         clustering={"method": "raptor"},
+        **TWO_LAYERS,
     )
     workshop.write("a.md", f"Nobody may read of the zyzzyva. {prose(24)}")
     workshop.write("b.md", prose(24, seed=1))

@@ -83,17 +83,6 @@ def test_findings_are_shown_and_make_the_page_new_but_not_the_change(pair):
     assert not pair.metadata("tree_report", "a.md")["reused"]
 
 
-def test_nothing_of_a_removed_document_is_left_in_the_reports(tmp_path):
-    workshop = Workshop(tmp_path, grouping={"by": "folder"})
-    workshop.write("guides/a.md", prose(24, seed=1))
-    workshop.write("guides/b.md", "Zanzibar is named here alone. " + prose(6, seed=2))
-    workshop.build()
-    assert "Zanzibar" in page(workshop, "guides").read_text()
-    workshop.remove("guides/b.md")
-    workshop.build()
-    assert all("Zanzibar" not in path.read_text() for path in workshop.home.reports.rglob("*.html"))
-
-
 def test_a_sharded_partition_has_one_page_of_all_its_trees(tmp_path):
     workshop = Workshop(tmp_path, grouping={"shards": 1})
     for name in ("a.md", "b.md"):

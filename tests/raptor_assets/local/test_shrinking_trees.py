@@ -3,8 +3,9 @@
 import dagster as dg
 import pytest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
+from support.homes import built_once, copy_home
 from support.summarizers import ScriptedSummarizer
-from support.workshop import Workshop, prose
+from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
@@ -17,16 +18,20 @@ pytestmark = pytest.mark.slow
 NAME = "a.md"
 
 
-@pytest.fixture
-def shrunken(tmp_path):
-    """A tree of two layers of summaries or more, built again from a single sentence."""
-    workshop = Workshop(tmp_path)
+def build_and_shrink(root):
+    workshop = Workshop(root, **TWO_LAYERS)
     workshop.write(NAME, prose(40, seed=1))
     assert workshop.build().failed == {}
     assert len(workshop.manifests()[NAME].layer_sizes) > 2
     workshop.write(NAME, "One short sentence stands here.")
     assert workshop.build().succeeded
-    return workshop
+
+
+@pytest.fixture
+def shrunken(tmp_path_factory, tmp_path):
+    """A tree of two layers of summaries or more, built again from a single sentence."""
+    copy_home(built_once(tmp_path_factory, "shrunken", build_and_shrink), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **TWO_LAYERS)
 
 
 def gone(workshop):

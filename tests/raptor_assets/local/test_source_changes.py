@@ -105,18 +105,13 @@ def test_the_old_place_stays_while_the_new_one_fails(start):
     assert daemon.tick()[2] == "4 partitions are up to date"
 
 
-@pytest.mark.parametrize("by", ["document", "corpus"])
-def test_what_is_removed_leaves_nothing_that_readers_see(start, by):
-    workshop, daemon = start(by)
+def test_what_is_removed_leaves_nothing_that_readers_see(start):
+    workshop, daemon = start("corpus")
     workshop.write("two/d.md", f"{MARKER}\n\n{prose(12, seed=3)}")
     daemon.settle()
     assert "Quixotl" in live(workshop)[0]
     workshop.remove("two/d.md")
-    built, dropped = daemon.settle()
-    assert (built, dropped) == {
-        "document": ([], ["two/d.md"]),
-        "corpus": (["corpus"], []),
-    }[by]
+    assert daemon.settle() == (["corpus"], [])
     text, trees = live(workshop)
     assert "Quixotl" not in text
     assert "zebra" not in text

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from support.kept import kept_bytes
+from support.homes import kept_bytes
 from support.sensor_daemon import Daemon
 from support.workshop import Workshop, live, prose
 

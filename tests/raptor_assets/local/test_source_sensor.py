@@ -6,7 +6,7 @@ from contextlib import suppress
 import dagster as dg
 import filelock
 import pytest
-from support.homes import copy_home
+from support.homes import built_once, copy_home
 from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
@@ -31,17 +31,14 @@ def workshop(tmp_path):
     return three_documents(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def built_three(tmp_path_factory):
-    root = tmp_path_factory.mktemp("three")
+def build_three(root):
     three_documents(root).build()
-    return root
 
 
 @pytest.fixture
-def published(built_three, tmp_path):
+def published(tmp_path_factory, tmp_path):
     """A workshop of its own whose three documents are published."""
-    copy_home(built_three, tmp_path / "three")
+    copy_home(built_once(tmp_path_factory, "three", build_three), tmp_path / "three")
     return Workshop(tmp_path / "three", tree={"max_layers": 1})
 
 

@@ -6,7 +6,7 @@ import dagster as dg
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from support.workshop import NAMED_PARTS, SMALL, prose
+from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, prose
 
 from raptor_assets import build_raptor_corpus, corpus_partitions
 from raptor_assets.cli import main
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning"),
 ]
 
-QUICK = {**SMALL, "components": NAMED_PARTS}
+QUICK = {**SMALL, **TWO_LAYERS, "components": NAMED_PARTS}
 
 
 def owned(definitions):

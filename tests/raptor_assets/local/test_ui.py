@@ -17,7 +17,7 @@ from support.workshop import Workshop, prose, settings_text
 pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(900)]
 
 COMMAND = "from raptor_assets.cli import main; main()"
-GROUPS = ("source", "layer_0", "layer_1", "layer_2", "published")
+GROUPS = ("source", "layer_0", "layer_1", "published")
 PATIENCE_MS = 60_000
 SUMMARIES = dg.AssetKey(["layer_1", "summaries"])
 

@@ -5,18 +5,13 @@ import json
 import os
 
 import pytest
-from support.sensor_daemon import Daemon
 from support.source_homes import calls
 from support.workshop import Workshop, live, prose
 
 pytestmark = pytest.mark.slow
 
-ALL = {
-    "document": {"one/a.md", "one/b.md", "two/c.md", "two/d.md"},
-    "folder": {"one", "two"},
-    "corpus": {"corpus"},
-}
-HELD = {"document": ("two/c.md", "two/d.md"), "folder": ("two",), "corpus": ("corpus",)}
+ALL = {"one/a.md", "one/b.md", "two/c.md", "two/d.md"}
+HELD = ("two/c.md", "two/d.md")
 
 
 @pytest.fixture
@@ -34,32 +29,22 @@ def unlistable(monkeypatch):
     return folders
 
 
-@pytest.mark.parametrize("by", ["document", "corpus"])
-def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start, unlistable, by):
-    workshop, daemon = start(by)
+def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start, unlistable):
+    workshop, daemon = start()
     before, n_calls = live(workshop), calls(workshop)
     unlistable.append(workshop.docs / "two")
     report = workshop.build()
-    assert report.changes.withheld == HELD[by]
+    assert report.changes.withheld == HELD
     assert (report.built, report.dropped) == ([], [])
     builds, dropped, reason = daemon.tick()
     assert (builds, dropped) == ([], [])
-    assert f"{len(HELD[by])} cannot be read now and stay: {HELD[by][0]}" in reason
+    assert f"{len(HELD)} cannot be read now and stay: {HELD[0]}" in reason
     assert daemon.tick()[:2] == ([], [])
     assert live(workshop) == before
     unlistable.clear()
     report = workshop.build()
-    assert (set(report.changes.unchanged), report.run_ids) == (ALL[by], [])
+    assert (set(report.changes.unchanged), report.run_ids) == (ALL, [])
     assert calls(workshop) == n_calls
-
-
-def test_beside_it_the_rest_is_built(start, unlistable):
-    workshop, daemon = start("document")
-    unlistable.append(workshop.docs / "two")
-    workshop.write("one/a.md", prose(12, seed=9))
-    workshop.remove("one/b.md")
-    assert daemon.settle() == (["one/a.md"], ["one/b.md"])
-    assert live(workshop)[1] == {"one/a.md", "two/c.md", "two/d.md"}
 
 
 def test_a_run_that_finds_a_folder_unlistable_publishes_nothing_without_it(start, unlistable):
@@ -103,16 +88,6 @@ def test_rows_whose_text_is_missing_keep_their_trees(tmp_path):
         assert live(workshop) == before
 
 
-def test_rows_that_got_other_ids_move_without_a_call(tmp_path):
-    workshop, rows = rows_home(tmp_path)
-    n_embedded = workshop.embedder.n_embedded
-    write_rows(workshop, [{"uid": row["id"], "text": row["text"]} for row in rows])
-    daemon = Daemon(workshop)
-    built, dropped = daemon.settle()
-    assert (len(built), sorted(dropped)) == (2, ["r0", "r1"])
-    assert workshop.embedder.n_embedded == n_embedded
-
-
 def test_a_drop_that_waited_spares_what_came_back(start):
     workshop, daemon = start()
     texts = {name: (workshop.docs / name).read_text() for name in ("one/a.md", "two/c.md")}
@@ -121,4 +96,4 @@ def test_a_drop_that_waited_spares_what_came_back(start):
     assert daemon.tick()[1] == list(texts)
     workshop.write("one/a.md", texts["one/a.md"])
     assert daemon.run()
-    assert live(workshop)[1] == ALL["document"] - {"two/c.md"}
+    assert live(workshop)[1] == ALL - {"two/c.md"}

@@ -13,7 +13,7 @@ from raptor_core.errors import ClusteringError
 from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 
-METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed")
+METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "watershed")
 
 by_method = pytest.mark.parametrize("method", METHODS)
 
@@ -136,7 +136,6 @@ CHANGES = {
     "kmeans": {"cluster_size": 5, "max_tokens": 900, "seed": 1},
     "gmm": {"threshold": 0.2, "max_tokens": 900, "seed": 1},
     "linkage": {"cluster_size": 5, "max_tokens": 900},
-    "louvain": {"max_tokens": 900, "seed": 1},
     "watershed": {"cluster_size": 5, "max_tokens": 900},
 }
 

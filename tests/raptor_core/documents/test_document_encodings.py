@@ -153,8 +153,8 @@ def test_wide_texts_without_a_mark_are_read(encoding, language):
     assert decode(text.encode(encoding)) == text
 
 
-def test_chinese_in_utf16_without_a_mark_is_read():
-    text = LANGUAGES["Chinese"] + "\n"
+@pytest.mark.parametrize("text", [LANGUAGES["Chinese"] + "\n", "灯塔矗立在岩石上。\n每晚"])
+def test_chinese_in_utf16_without_a_mark_is_read(text):
     assert decode(text.encode("utf-16-le")) == text
 
 
@@ -195,8 +195,3 @@ def test_code_pages_that_python_spells_otherwise_are_known(name, page, text):
 )
 def test_signs_of_money_and_fractions_and_albanian_are_recognized(text, page):
     assert decode(text.encode(page)) == text
-
-
-def test_a_short_chinese_text_in_utf16_without_a_mark_is_read():
-    text = "灯塔矗立在岩石上。\n每晚"
-    assert decode(text.encode("utf-16-le")) == text

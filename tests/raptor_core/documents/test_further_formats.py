@@ -6,7 +6,6 @@ from support import offices
 from raptor_core.documents import load_documents
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.errors import EmptySourceError
@@ -203,19 +202,3 @@ def test_a_sheet_in_csv_may_name_its_delimiter_and_double_its_quotes_late():
     assert parse("csv", "sep=;\nWare;Euro\nOil;x\n").text == "Ware: Oil | Euro: x"
     rows = '"Oil","plain"\n' * 2000 + '"Oil","he ""x"" y"\n'
     assert parse("csv", f"Ware,Note\n{rows}").text.endswith('Ware: Oil | Note: he "x" y')
-
-
-@pytest.mark.parametrize(
-    ("value", "code", "shown"),
-    [
-        (9.999, "0.0E+00", "1.0E+01"),
-        (-0.5, "[h]:mm", "-12:00"),
-        (5, ";;;", ""),
-        (5, "[<1]0%;0.0", "5"),
-        (2155551234, "[<=9999999]###-####;(###) ###-####", "2155551234"),
-        (-12, 'General" °C"', "-12 °C"),
-        (1e21, "General", "1E+21"),
-    ],
-)
-def test_numbers_are_shown_by_the_part_of_the_format_that_fits_them(value, code, shown):
-    assert show_number(value, code) == shown

@@ -13,9 +13,11 @@ from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.pool import (
+from raptor_core.retrieval.hybrid.scoring import (
+    MOST_BY_NAMES,
     Pool,
     Ranked,
+    add_hop,
     add_surroundings,
     standardize,
 )
@@ -40,7 +42,8 @@ def over(name, children, **fields):
 
 def pool(nodes, dense, lexical=None):
     zeros = np.zeros(len(nodes))
-    return Pool(outlined(nodes), np.array(dense, float), zeros if lexical is None else lexical)
+    words = zeros if lexical is None else lexical
+    return Pool(outlined(nodes), np.array(dense, float), words, zeros)
 
 
 def scores(leaves, **weights):
@@ -328,14 +331,18 @@ def test_documents_and_children_are_looked_into_at_once_and_children_that_are_kn
     monkeypatch.setattr(
         store_class, "candidates", lambda *given: seen.append(given) or real(*given)
     )
-    retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
-    everywhere, (inside, children) = (given[-1] for given in seen)
-    assert (everywhere, inside) == (Where(), Where(covers=("a.md", "b.md", "c.md")))
-    near, matching = (set(found.outlines.ids()) for found in real(*seen[0])[0])
+    weights = HybridSettings(candidates=30, documents=3, hop=0)
+    retriever.search("What was painted?", Query(hybrid=weights))
+    first, (inside, children, *again) = ([s.where for s in searches] for _, searches in seen)
+    assert first == [Where(), Where()]
+    assert (inside, again) == (Where(covers=("a.md", "b.md", "c.md")), [inside, children])
+    near, matching = (set(found.outlines.ids()) for found in real(*seen[0]))
     assert children.ids
-    assert (near & matching).isdisjoint(children.ids)
-    retriever.search(QUESTION, Query(hybrid=HybridSettings(candidates=2000)))
-    assert seen[-1][-1] == Where()
+    assert (near | matching).isdisjoint(children.ids)
+    seen.clear()
+    retriever.search(QUESTION, Query(hybrid=HybridSettings(candidates=2000, hop=0)))
+    ((_, searches),) = seen
+    assert [search.where for search in searches] == [Where(), Where()]
 
 
 def test_a_filter_on_layers_leaves_summaries_alone(retriever):
@@ -349,3 +356,100 @@ def test_ranks_are_by_score_whatever_the_order(retriever):
     given = [hit.score for hit in found.ranked]
     assert given == sorted(given, reverse=True)
     assert [hit.score for hit in found.hits] != given
+
+
+def test_shared_names_count_by_their_roots_and_up_to_a_bound():
+    leaves = ranked([chunk(f"a{n}", n) for n in range(200)], [3.0, 5.0] * 100)
+    names = np.zeros(200)
+    names[:2] = 16, 1
+    part = add_hop(leaves, names, 2.0).parts["hop"]
+    assert part[0] == pytest.approx(2 * MOST_BY_NAMES)
+    assert part[0] > part[1] > part[2] == 0
+
+
+HOPS = {
+    "English": (
+        "Who leads the company that built the Lark bridge?",
+        "The Lark bridge was built by Tarmondel in a wet spring.",
+        "Tarmondel is led by Ivo Brenn, who likes fishing.",
+        "A {0} day went by at the mill, and nobody asked for it.",
+    ),
+    "small letters": (
+        "who leads the company that built the lark bridge?",
+        "the lark bridge was built by tarmondel in a wet spring.",
+        "tarmondel is led by ivo brenn, who likes fishing.",
+        "a {0} day went by at the mill, and nobody asked for it.",
+    ),
+    "Japanese": (
+        "雲雀橋を建てた会社の社長は誰ですか",
+        "雲雀橋は鳥丸組が建てた。",
+        "鳥丸組を率いるのは釣り好きな男である。",
+        "{0}の日も水車小屋では何も起きなかった。",
+    ),
+    "Arabic": (
+        "من يقود الشركة التي بنت جسر القبرة؟",
+        "جسر القبرة بنته تارموندل في ربيع ممطر.",
+        "يرأس تارموندل رجل يحب الصيد.",
+        "مر يوم {0} في الطاحونة ولم يسأل أحد عنه.",
+    ),
+}
+ORDINALS = [chr(97 + n) * 3 for n in range(26)]
+
+
+@pytest.fixture(scope="module", params=sorted(HOPS))
+def hop(request):
+    question, first, second, filler = HOPS[request.param]
+    texts = [first, second, *(filler.format(word) for word in ORDINALS)]
+    documents = [Document(f"{n:02}.md", text) for n, text in enumerate(texts)]
+    components = Components(embedder=HashingEmbedder())
+    trees = build_trees({document.id: [document] for document in documents}, components=components)
+    return question, first, second, Retriever.from_trees(list(trees.values()), components)
+
+
+WORDS = HybridSettings(lexical=1, neighbours=(), document=0)
+
+
+def ask(retriever, question, where=None, **weights):
+    hybrid = WORDS.model_copy(update=weights)
+    query = Query(hybrid=hybrid, kind="detail", where=where or Where())
+    return {hit.node.text: hit.why for hit in retriever.search(question, query).ranked}
+
+
+@pytest.mark.parametrize("candidates", [4, 256])
+def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop, candidates):
+    question, first, second, retriever = hop
+    why = ask(retriever, question, candidates=candidates)
+    assert set(list(why)[:2]) == {first, second}
+    assert why[second]["hop"] > 0
+    assert sum("hop" in parts for parts in why.values()) == 1
+    without = ask(retriever, question, candidates=candidates, hop=0)
+    assert not any("hop" in parts for parts in without.values())
+
+
+def test_chunks_of_one_document_get_no_hop(hop):
+    question, *_, retriever = hop
+    (why,) = ask(retriever, question, Where(documents=("00.md",))).values()
+    assert "hop" not in why
+
+
+def test_long_documents_get_no_hop(retriever):
+    hits = retriever.search(QUESTION, Query(budget_tokens=10_000)).hits
+    assert len({hit.node.documents for hit in hits}) > 1
+    assert not any("hop" in hit.why for hit in hits)
+
+
+def test_a_hop_takes_one_further_request(hop, monkeypatch):
+    question, *_, retriever = hop
+    requests = []
+    for name in ("candidates", "nodes"):
+        real = getattr(VectorStore, name)
+        monkeypatch.setattr(
+            VectorStore, name, lambda *given, real=real: requests.append(given) or real(*given)
+        )
+
+    def count(weight):
+        requests.clear()
+        ask(retriever, question, candidates=4, hop=weight)
+        return len(requests)
+
+    assert count(2.0) == count(0) + 1

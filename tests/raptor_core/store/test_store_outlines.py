@@ -8,7 +8,7 @@ from support.trees import leaf, outlined, uid
 
 from raptor_core.nodes import Node
 from raptor_core.store import store as store_module
-from raptor_core.store.outlines import full_id
+from raptor_core.store.outlines import CandidateSearch, full_id
 from raptor_core.store.payload import node_to_payload, payload_to_node
 
 
@@ -28,11 +28,20 @@ def test_candidates_are_what_searches_find(store):
     nodes = make_tree()
     publish(store, nodes)
     vectors, texts = vectors_of(nodes[:3]), ["leaf 3", "", "summary"]
-    found = zip(store.search(vectors, 99), store.search_text(texts, 99), strict=True)
-    for hits, given_ in zip(found, store.candidates(vectors, texts, 99), strict=True):
-        for row, ranks in zip(hits, given_, strict=True):
-            assert told(ranks.outlines) == expected([hit.node for hit in row])
-            assert ranks.scores.tolist() == [hit.score for hit in row]
+    rows = [*store.search(vectors, 99), *store.search_text(texts, 99)]
+    searches = [CandidateSearch(query, 99) for query in (*vectors, *texts)]
+    for row, ranks in zip(rows, store.candidates(searches), strict=True):
+        assert told(ranks.outlines) == expected([hit.node for hit in row])
+        assert ranks.scores.tolist() == [hit.score for hit in row]
+
+
+def test_a_search_for_rare_words_returns_nothing_where_more_nodes_match(store):
+    publish(store, make_tree())
+    n_holders = len(store.search_text(["leaf"], 99)[0])
+    assert n_holders > 1
+    limits = (n_holders, n_holders - 1)
+    searches = [CandidateSearch("leaf", limit, only_rare=True) for limit in limits]
+    assert [len(row.scores) for row in store.candidates(searches)] == [n_holders, 0]
 
 
 def test_candidates_of_a_node_that_changed_are_new(store):
@@ -40,7 +49,7 @@ def test_candidates_of_a_node_that_changed_are_new(store):
     for position in (0, 50):
         moved = [replace(node, position=node.position + position) for node in nodes]
         publish(store, moved)
-        ((near, _),) = store.candidates(vectors_of(nodes[:1]), [""], 99)
+        (near,) = store.candidates([CandidateSearch(vectors_of(nodes[:1])[0], 99)])
         assert sorted(told(near.outlines)) == sorted(expected(moved))
 
 
@@ -48,7 +57,7 @@ def test_points_that_go_before_their_outlines_come_hide_no_node(store, monkeypat
     publish(store, make_tree())
     fetch = store._engine.fetch
     monkeypatch.setattr(store._engine, "fetch", lambda ids, fields: fetch(ids, fields)[3:])
-    ((near, _),) = store.candidates(vectors_of(make_tree()[:1]), [""], 99)
+    (near,) = store.candidates([CandidateSearch(vectors_of(make_tree()[:1])[0], 99)])
     assert len(near.scores) == len(near.outlines.nodes) == 12
 
 
@@ -59,7 +68,8 @@ def test_views_for_readers_forget_outlines_that_are_too_many(store, monkeypatch)
     manifest = replace(make_manifest(nodes), readers=readers)
     store.publish(manifest, nodes, keyed_vectors(nodes))
     for at in (slice(0, 7), slice(7, 10)):
-        store.for_readers(["ana"]).candidates(vectors_of(nodes[at]), [""] * len(nodes[at]), 1)
+        searches = [CandidateSearch(vector, 1) for vector in vectors_of(nodes[at])]
+        store.for_readers(["ana"]).candidates(searches)
     assert len(store._outlines) == 3
 
 

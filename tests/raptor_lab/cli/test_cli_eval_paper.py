@@ -54,7 +54,6 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     assert_compression(pages)
     assert_scaling(pages)
     assert_left_out(pages)
-    assert_page(pages)
 
 
 def assert_curve(pages):
@@ -66,14 +65,6 @@ def assert_curve(pages):
     assert walked == sorted(walked)
     told = [e.text for e in ET.fromstring(pages["curve-2.svg"]).iter() if e.text]
     assert {"qasper: evidence recall", "collapsed", "traversal"} <= set(told)
-
-
-def assert_page(pages):
-    page = pages["index.html"]
-    assert page.count("<svg ") == sum(name.endswith(".svg") for name in pages)
-    for title in ("village: evidence recall", "Paper, Table 8: QuALITY, story 1"):
-        assert page.count(f"<h3>{title}</h3>") == 1
-    assert "http" not in page.replace("http://www.w3.org/", "")
 
 
 def assert_retrievers(pages):

@@ -37,33 +37,8 @@ def test_answers_are_scored_and_asked_once(call):
     assert call.server.n_requests == 3
 
 
-def test_several_readers_read_the_same_contexts(call):
-    readers = ("--reader", "chat:small", "--reader", "chat:large")
-    printed = call(*readers, "--strategy", "flat", "--strategy", "collapsed", "--json")
-    assert printed.code == 0, printed.err
-    lines = printed.json["lines"]
-    assert [line["system"] for line in lines] == [
-        "flat, small",
-        "collapsed, small",
-        "flat, large",
-        "collapsed, large",
-    ]
-    assert lines[0]["mean_tokens"] == lines[2]["mean_tokens"]
-    assert {spent["model"] for spent in printed.json["spent"]} == {"small", "large"}
-    twice = call("--reader", "chat", "--reader", "chat")
-    assert (twice.code, "each reader once" in twice.err) == (2, True)
-    assert "expected chat or unifiedqa" in call("--reader", "bert").err
-
-
 def test_a_run_that_its_budget_stops_goes_on_from_there(call):
     stopped = call("--max-calls", "2", "--json")
     assert (stopped.code, stopped.json["error"]) == (8, "BudgetError")
     assert call("--max-calls", "1", "--json").code == 0
     assert call.server.n_requests == 3
-
-
-@pytest.mark.slow
-def test_a_model_that_is_not_there_is_told(call, tmp_path):
-    (tmp_path / "empty").mkdir()
-    printed = call("--reader", "unifiedqa", "--model", tmp_path / "empty", "--json")
-    assert (printed.code, printed.json["error"]) == (1, "ModelError")

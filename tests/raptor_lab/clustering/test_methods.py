@@ -50,11 +50,10 @@ def test_rows_that_are_all_the_same_fit_too():
     assert np.isfinite(found).all()
 
 
-def test_linkage_and_communities_find_topics():
+def test_linkage_finds_topics():
     vectors, topic = topics(5, 12)
-    for method in ("linkage", "louvain"):
-        clusters = clustered(method, vectors, tokens(60), cluster_size=12)
-        assert {len({int(topic[row]) for row in members}) for members in clusters.members} == {1}
+    clusters = clustered("linkage", vectors, tokens(60), cluster_size=12)
+    assert {len({int(topic[row]) for row in members}) for members in clusters.members} == {1}
 
 
 def test_watershed_cuts_where_the_topic_changes():

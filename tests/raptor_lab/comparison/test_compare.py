@@ -1,6 +1,7 @@
 """Strategies side by side on small trees."""
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
@@ -9,15 +10,18 @@ from support.trees import leaf, summary
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.settings import Settings, with_preset
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.settings import Settings
+from raptor_core.store.base import Hit
 from raptor_core.tree.components import Components
-from raptor_lab.comparison.compare import compare, compare_preset
+from raptor_lab.comparison.compare import compare
+from raptor_lab.comparison.contexts import Context
 from raptor_lab.comparison.index import index_key, open_index
 from raptor_lab.comparison.measures import (
     content_recall,
     document_measures,
     evidence_recall,
-    nearest_option,
+    recall_of_first,
 )
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.base import Dataset
@@ -64,14 +68,6 @@ def test_a_document_is_found_with_a_node_of_its_own():
     assert document_measures(["other"], named) == {"document_hit": 0}
     assert document_measures(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
     assert document_measures(["d"], []) == {"document_hit": 0}
-
-
-def test_the_nearest_option_is_that_of_the_best_passage():
-    options = np.eye(3, dtype=np.float32)
-    passages = [np.array([0.6, 0, 0.1]), np.array([0.1, 0.2, 0.9])]
-    assert nearest_option(options, passages) == 2
-    assert nearest_option(options, passages[:1]) == 0
-    assert nearest_option(options, []) == -1
 
 
 def test_content_recall_leave_out_common_ones_and_the_questions():
@@ -131,15 +127,23 @@ def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
 
 
-def test_options_stand_in_for_accuracy(tmp_path):
+def test_the_best_documents_come_first():
+    scores = {"x": 0.2, "y": 0.9}
+    hits = [Hit(replace(leaf(name), documents=(name,)), score) for name, score in scores.items()]
+    query = Query("flat")
+    context = Context.of(Retrieval("?", query, tuple(hits), 2, 2, 0))
+    assert context.documents == ("y", "x")
+    assert recall_of_first(["y", "z"], context.documents)["document_recall_at_2"] == 0.5
+    assert recall_of_first(["y"], context.documents) == {}
+
+
+def test_the_right_option_is_the_answer_of_a_multiple_choice(tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
     found = run(dataset, tmp_path, "collapsed", "paragraph-fusion")
-    assert found.measures == ["option_stand_in", "option_stand_in_hard"]
-    assert figure(found, "paragraph-fusion", 4000, "option_stand_in").n_questions == 3
-    assert figure(found, "collapsed", 4000, "option_stand_in").n_questions == 3
-    assert figure(found, "collapsed", 4000, "option_stand_in_hard").n_questions == 2
-    assert {item.measures["option_stand_in"] for item in found.scores} <= {0.0, 1.0}
-    assert "weak stand-in" in found.values()["measures"]["option_stand_in"]
+    assert found.measures == ["content_recall"]
+    for system in ("collapsed", "paragraph-fusion"):
+        words = figure(found, system, 4000, "content_recall")
+        assert (words.n_questions, words.mean.value) == (3, 1)
 
 
 def test_answers_stand_in_where_there_is_no_evidence(tmp_path):
@@ -188,19 +192,3 @@ def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
 def test_a_way_that_is_not_there_is_told(name, told):
     with pytest.raises(SettingsError, match=told):
         make_system(name)
-
-
-def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path):
-    first = run(village, tmp_path, "flat", "hybrid", budgets=(30, 400))
-    settings = with_preset(components().settings, "simple")
-    simple = Components(settings, embedder=HashingEmbedder())
-    with open_index(village, simple, tmp_path, counter=components().counter) as index:
-        found = compare_preset(first, "simple", index)
-        (alone,) = compare(index, [make_system("flat")], [400]).lines
-    assert [line.system for line in found.lines] == ["flat", "hybrid", "simple"] * 2
-    assert [line for line in found.lines if line.system != "simple"] == list(first.lines)
-    assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
-    beside = figure(found, "simple", 400, "evidence_recall")
-    assert beside.mean == alone.figures["evidence_recall"].mean
-    flat = figure(found, "flat", 400, "evidence_recall").mean.value
-    assert beside.difference.interval.value == pytest.approx(beside.mean.value - flat)

@@ -1,34 +1,29 @@
-"""Candidates of a question, and their scores by text, surroundings and document.
+"""Scores of a question's candidates: by text, neighbours, document, and shared names.
 
-Forming passages of chunks is in ``passages``.
+Searching for the candidates is in ``gathering``, forming passages of chunks in ``passages``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.retrieval.base import Query, Questions
 from raptor_core.settings.retrieval import HybridSettings
-from raptor_core.store.outlines import Candidates, Keys, Outlines, Rows, full_id
-from raptor_core.store.store import VectorStore
+from raptor_core.store.outlines import Outlines, Rows, full_id
 
 Scores = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-CandidatePair = tuple[Candidates, Candidates]
-"""Candidates of a dense search and of a lexical search."""
-
-MAX_INSIDE = 512
-"""Maximum number of nodes read of the best documents; a longer book gives its best ones."""
-
-LEADING_SUMMARIES = 8
-"""Number of the best summaries whose children become candidates, in any document."""
-
 BEST_OF_DOCUMENT = 3
 """Number of the best chunks whose mean score ranks a document."""
+
+SHORT_DOCUMENT = 4
+"""Number of chunks of a passage, such as a paragraph of an encyclopedia, that is a document."""
+
+MOST_BY_NAMES = 8.0
+"""Largest score by shared names, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +37,13 @@ class Pool:
         outlines: the nodes.
         dense: cosine similarities, shape ``(len(outlines.nodes),)``.
         lexical: BM25 scores, of the same shape.
+        names: BM25 scores of the rare names that the best chunk holds, of the same shape.
     """
 
     outlines: Outlines
     dense: Scores
     lexical: Scores
+    names: Scores
 
     @property
     def leaves(self) -> "Pool":
@@ -58,96 +55,21 @@ class Pool:
         """Summaries of the pool."""
         return self._select(self.outlines.nodes["layer"] != 0)
 
+    @property
+    def has_short_documents(self) -> bool:
+        """True where most documents of the chunks are passages of a few chunks themselves."""
+        nodes = self.leaves.outlines.nodes
+        documents = group_numbers(nodes["document"])
+        if not documents.any():  # chunks of one document compete, or none do
+            return False
+        last = np.zeros(documents.max() + 1, dtype=np.int64)
+        np.maximum.at(last, documents, nodes["position"])
+        return bool(np.median(last) < SHORT_DOCUMENT)
+
     def _select(self, mask: NDArray[np.bool_]) -> "Pool":
-        return Pool(self.outlines.take(mask), self.dense[mask], self.lexical[mask])
-
-
-def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
-    """Search for the candidates of each question, first in all nodes, then in the best documents.
-
-    There is no second search if the first one returned every node that the filter allows.
-    """
-    limit = query.hybrid.candidates
-    pairs = store.candidates(questions.vectors, questions.texts, limit, query.where)
-    return [
-        _complete_pool(questions.select(row), query, pair, store) for row, pair in enumerate(pairs)
-    ]
-
-
-def _complete_pool(
-    question: Questions, query: Query, first: CandidatePair, store: VectorStore
-) -> Pool:
-    """Add nodes of the best documents and children of the best summaries to the first search."""
-    dense, lexical = first
-    is_cut = len(dense.scores) == query.hybrid.candidates
-    pool = _merge([first], is_cut=is_cut)
-    if not is_cut:
-        return pool
-    known = np.intersect1d(dense.outlines.nodes["high"], lexical.outlines.nodes["high"])
-    filters = []
-    if documents := _best_documents(pool.leaves, query):
-        filters.append(query.where.narrowed(covers=documents))
-    children = _leading_children(pool.summaries, query)
-    unknown = children[~np.isin(children[:, 0], known)]
-    if len(unknown):
-        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in unknown.tolist()]))
-    vectors = np.repeat(question.vectors, len(filters), axis=0)
-    pairs = store.candidates(vectors, question.texts * len(filters), MAX_INSIDE, filters)
-    return _merge([first, *pairs], is_cut=True)
-
-
-def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
-    """Return the names of the documents whose best chunks score highest; ties by name."""
-    _, first, groups = np.unique(
-        leaves.outlines.nodes["document"], return_index=True, return_inverse=True
-    )
-    if not len(first):
-        return ()
-    scores = Ranked.from_pool(leaves, query.hybrid.lexical).scores
-    means = best_means(groups, scores, BEST_OF_DOCUMENT)
-    least = np.sort(means)[::-1][: query.hybrid.documents].min()
-    is_best = means >= least
-    names = leaves.outlines.nodes["name"][first[is_best]]
-    order = sorted(zip((-means[is_best]).tolist(), names.tolist(), strict=True))
-    return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
-
-
-def _leading_children(summaries: Pool, query: Query) -> Keys:
-    """Return both halves of the ids of the best summaries' children, without duplicates."""
-    scores = Ranked.from_pool(summaries, query.hybrid.lexical).scores
-    best = np.argsort(-scores, kind="stable")[:LEADING_SUMMARIES]
-    return np.unique(summaries.outlines.take(best).children, axis=0)
-
-
-def _merge(pairs: Sequence[CandidatePair], *, is_cut: bool) -> Pool:
-    """Merge the candidates of several searches, without duplicates, by first appearance.
-
-    Args:
-        pairs: the candidates.
-        is_cut: whether a limit cut the searches, so that more nodes match.
-    """
-    searches = [candidates for pair in pairs for candidates in pair]
-    every = Outlines.joined([candidates.outlines for candidates in searches])
-    _, first, numbers = np.unique(every.nodes["high"], return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rows = np.argsort(order)[numbers]
-    ends = np.cumsum([len(candidates.scores) for candidates in searches])
-    rows_by_search = np.split(rows, ends[:-1])
-
-    def scores(kind: int) -> Scores:
-        merged = np.full(len(first), np.nan)
-        for at, candidates in list(zip(rows_by_search, searches, strict=True))[kind::2]:
-            merged[at] = candidates.scores
-        return merged
-
-    dense, lexical = scores(0), scores(1)
-    least_dense = np.nanmin(dense) if np.isfinite(dense).any() else 0.0
-    least_lexical = np.nanmin(lexical) if is_cut and np.isfinite(lexical).any() else 0.0
-    return Pool(
-        every.take(first[order]),
-        np.where(np.isnan(dense), least_dense, dense),
-        np.where(np.isnan(lexical), least_lexical, lexical),
-    )
+        return Pool(
+            self.outlines.take(mask), self.dense[mask], self.lexical[mask], self.names[mask]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +114,21 @@ def add_surroundings(leaves: Ranked, weights: HybridSettings) -> Ranked:
         means = best_means(documents, text_scores, BEST_OF_DOCUMENT)[documents]
         parts["document"] = weights.document * means
     return Ranked(leaves.outlines, parts)
+
+
+def add_hop(leaves: Ranked, names: Scores, weight: float) -> Ranked:
+    """Add the scores of chunks by the names that they share with the best chunk.
+
+    The part has the scale of the scores so far, whatever their weights are.
+
+    Args:
+        leaves: the chunks.
+        names: ``Pool.names`` of the chunks; their roots count, in standard deviations.
+        weight: weight of this part.
+    """
+    spread = leaves.scores.std()
+    part = weight * spread * np.clip(standardize(np.sqrt(names)), 0, MOST_BY_NAMES)
+    return Ranked(leaves.outlines, {**leaves.parts, "hop": part})
 
 
 def _places(leaves: Rows, max_distance: int) -> Numbers:

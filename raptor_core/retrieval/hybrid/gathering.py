@@ -1,0 +1,161 @@
+"""Candidates of a question: by vectors, words, the best documents, summaries and shared names.
+
+Scoring them is in ``scoring``, reading the names of the best chunks in ``hop``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raptor_core.retrieval.base import Query, Questions
+from raptor_core.retrieval.hybrid.hop import Hop
+from raptor_core.retrieval.hybrid.scoring import (
+    BEST_OF_DOCUMENT,
+    Pool,
+    Ranked,
+    Scores,
+    add_surroundings,
+    best_means,
+)
+from raptor_core.store.base import Where
+from raptor_core.store.outlines import Candidates, CandidateSearch, Keys, Outlines, full_id
+from raptor_core.store.store import VectorStore
+
+MAX_INSIDE = 512
+"""Maximum number of nodes read of the best documents; a longer book gives its best ones."""
+
+LEADING_SUMMARIES = 8
+"""Number of the best summaries whose children become candidates, in any document."""
+
+
+def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
+    """Search for the candidates of each question, first in all nodes, then in the best documents.
+
+    There is no second search in documents if the first one returned every node that the filter
+    allows, and none for names unless short documents compete.
+    """
+    queries = (*questions.vectors, *questions.texts)
+    limit = query.hybrid.candidates
+    answers = store.candidates([CandidateSearch(each, limit, query.where) for each in queries])
+    n_questions = len(questions.texts)
+    return [
+        _complete_pool(
+            questions.select(row), query, answers[row], answers[n_questions + row], store
+        )
+        for row in range(n_questions)
+    ]
+
+
+def _complete_pool(
+    question: Questions, query: Query, dense: Candidates, lexical: Candidates, store: VectorStore
+) -> Pool:
+    """Add the nodes of a second search to those of the first."""
+    limit = query.hybrid.candidates
+    is_cut = len(lexical.scores) == limit
+    pool = _merge([dense], [lexical], (), is_cut=is_cut)
+    filters = _filters(pool, query) if len(dense.scores) == limit else []
+    hop = _hop(question.texts[0], pool, query, store)
+    if not filters and not hop:
+        return pool
+    inside = [
+        CandidateSearch(each, MAX_INSIDE, where)
+        for each in (question.vectors[0], question.texts[0])
+        for where in filters
+    ]
+    answers = store.candidates([*inside, *(hop.searches(query.where) if hop else ())])
+    n_filters = len(filters)
+    holders = answers[2 * n_filters :]
+    pool = _merge(
+        [dense, *answers[:n_filters]],
+        [lexical, *answers[n_filters : 2 * n_filters]],
+        holders,
+        is_cut=is_cut,
+    )
+    return replace(pool, names=hop.scores(holders, pool.outlines)) if hop else pool
+
+
+def _filters(pool: Pool, query: Query) -> list[Where]:
+    """Return filters for the best documents, and for the best summaries' unknown children."""
+    filters = []
+    if documents := _best_documents(pool.leaves, query):
+        filters.append(query.where.narrowed(covers=documents))
+    children = _leading_children(pool.summaries, query)
+    unknown = children[~np.isin(children[:, 0], pool.outlines.nodes["high"])]
+    if len(unknown):
+        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in unknown.tolist()]))
+    return filters
+
+
+def _hop(question: str, pool: Pool, query: Query, store: VectorStore) -> Hop | None:
+    """Read the best chunk for a second hop; None unless short documents compete."""
+    if not query.hybrid.hop or not pool.has_short_documents:
+        return None
+    ranked = add_surroundings(Ranked.from_pool(pool.leaves, query.hybrid.lexical), query.hybrid)
+    best = ranked.id(int(np.argmax(ranked.scores)))
+    nodes = store.nodes(Where(ids=(best,)))
+    return Hop.of(nodes[0], question) if nodes else None  # a publication may have removed it
+
+
+def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
+    """Return the names of the documents whose best chunks score highest; ties by name."""
+    _, first, groups = np.unique(
+        leaves.outlines.nodes["document"], return_index=True, return_inverse=True
+    )
+    if not len(first):
+        return ()
+    scores = Ranked.from_pool(leaves, query.hybrid.lexical).scores
+    means = best_means(groups, scores, BEST_OF_DOCUMENT)
+    least = np.sort(means)[::-1][: query.hybrid.documents].min()
+    is_best = means >= least
+    names = leaves.outlines.nodes["name"][first[is_best]]
+    order = sorted(zip((-means[is_best]).tolist(), names.tolist(), strict=True))
+    return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
+
+
+def _leading_children(summaries: Pool, query: Query) -> Keys:
+    """Return both halves of the ids of the best summaries' children, without duplicates."""
+    scores = Ranked.from_pool(summaries, query.hybrid.lexical).scores
+    best = np.argsort(-scores, kind="stable")[:LEADING_SUMMARIES]
+    return np.unique(summaries.outlines.take(best).children, axis=0)
+
+
+def _merge(
+    dense: Sequence[Candidates],
+    lexical: Sequence[Candidates],
+    unscored: Sequence[Candidates],
+    *,
+    is_cut: bool,
+) -> Pool:
+    """Merge the candidates of several searches, without duplicates, by first appearance.
+
+    Args:
+        dense: candidates with cosine similarities.
+        lexical: candidates with BM25 scores of the question.
+        unscored: candidates whose scores do not count.
+        is_cut: whether a limit cut the lexical search, so that more nodes have a word.
+    """
+    searches = [*dense, *lexical, *unscored]
+    every = Outlines.joined([candidates.outlines for candidates in searches])
+    _, first, numbers = np.unique(every.nodes["high"], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rows = np.argsort(order)[numbers]
+    ends = np.cumsum([len(candidates.scores) for candidates in searches])
+    rows_by_search = np.split(rows, ends[:-1])
+
+    def scores(begin: int, end: int) -> Scores:
+        merged = np.full(len(first), np.nan)
+        for at, candidates in zip(rows_by_search[begin:end], searches[begin:end], strict=True):
+            merged[at] = candidates.scores
+        return merged
+
+    n_dense, n_scored = len(dense), len(dense) + len(lexical)
+    similarities, words = scores(0, n_dense), scores(n_dense, n_scored)
+    least_dense = np.nanmin(similarities) if np.isfinite(similarities).any() else 0.0
+    least_lexical = np.nanmin(words) if is_cut and np.isfinite(words).any() else 0.0
+    return Pool(
+        every.take(first[order]),
+        np.where(np.isnan(similarities), least_dense, similarities),
+        np.where(np.isnan(words), least_lexical, words),
+        np.zeros(len(first)),
+    )

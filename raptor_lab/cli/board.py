@@ -1,0 +1,87 @@
+"""Table of all public data sets: `raptor eval board`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from raptor_assets.cli.options import home_and_json, home_settings
+from raptor_assets.cli.output import print_json
+from raptor_assets.shown.terminal import say, say_text
+from raptor_core.errors import SourceError
+from raptor_core.settings import preset
+from raptor_core.tree.components import Components
+from raptor_lab.cli.common import cache_of, print_built
+from raptor_lab.comparison.board import (
+    SETS,
+    BoardRow,
+    board_table,
+    find_sets,
+    first_questions,
+    measure_set,
+)
+from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.tables import table_markdown
+from raptor_lab.datasets.load import load_dataset
+
+STRATEGIES = ("hybrid", "flat", "collapsed", "traversal")
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval board data/ --sets qmsum,musique --limit 100")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--sets", default="", help=f"Sets or files, with commas; by default {', '.join(SETS)}."
+)
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    default=STRATEGIES,
+    show_default=True,
+    help="As for `raptor eval retrieval`; the first is the reference.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N questions of each set.")
+@click.option("--preset", "preset_name", help="Settings of a preset instead of the home's.")
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the trees; by default 'evaluation' in the home.",
+)
+@home_and_json
+def board_command(
+    data: Path,
+    sets: str,
+    strategies: tuple[str, ...],
+    limit: int | None,
+    preset_name: str | None,
+    home: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Measure strategies on public data sets, and write one table in Markdown.
+
+    DATA is a folder. The name of a file begins with the name of its set, such as qmsum-val.jsonl;
+    forms are as for `raptor eval retrieval`. Sets without a file are named. Trees are built by the
+    home's settings, and cached.
+    """
+    files, missing = find_sets(data, list(filter(None, map(str.strip, sets.split(",")))))
+    for name in missing:
+        say(f"{name}: no file in {data}", fg="yellow", err=True)
+    if not files:
+        raise SourceError(f"{data} holds no set; name files as their sets: {', '.join(SETS)}")
+    systems = [make_system(name) for name in strategies]
+    settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
+    components = Components(settings)
+    rows: list[BoardRow] = []
+    sizes = {}
+    for name, file in files.items():
+        dataset = first_questions(load_dataset(file), limit)
+        sizes[name] = len(dataset.documents), len(dataset.questions)
+        say(name, err=True)
+        with open_index(dataset, components, cache_of(home, values), print_built) as index:
+            rows += measure_set(name, index, systems)
+    if as_json:
+        print_json({"missing": missing, "sizes": sizes, "rows": [row.values() for row in rows]})
+    else:
+        say_text(table_markdown(board_table(rows, sizes)))

@@ -1,0 +1,178 @@
+"""Board of public data sets: every set and strategy in one table, with paired intervals.
+
+The command is in ``raptor_lab.cli.board``, the comparison of one set in ``compare.py``.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from raptor_core.errors import SettingsError, SourceError
+from raptor_lab.comparison.bootstrap import Difference, interval_text
+from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict
+from raptor_lab.comparison.contexts import QuestionBatch, System
+from raptor_lab.comparison.index import Index
+from raptor_lab.comparison.measures import FIRST_DOCUMENTS
+from raptor_lab.comparison.tables import Table
+from raptor_lab.datasets.base import GENERAL, Dataset
+
+SETS = (
+    "qmsum",
+    "squality",
+    "qasper",
+    "narrativeqa",
+    "locomo",
+    "musique",
+    "hotpotqa",
+    "wildgraph",
+    "financebench",
+)
+"""Public sets of the board; the name of a set's file begins with its name."""
+
+BUDGETS = (400, 1000, 2000)
+N_TIMED = 40
+"""Questions whose time is taken, one after the other, at the middle budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """Figures of a strategy on a set by one measure, at each budget or number of documents.
+
+    Attributes:
+        measure: "evidence", "answers", "answers, general" or "documents".
+        figures: at ``BUDGETS`` tokens, or among the best ``FIRST_DOCUMENTS`` documents.
+        milliseconds: median time of a question, with the embedding of its text.
+    """
+
+    dataset: str
+    measure: str
+    strategy: str
+    figures: tuple[Figure, ...]
+    milliseconds: float
+
+    def values(self) -> dict[str, Any]:
+        """Return the row as plain values."""
+        return asdict(self)
+
+
+def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], list[str]]:
+    """Find the files of sets in a folder.
+
+    Args:
+        folder: a folder of files, each named as its set, such as ``qmsum-val.jsonl``.
+        names: sets or files without ending; none for all of ``SETS``.
+
+    Returns:
+        Files by their name without ending, and the names of sets that have no file.
+
+    Raises:
+        SourceError: the folder is not there.
+        SettingsError: a name is neither a set nor a file of one.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"there is no folder {folder}; name one with files such as qmsum.jsonl")
+    files = {path.stem: path for path in sorted(folder.iterdir()) if _set_of(path.stem)}
+    if unknown := {*names} - {*SETS} - files.keys():
+        raise SettingsError(
+            f"{min(unknown)!r} is no set of the board and no file of {folder}; there are: "
+            f"{', '.join(dict.fromkeys((*SETS, *files)))}"
+        )
+    chosen = {n: path for n, path in files.items() if not names or {n, _set_of(n)} & {*names}}
+    present = {_set_of(stem) for stem in chosen}
+    sought = [name for name in SETS if not names or name in names]
+    return chosen, [name for name in sought if name not in present]
+
+
+def _set_of(stem: str) -> str:
+    return next((name for name in SETS if stem.casefold().startswith(name)), "")
+
+
+def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
+    """Return a data set of its first ``limit`` questions, without documents that none asks."""
+    questions = dataset.questions[:limit]
+    named = {question.document for question in questions}
+    documents = dataset.documents
+    if limit is not None and None not in named:
+        documents = tuple(document for document in documents if document.id in named)
+    return replace(dataset, questions=questions, documents=documents)
+
+
+def measure_set(name: str, index: Index, systems: Sequence[System]) -> list[BoardRow]:
+    """Measure the systems on a set; the first one is the reference."""
+    compared = compare(index, systems, BUDGETS)
+    milliseconds = {system.name: _median_milliseconds(index, system) for system in systems}
+    return [
+        BoardRow(name, measure, system, figures, milliseconds[system])
+        for measure, rows in _measures(index.dataset, compared)
+        for system, figures in rows.items()
+    ]
+
+
+Figures = dict[str, tuple[Figure, ...]]
+
+
+def _measures(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Figures]]:
+    """Yield the measures of a set with the figures of each system."""
+    general = {q.id for q in dataset.questions if GENERAL in q.kinds}
+    details = restrict(compared, {q.id for q in dataset.questions} - general)
+    parts = {"answers, general": restrict(compared, general), "answers": details}
+    if "evidence_recall" in compared.measures:
+        yield "evidence", _by_budget(compared, "evidence_recall")
+    for measure, part in parts.items():
+        if "content_recall" in part.measures:
+            yield measure, _by_budget(part, "content_recall")
+    if "document_recall" in compared.measures:
+        rows = compared.at(BUDGETS[-1])
+        names = [f"document_recall_at_{n}" for n in FIRST_DOCUMENTS]
+        figures = {s: tuple(row.figures[name] for name in names) for s, row in rows.items()}
+        yield "documents", figures
+
+
+def _by_budget(compared: Comparison, measure: str) -> Figures:
+    rows = [compared.at(budget) for budget in BUDGETS]
+    return {system: tuple(row[system].figures[measure] for row in rows) for system in rows[0]}
+
+
+def _median_milliseconds(index: Index, system: System) -> float:
+    questions = index.dataset.questions
+    seconds = []
+    for question in questions[:: -(-len(questions) // N_TIMED)]:
+        started = time.perf_counter()
+        vectors = index.components.embedder.embed_queries([question.text])
+        batch = QuestionBatch([question], vectors, index.where(question, pooled=False))
+        system.contexts(index, batch, BUDGETS[1])
+        seconds.append(time.perf_counter() - started)
+    return round(1000 * median(seconds), 1)
+
+
+def board_table(rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]]) -> Table:
+    """Make the table of all rows; ``sizes`` has documents and questions of each set."""
+    limits = [f"{b:,} tokens, or best {n}" for b, n in zip(BUDGETS, FIRST_DOCUMENTS, strict=True)]
+    differences = [f"less {rows[0].strategy}, {budget:,} tokens" for budget in BUDGETS]
+    head = ("set", "measure", "questions", "strategy", *limits, *differences, "p50 ms")
+    cells = tuple(
+        (
+            row.dataset,
+            row.measure,
+            str(row.figures[0].n_questions),
+            row.strategy,
+            *(f"{figure.mean.value:.3f}" for figure in row.figures),
+            *(_difference(figure.difference) for figure in row.figures),
+            f"{row.milliseconds:.1f}",
+        )
+        for row in rows
+    )
+    read = "; ".join(f"{name}: {d:,} documents, {q:,} questions" for name, (d, q) in sizes.items())
+    note = (
+        f"{read}. Evidence: share of its runs of four words in the context. Answers: share of the "
+        "words of a reference answer. Documents: share of those that answer among the best. "
+        "Brackets are 95 % intervals of the paired difference, bootstrapped over documents."
+    )
+    return Table("Public data sets", head, cells, note)
+
+
+def _difference(difference: Difference | None) -> str:
+    return "" if difference is None else interval_text(difference.interval, "+")

@@ -1,0 +1,63 @@
+"""Loaders of HotpotQA and MuSiQue as they are published: questions over short passages.
+
+HotpotQA (Yang et al. 2018, arXiv:1809.09600) is a JSON list; MuSiQue (Trivedi et al. 2022,
+arXiv:2108.00573) JSON Lines or, in samples, a list. A passage of any question is a document, and
+each question is about all of them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.formats.parsed import clean_text, one_line
+from raptor_core.evaluation.golden_file import Question
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.rows import Row, json_lines, parse_row
+
+REMEDY = "expected HotpotQA or MuSiQue as they are published, such as hotpot_dev_distractor_v1.json"
+
+Passage = tuple[str, str]
+"""Title and text."""
+
+
+def load_passages(path: Path, text: str) -> Dataset:
+    """Load the questions, and the passages of all of them, each once."""
+    is_list = text.lstrip().startswith("[")
+    listed = parse_row(f'{{"rows": {text}}}', str(path), REMEDY).rows("rows") if is_list else None
+    rows = listed or json_lines(path, text, REMEDY)
+    ids: dict[Passage, str] = {}
+    questions: list[Question] = []
+    for number, row in enumerate(rows, 1):
+        is_musique = "paragraphs" in row.values
+        passages = dict(_musique(row) if is_musique else _hotpotqa(row))
+        for passage in passages:
+            ids.setdefault(passage, f"passage-{len(ids) + 1}")
+        questions.append(
+            Question(
+                id=str(number),
+                text=row.text("question"),
+                sources=tuple(ids[passage] for passage, answers in passages.items() if answers),
+                answers=(row.text("answer"), *row.texts("answer_aliases")),
+            )
+        )
+    documents = (Document(name, text, title, name) for (title, text), name in ids.items())
+    return Dataset(path.stem, tuple(documents), tuple(questions))
+
+
+def _musique(row: Row) -> Iterator[tuple[Passage, bool]]:
+    """Yield the passages of a question, and whether each answers it."""
+    for item in row.rows("paragraphs"):
+        passage = one_line(item.text("title")), clean_text(item.text("paragraph_text"))
+        yield passage, bool(item.values.get("is_supporting"))
+
+
+def _hotpotqa(row: Row) -> Iterator[tuple[Passage, bool]]:
+    """Yield the passages of a question, and whether each answers it."""
+    try:
+        answering = {title for title, _ in row.values["supporting_facts"]}
+        passages = [(title, "".join(sentences)) for title, sentences in row.values["context"]]
+    except (KeyError, TypeError, ValueError) as error:
+        expected = "titles with their sentences, and 'supporting_facts'"
+        raise row.wrong("context", expected, row.values.get("context")) from error
+    for title, text in passages:
+        yield (one_line(title), clean_text(text)), title in answering

@@ -1,0 +1,140 @@
+"""`raptor eval board` on small sets in every form of its own, with the hashing embedder."""
+
+import json
+
+import pytest
+from support.command import embedder_made_by, raptor
+from support.evaluation_sets import LAMP, MILL, SOUP, records, write_lines
+from support.hashing import HashingEmbedder
+
+
+def passages_of_musique():
+    """Two questions over three passages; the first needs two of them."""
+
+    def question(text, answer, *supporting):
+        texts = {"Mills": MILL, "Lamps": LAMP, "Soup": SOUP}
+        paragraphs = [
+            {"title": name, "paragraph_text": part, "is_supporting": name in supporting}
+            for name, part in texts.items()
+        ]
+        return {"question": text, "answer": answer, "answer_aliases": [], "paragraphs": paragraphs}
+
+    return [
+        question("Who sold a wheel, and who lit the lamp?", "Aud and Agnes", "Mills", "Lamps"),
+        question("How long are crabs boiled?", "twelve minutes", "Soup"),
+    ]
+
+
+def passages_of_hotpotqa():
+    """The first of these questions in the other form, sentence by sentence."""
+    context = [["Mills", MILL.split(". ")], ["Lamps", [LAMP]], ["Soup", [SOUP]]]
+    return [
+        {
+            "question": "Who sold a wheel, and who lit the lamp?",
+            "answer": "Aud and Agnes",
+            "context": context,
+            "supporting_facts": [["Mills", 2], ["Lamps", 0]],
+        }
+    ]
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    plot = {"question": "Summarize it.", "answers": ["rape oil, snow"], "kind": "general"}
+    rows = [{**row, "questions": [*row["questions"], plot]} for row in records()]
+    write_lines(folder / "qmsum-val.jsonl", rows)
+    (folder / "musique_sample.json").write_text(json.dumps(passages_of_musique()))
+    write_lines(folder / "hotpotqa.jsonl", passages_of_hotpotqa())
+    page = {"question": "Which oil came first?", "answers": "rape oil", "sources": ["lamp", "soup"]}
+    pages = [{"id": name, "text": text} for name, text in (("lamp", LAMP), ("soup", SOUP))]
+    write_lines(folder / "wildgraph-light.jsonl", [{**p, "questions": [page]} for p in pages])
+    (folder / "notes.txt").write_text("no set")
+    return folder
+
+
+@pytest.fixture
+def call(data, tmp_path):
+    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+
+    def run(*arguments, folder=data):
+        where = ("--home", tmp_path / "home")
+        with embedder_made_by(lambda *_: HashingEmbedder()):
+            return raptor("eval", "board", folder, *arguments, *where, **small)
+
+    return run
+
+
+def test_every_set_of_a_folder_is_measured_and_the_missing_ones_are_named(call):
+    printed = call("--strategy", "hybrid", "--strategy", "flat", "--json")
+    assert printed.code == 0, printed.err
+    board = printed.json
+    assert board["missing"] == ["squality", "qasper", "narrativeqa", "locomo", "financebench"]
+    assert "locomo: no file in" in printed.err
+    assert board["sizes"] == {
+        "hotpotqa": [3, 1],
+        "musique_sample": [3, 2],
+        "qmsum-val": [3, 6],
+        "wildgraph-light": [2, 2],
+    }
+    counts = {
+        (row["dataset"], row["measure"]): row["figures"][0]["n_questions"] for row in board["rows"]
+    }
+    assert counts == {
+        ("hotpotqa", "answers"): 1,
+        ("hotpotqa", "documents"): 1,
+        ("musique_sample", "answers"): 2,
+        ("musique_sample", "documents"): 1,
+        ("qmsum-val", "answers, general"): 3,
+        ("qmsum-val", "evidence"): 2,
+        ("wildgraph-light", "answers"): 2,
+        ("wildgraph-light", "documents"): 2,
+    }
+    rows = [row for row in board["rows"] if row["dataset"] == "qmsum-val"]
+    assert [row["strategy"] for row in rows] == ["hybrid", "flat"] * 2
+    assert [row["figures"][2]["mean"]["value"] for row in rows[:2]] == [1, 1]
+    assert rows[0]["figures"][2]["difference"] is None
+    assert rows[1]["figures"][2]["difference"]["interval"]["value"] == 0
+    first, last = (
+        row["figures"][at]["mean"]["value"]
+        for row in board["rows"]
+        for at in (0, 2)
+        if (row["dataset"], row["measure"], row["strategy"]) == ("hotpotqa", "documents", "flat")
+    )
+    assert first in (0.5, 1)
+    assert last == 1
+    assert all(row["milliseconds"] > 0 for row in board["rows"])
+
+
+def test_the_table_is_markdown_and_trees_are_kept(call):
+    ways = ("--sets", "qmsum, hotpotqa", "--limit", "2", "--strategy", "flat")
+    printed = call(*ways)
+    assert printed.code == 0, printed.err
+    assert "1 of 1 trees built" in printed.err
+    assert "qmsum-val: 1 documents, 2 questions" in printed.out
+    head, divider, *rows = [line for line in printed.out.splitlines() if line.startswith("|")]
+    assert head.count("|") == divider.count("|") == rows[0].count("|") == 12
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| hotpotqa", "answers"],
+        ["| hotpotqa", "documents"],
+        ["| qmsum-val", "evidence"],
+        ["| qmsum-val", "answers, general"],
+    ]
+    again = call(*ways)
+    assert "trees built" not in again.err
+
+
+def test_what_is_wrong_names_the_remedy(call, data, tmp_path):
+    unknown = call("--sets", "qmsum,triviaqa", "--json")
+    assert (unknown.code, unknown.json["error"]) == (3, "SettingsError")
+    assert "'triviaqa' is no set" in unknown.json["message"]
+    empty = call("--sets", "locomo", "--json")
+    assert "name files as their sets" in empty.json["message"]
+    assert "there is no folder" in call("--json", folder=tmp_path / "none").json["message"]
+    rows = [{"id": "a", "text": MILL, "questions": [{"question": "Who?", "sources": ["b"]}]}]
+    write_lines(data / "qmsum-val.jsonl", rows)
+    assert "no line has the id 'b'" in call("--sets", "qmsum", "--json").json["message"]
+    (data / "hotpotqa.jsonl").write_text('{"question": "Who?", "supporting_facts": [1]}')
+    wrong = call("--sets", "hotpotqa", "--json").json["message"]
+    assert "expected titles with their sentences" in wrong
