@@ -40,6 +40,8 @@ class Decision:
         who: person who decided.
         when: ISO time, UTC.
         why: reason.
+        documents: ids of all documents under the subject. A caller with readers sees the decision
+            if all of them may be read; one without documents is for operators.
         undone: person who reverted it, and the time; empty while it applies.
     """
 
@@ -52,6 +54,7 @@ class Decision:
     who: str
     when: str
     why: str
+    documents: tuple[str, ...]
     undone: str = ""
 
     @property

@@ -3,7 +3,7 @@
 The next build applies them, see ``raptor_core.curation``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,7 @@ class Curator:
     def for_readers(self, readers: Sequence[str] | None) -> Self:
         """Return the recorder for a caller, who decides on what these readers may read.
 
-        It lists and takes back the decisions on trees that they may read whole.
+        It lists and takes back the decisions on published documents that they may read.
         """
         bound = copy(self)
         bound._published = self._published.for_readers(readers)  # noqa: SLF001
@@ -70,32 +70,39 @@ class Curator:
 
     def decisions(self) -> list[Decision]:
         """Return all decisions, oldest first, with those that were taken back."""
-        both = (self._tables, self._corpus_tree_tables)
-        decisions = [decision for tables in both for decision in read_decisions(tables)]
-        if self._published.readers is not None:
-            readable = {m.tree for m in self._published.manifests() if not m.is_part}
-            decisions = [decision for decision in decisions if decision.tree in readable]
+        decisions = []
+        for tables in (self._tables, self._corpus_tree_tables):
+            may_read = self._permission(above=tables is self._corpus_tree_tables)
+            decisions += [d for d in read_decisions(tables) if may_read(d.documents)]
         return sorted(decisions, key=lambda decision: decision.id)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
         tree = self._tree_of(document)
-        table = self._tables.find(
-            CHAIN_NAMES.documents.path, partition_key(tree, self._settings.grouping)
-        )
+        table = None
+        if self._permission(above=False)((document,)):
+            partition = partition_key(tree, self._settings.grouping)
+            table = self._tables.find(CHAIN_NAMES.documents.path, partition)
         known = {} if table is None else table_to_documents(table)
         titles = {item.id: item.title for item in known.get(tree, ())}
-        if document not in titles or not self._may_read(document):
+        if document not in titles:
             raise CurationError(
                 f"no document {document!r} was built; `raptor status` lists the trees, "
                 "`raptor tree TREE` their documents"
             )
-        return self._decide("document", tree, document, "", titles[document] or document, author)
+        about = titles[document] or document
+        return self._decide("document", tree, (document,), document, "", about, author)
 
-    def _may_read(self, document: str) -> bool:
+    def _permission(self, *, above: bool) -> Callable[[Collection[str]], bool]:
+        """Return a function that says whether the caller may read published documents.
+
+        Those of corpus trees, ``above``, are names of trees.
+        """
         if self._published.readers is None:
-            return True
-        return any(document in manifest.documents for manifest in self._published.manifests())
+            return lambda _: True
+        manifests = (m for m in self._published.manifests() if is_corpus_tree(m.tree) == above)
+        known = {document for manifest in manifests for document in manifest.documents}
+        return lambda documents: bool(documents) and known.issuperset(documents)
 
     def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
         """Leave a chunk out of its tree and out of all summaries, from the next build on."""
@@ -104,7 +111,7 @@ class Curator:
             raise CurationError(
                 f"node {node_id} is a summary of its children; set chunks aside, or correct it"
             )
-        return self._decide("chunk", node.tree, node.id, "", node.text, author)
+        return self._decide("chunk", node.tree, node.documents, node.id, "", node.text, author)
 
     def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
@@ -114,7 +121,7 @@ class Curator:
         )
         for node in () if table is None else table_to_nodes(table):
             if (node.tree, node.documents, node.start, node.end) == (tree, (document,), start, end):
-                return self._decide("chunk", tree, node.id, "", node.text, author)
+                return self._decide("chunk", tree, (document,), node.id, "", node.text, author)
         raise CurationError(
             f"no build made a chunk of {document!r} from character {start} to {end}; the message "
             "of a failed summary and `raptor tree TREE --ids` name the chunks that there are"
@@ -126,7 +133,8 @@ class Curator:
         if not text.strip():
             raise CurationError("the corrected text is blank; give the summary's whole new text")
         subject = subject_of_summary(child.content_key for child in children)
-        return self._decide("summary", node.tree, subject, text.strip(), node.text, author)
+        text = text.strip()
+        return self._decide("summary", node.tree, node.documents, subject, text, node.text, author)
 
     def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
         """Confirm or reject the finding that nothing supports a sentence of a summary."""
@@ -136,7 +144,7 @@ class Curator:
         if sentence not in node.text:
             raise CurationError(f"summary {node_id} has no sentence {sentence!r}")
         subject = subject_of_finding(node_id, sentence)
-        return self._decide("finding", node.tree, subject, value, sentence, author)
+        return self._decide("finding", node.tree, node.documents, subject, value, sentence, author)
 
     def take_back(self, decision_id: str, author: Author) -> Decision:
         """Undo a decision, from the next build on."""
@@ -156,13 +164,21 @@ class Curator:
         return family.node, family.children
 
     def _decide(
-        self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
+        self,
+        kind: Kind,
+        tree: str,
+        documents: tuple[str, ...],
+        subject: str,
+        value: str,
+        about: str,
+        author: Author,
     ) -> Decision:
         return decide(
             self._corpus_tree_tables if is_corpus_tree(tree) else self._tables,
             kind,
             tree,
             subject,
+            documents=documents,
             value=value,
             about=" ".join(about.split())[:ABOUT_CHARS],
             who=author.who,

@@ -27,6 +27,16 @@ from raptor_assets.serving.parameters import (
 )
 from raptor_assets.shown.markdown import shorten
 from raptor_core.documents.base import MetadataValue
+from raptor_core.errors import (
+    AccessError,
+    CurationError,
+    EndpointError,
+    MissingKeyError,
+    RaptorError,
+    SettingsError,
+    StoreLockedError,
+    UnknownTreeError,
+)
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage
@@ -40,6 +50,18 @@ from raptor_core.tree.custom_components import reader_of
 NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
 BEGINNING_CHARS = 200
 NAME_CHARS = 80
+
+REQUEST_ERRORS: tuple[tuple[type[RaptorError], int, str], ...] = (
+    (UnknownTreeError, 404, "UnknownTreeError"),
+    (AccessError, 403, "AccessError"),
+    (CurationError, 422, "CurationError"),
+    (StoreLockedError, 503, "StoreLockedError"),
+    (SettingsError, 422, "InvalidRequestError"),
+    (MissingKeyError, 501, "NoReaderError"),
+    (EndpointError, 502, "ReaderError"),
+)
+"""HTTP status and name of each error that a request may cause. Others may name what the caller may
+not read, so their text is in the log alone; over HTTP their status is 500."""
 
 
 class ApiModel(BaseModel):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.serving.answers import ApiModel, HomeReader, SearchResponse
+from raptor_assets.serving.answers import REQUEST_ERRORS, ApiModel, HomeReader, SearchResponse
 from raptor_assets.serving.identity import CALLER, Callers, current_readers
 from raptor_assets.serving.parameters import (
     Limit,
@@ -30,14 +30,9 @@ from raptor_assets.serving.window import corpus_values, map_values, read_pages, 
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
     AccessError,
-    CurationError,
-    EndpointError,
     MissingExtraError,
-    MissingKeyError,
     RaptorError,
     SettingsError,
-    StoreLockedError,
-    UnknownTreeError,
 )
 from raptor_core.home import HomeRetriever
 from raptor_core.report.data import report_values
@@ -57,18 +52,6 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
 MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
-_STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
-    (UnknownTreeError, 404, "UnknownTreeError"),
-    (AccessError, 403, "AccessError"),
-    (CurationError, 422, "CurationError"),
-    (StoreLockedError, 503, "StoreLockedError"),
-    (SettingsError, 422, "InvalidRequestError"),
-    (MissingKeyError, 501, "NoReaderError"),
-    (EndpointError, 502, "ReaderError"),
-)
-"""Status and name of each error that a request may cause; others are 500, with their text in the
-log alone."""
-
 _SCHEME = HTTPBearer(auto_error=False, description="The key or token of the caller.")
 
 
@@ -117,7 +100,7 @@ def make_app(
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    for kind, status, name in _STATUS:
+    for kind, status, name in REQUEST_ERRORS:
         app.add_exception_handler(kind, _problem(status, name))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)

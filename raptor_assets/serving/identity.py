@@ -143,14 +143,14 @@ class Reloaded(Generic[Value]):
     def __init__(self, path: Path, read: Callable[[str], Value]) -> None:
         self._path, self._read = path, read
         self._lock = threading.Lock()
-        self._known: tuple[tuple[int, int], Value] | None = None
+        self._known: tuple[tuple[int, ...], Value] | None = None
 
     def value(self) -> Value:
         """Return the value of the file as it is now."""
         with self._lock:
             try:
                 stat = self._path.stat()
-                stamp = (stat.st_mtime_ns, stat.st_size)
+                stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
                 if self._known is None or self._known[0] != stamp:
                     self._known = (stamp, self._read(self._path.read_text(encoding="utf-8")))
             except (OSError, ValueError) as error:

@@ -1,5 +1,6 @@
 """Server of the Model Context Protocol, whose tools are the calls of ``answers``."""
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
@@ -10,8 +11,8 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel
 
-from raptor_assets.serving.answers import HomeReader
-from raptor_assets.serving.identity import CALLER, Callers
+from raptor_assets.serving.answers import REQUEST_ERRORS, HomeReader
+from raptor_assets.serving.identity import CALLER, Callers, current_readers
 from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
 from raptor_core.errors import AccessError, MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
@@ -131,13 +132,20 @@ def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:
 
 
 def _report(call: Callable[..., Any], error_class: type[Exception]) -> Callable[..., Any]:
-    """Send the message of a RaptorError to the client; the protocol hides those of other errors."""
+    """Send the message of a RaptorError to the client; the protocol hides those of other errors.
+
+    A caller with readers gets those of ``REQUEST_ERRORS`` alone.
+    """
+    shown = tuple(kind for kind, *_ in REQUEST_ERRORS)
 
     @wraps(call)
     def tool(*args: Any, **kwargs: Any) -> Any:
         try:
             return call(*args, **kwargs)
         except RaptorError as error:
+            if current_readers() is not None and not isinstance(error, shown):
+                logging.getLogger(__name__).exception("a tool failed")
+                raise error_class("the server failed; its log says why") from error
             raise error_class(f"{type(error).__name__}: {error}") from error
 
     return tool

@@ -36,8 +36,8 @@ Layer = Annotated[int, Field(ge=0, le=1000), BeforeValidator(_refuse_truth_value
 Value = (
     Line
     | bool
-    | Annotated[int, Field(ge=-(2**53), le=2**53)]
-    | Annotated[float, Field(allow_inf_nan=False)]
+    | Annotated[int, Field(ge=-(2**53), le=2**53, strict=True)]
+    | Annotated[float, Field(allow_inf_nan=False, strict=True)]
 )
 Tokens = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_refuse_truth_value)]
 Question = Annotated[

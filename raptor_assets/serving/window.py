@@ -204,7 +204,7 @@ def read_report(
     findings = read_findings(tables, partition, layers, read_curation(tables))
     if store.readers is not None and findings is not None:
         findings = tuple(finding for finding in findings if finding.node_id in ids)
-    record = read_records(tables, partition).get(tree)
+    record = read_records(tables, partition).get(tree) if store.readers is None else None
     if record and record.build_id != manifest.build_id:
         record = None
     shown = ReportTree(

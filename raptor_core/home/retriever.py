@@ -21,7 +21,7 @@ from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Where, names_of_readers
+from raptor_core.store.base import Manifest, Where, names_of_readers, shared_readers
 from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
@@ -80,7 +80,7 @@ class HomeRetriever(AsyncSearch):
         if readers is None:
             return self
         bound = copy(self)
-        bound.readers = names_of_readers(readers)
+        bound.readers = shared_readers(self.readers, names_of_readers(readers))
         return bound
 
     @property
@@ -213,7 +213,8 @@ class HomeRetriever(AsyncSearch):
         if self.readers is None and self._needs_caller:
             raise AccessError(
                 "this home has access.required, and the call does not say for whom it is: pass "
-                "readers=[...], the names of the caller and of the caller's groups"
+                "readers=[...], the names of the caller and of the caller's groups, or type --as "
+                "NAME"
             )
 
     @property

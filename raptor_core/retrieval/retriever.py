@@ -66,7 +66,7 @@ class AsyncSearch(ABC):
 
         Each of its methods treats a node that none of them may read, and a tree or document of
         such nodes, as one that is not there. "*" is everyone; an empty list may read nothing; None
-        is trusted code, which may read everything.
+        is trusted code, which may read everything. A second call never adds readers.
         """
 
     def search(

@@ -125,7 +125,7 @@ class Where:
             if values is not None
         }
         if readers is not None:
-            changes["readers"] = _common_readers(self.readers, readers)
+            changes["readers"] = shared_readers(self.readers, readers)
         return replace(self, **changes) if changes else self
 
 
@@ -136,7 +136,8 @@ def _intersection(known: Sequence[Any] | None, added: Sequence[Any]) -> tuple[An
     return tuple(added) if known is None else tuple(sorted(set(known).intersection(added)))
 
 
-def _common_readers(known: Sequence[str] | None, added: Sequence[str]) -> tuple[str, ...]:
+def shared_readers(known: Sequence[str] | None, added: Sequence[str]) -> tuple[str, ...]:
+    """Return the readers of two lists that are in both, and everyone; all added ones for None."""
     if known is None or not added:
         return tuple(added)
     return tuple(sorted({EVERYONE, *set(known).intersection(added)})) if known else ()
@@ -274,7 +275,8 @@ class Manifest:
     def part_for(self, readers: Collection[str]) -> Self:
         """Return the manifest of the documents that one of these readers may read; itself of all.
 
-        A part has no build id and no title; its numbers are still those of the whole.
+        A part has no build id and no title; its numbers and quarantined nodes are still those of
+        the whole.
         """
         known = {*readers, EVERYONE} if readers else set()
         readable = {name for name, names in self.readers.items() if not known.isdisjoint(names)}
@@ -287,16 +289,10 @@ class Manifest:
             sources=_part(self.sources, readable),
             readers=_part(self.readers, readable),
             fits=(),
-            quarantined=(),
             title="",
             inputs="",
             hold="",
         )
-
-    @property
-    def is_part(self) -> bool:
-        """Whether it describes a part of a tree; see ``part_for``."""
-        return not self.build_id
 
     @property
     def published_documents(self) -> list[PublishedDocument]:

@@ -1,8 +1,8 @@
 """Publication of trees: the batch that makes each new tree live and removes the old one.
 
 Points are staged first: those of a layer as soon as they have vectors (``VectorStore.stage``), and
-others when their tree is published. No search returns them. A commit marks the manifests of the
-trees that it changes as unfinished, sets readers, makes staged points live, deletes those that the
+others when their tree is published. No search returns them. A commit sets readers, marks the manifests
+of the trees that it changes as unfinished, makes staged points live, deletes those that the
 new trees do not have, and writes the manifests last. It is no transaction: for some milliseconds a
 reader may see nodes of both builds. A process that dies inside leaves manifests that are
 unfinished; the next build then publishes these trees again, which removes every point that the new
@@ -168,14 +168,15 @@ class PublicationBatch:
     def _commit(self) -> None:
         """Make points live, delete others, write the manifests, and delete those of dropped trees.
 
-        A manifest comes last, so one that names a build is only there with all of its nodes.
+        Readers come first, so a manifest with fewer of them is only there when the nodes have
+        fewer. A manifest that names a build comes last, so it is only there with all of its nodes.
         """
         if self._failure:
             raise self._failure
         updates, self._updates = list(self._updates.values()), {}
         operations: list[Operation] = [
-            Upsert(_points(each.unfinished for each in updates if each.n_points)),
             *_set_readers(updates),
+            Upsert(_points(each.unfinished for each in updates if each.n_points)),
             SetLive(tuple(name for each in updates for name in each.staged)),
             Delete(tuple(name for each in updates for name in each.deletes)),
             Upsert(_points(each.manifest for each in updates if each.manifest)),

@@ -32,6 +32,7 @@ from raptor_core.store.base import (
     StoreIdentity,
     Where,
     names_of_readers,
+    shared_readers,
 )
 from raptor_core.store.engines.base import (
     EVERYWHERE,
@@ -97,11 +98,12 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
         It returns no node, vector, text, title or manifest of what they may not read. Of a tree
         that they may read in part, the manifest holds that part. Only ``marks`` are of all trees.
+        A store that has readers already keeps to those of both lists, and everyone.
         """
         if readers is None:
             return self
         view = copy(self)
-        view.readers = names_of_readers(readers)
+        view.readers = shared_readers(self.readers, names_of_readers(readers))
         return view
 
     @property
@@ -202,7 +204,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
                 records = self._engine.fetch(missing, OUTLINED)
             read = {record.id: Outline.of(record.payload) for record in records}
             if len(self._outlines) > MAX_OUTLINES:
-                self._outlines = {}
+                self._outlines.clear()  # views for readers share it
             self._outlines.update(read)
             known |= read
         return known
@@ -303,11 +305,17 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         ]
 
     def _sized(self, part: Manifest) -> Manifest:
-        """Return a manifest with the numbers of nodes and tokens that the readers may read."""
-        nodes = self.nodes(Where(trees=(part.tree,)))
-        sizes = Counter(node.layer for node in nodes)
-        layers = tuple(sizes[layer] for layer in range(max(sizes, default=-1) + 1))
-        return replace(part, layer_sizes=layers, n_tokens=sum(node.n_tokens for node in nodes))
+        """Return a manifest with the nodes that the readers may read: their numbers and tokens."""
+        condition = live_condition(Where(trees=(part.tree,)), self._rights)
+        nodes = [r.payload for r in self._points(condition, ("node_id", "layer", "n_tokens"))]
+        ids = {node["node_id"] for node in nodes}
+        sizes = Counter(node["layer"] for node in nodes)
+        return replace(
+            part,
+            layer_sizes=tuple(sizes[layer] for layer in range(max(sizes, default=-1) + 1)),
+            n_tokens=sum(node["n_tokens"] for node in nodes),
+            quarantined=tuple(name for name in part.quarantined if name in ids),
+        )
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
         """Return short forms of these manifests, or of all, by tree name; they cost less.

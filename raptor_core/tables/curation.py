@@ -27,6 +27,7 @@ ACTS = Schema(
     ("who", "string", "who decided"),
     ("when", "string", "ISO time, UTC"),
     ("why", "string", "the reason given"),
+    ("documents", "list[string]", "the documents under the subject"),
 )
 """Columns of an act; its table has one row and goes by the act's id."""
 
@@ -60,12 +61,13 @@ def decide(
     subject: str,
     *,
     who: str,
+    documents: tuple[str, ...] = (),
     value: str = "",
     about: str = "",
     why: str = "",
 ) -> Decision:
     """Record a decision and return it; it is on disk then."""
-    decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why)
+    decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why, documents)
     tables.write(KEY, decision.id, ACTS.table([astuple(decision)[:-1]]))
     return decision
 
@@ -75,7 +77,8 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
         raise not_in_force(decision_id)
-    act = (_new_id(), UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
+    tree = in_force[decision_id].tree
+    act = (_new_id(), UNDO, tree, decision_id, "", "", who, _now(), why, ())
     tables.write(KEY, act[0], ACTS.table([act]))
     return in_force[decision_id]
 

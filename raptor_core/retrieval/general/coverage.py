@@ -79,9 +79,8 @@ def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tu
     """
     weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
     layers = query.where.layers
-    is_allowed = np.array(
-        [layers is None or node.layer in layers for node in table.nodes], dtype=bool
-    )
+    allowed = [layers is None or node.layer in layers for node in table.nodes]
+    is_allowed = np.array(allowed, dtype=bool)
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
     for part in parts:
         worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)

@@ -7,6 +7,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import TWO_LAYERS, Workshop, prose, settings_text
 
 from raptor_assets.home.access import corpus_tree_access
+from raptor_assets.home.readers import narrow_readers
 from raptor_assets.home.source_state import look
 from raptor_assets.home.versions import release, roll_back
 from raptor_assets.local.build import update_corpus_tree
@@ -14,7 +15,7 @@ from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import ReaderSet, forecast
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever, Query
-from raptor_core.errors import SourceError
+from raptor_core.errors import SourceError, StoreError
 from raptor_core.store.base import Where
 from raptor_core.store.engines.base import Condition
 
@@ -313,3 +314,31 @@ def test_corpus_trees_do_not_mix_readers_and_lose_them_with_the_trees_below(tmp_
         "/corpus (eva)": 3,
     }
     assert paid(made)[1] - before[1] <= 2  # of the tree that gained a document
+
+
+@pytest.mark.parametrize("n_operations", range(3))
+def test_a_right_is_taken_though_the_process_died_while_it_was_taken(
+    workshop, monkeypatch, n_operations
+):
+    """Also from a held tree, which no build publishes again."""
+    workshop.write("guide/b.md", prose(12, seed=3))
+    workshop.build()
+    roll_back(workshop.access(), TREE, to="", note="it answered worse")
+    configure(workshop, a="ana", b="ana")
+    access = workshop.access()
+    with access.store.open_existing() as store:
+        engine_class = type(store._engine)
+    apply = engine_class.apply
+
+    def die(engine, operations):
+        apply(engine, operations[:n_operations])
+        raise StoreError("died")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(engine_class, "apply", die)
+        with pytest.raises(StoreError, match="died"):
+            narrow_readers(access)
+    narrow_readers(workshop.access())
+    assert readable(workshop, "ben") == set()
+    assert not narrow_readers(workshop.access())
+    assert workshop.manifests()[TREE].hold

@@ -15,14 +15,20 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from fastapi.testclient import TestClient
 from mcp import Client
 from support.authority import make_authority
 from support.command import SMALL_PARTS, Place, raptor
 from support.serving import serving
 
-from raptor_assets.serving.identity import KnownCallers, ServerKeys, read_keys
+from raptor_assets.serving.http import make_app
+from raptor_assets.serving.identity import CALLER, Caller, KnownCallers, ServerKeys, read_keys
+from raptor_assets.serving.mcp import make_server
+from raptor_core import HomeRetriever
 from raptor_core.errors import AccessError, SettingsError
 from raptor_core.settings.access import AccessSettings
+from raptor_core.store.engines.base import Delete, Point, Upsert
+from raptor_core.store.payload import manifest_id
 
 ISSUER, AUDIENCE = "https://login.example", "handbook"
 
@@ -73,6 +79,9 @@ def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobo
     file.write_text(entry("three", "ben"))
     os.utime(file, ns=(1, 1))
     assert callers.of("three").readers == ("*", "ben")
+    file.write_text(entry("three", "eva"))
+    os.utime(file, ns=(1, 1))  # as a tool may, that copies times
+    assert callers.of("three").readers == ("*", "eva")
 
 
 def test_a_server_without_rights_knows_its_two_keys():
@@ -255,6 +264,31 @@ def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
         for headers in ({}, {"Authorization": "Bearer c"}, {"Authorization": "a"}):
             refused = httpx.post(f"{address}/mcp", json={}, headers=headers)
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.slow
+def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
+    retriever = HomeRetriever(home.home, is_operator=True)
+    id_ = manifest_id("vault")
+    damage = Upsert((Point(id_, {"state": "manifest", "tree": "vault"}),))
+
+    def apply(operation):
+        retriever.read(None, lambda _home, _settings, store: store._engine.apply([operation]))
+
+    async def listed(readers):
+        CALLER.set(Caller(readers))
+        async with Client(make_server(retriever)) as client:
+            return str(await client.call_tool("list_trees", {}))
+
+    apply(damage)
+    client = TestClient(make_app(retriever, ServerKeys()), raise_server_exceptions=False)
+    try:
+        assert "vault" not in asyncio.run(listed(("ana",)))
+        assert "vault" in asyncio.run(listed(None))
+        answer = client.get("/trees")
+        assert (answer.status_code, "vault" in answer.text) == (500, False)
+    finally:
+        apply(Delete((id_,)))
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from contextlib import nullcontext
 from itertools import cycle
 
 import pytest
@@ -17,7 +18,7 @@ from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import KnownCallers
 from raptor_assets.serving.mcp import make_server
 from raptor_core import HomeRetriever, Query
-from raptor_core.errors import AccessError, SettingsError, UnknownTreeError
+from raptor_core.errors import AccessError, CurationError, SettingsError, UnknownTreeError
 from raptor_core.integrations import langchain, llama_index
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,6 @@ def home(request, tmp_path_factory):
         write(place, name)
     grouping = {"by": request.param, "separate_readers": False}
     write_settings(place, access={}, grouping=grouping, corpus_tree={"enabled": True})
-    place.is_mixed = request.param == "corpus"
     with embedder_made_by(lambda *_, **__: HashingEmbedder()):
         assert place.call("build").code == 0
         curator = Curator(place.home)
@@ -212,11 +212,37 @@ def test_a_decision_needs_a_reader_of_the_whole_node_who_may_decide(home):
         if not node.stands_for and not readable and node.tree != "/corpus":
             assert decide(("group:hr",), node.id, "summary").status_code == 404
     made = decide(("group:hr",), "hr/amber.md").json()
-    # Of a tree that the caller may read in part, no decision is there.
-    statuses = {("ben", "group:ops"): 403, ("group:hr",): 422 if home.is_mixed else 200}
+    statuses = {("ben", "group:ops"): 403, ("group:hr",): 200}
     for readers, status in statuses.items():
         client = TestClient(app, headers={"Authorization": f"Bearer {key_of(readers)}"})
         assert client.delete(f"/decisions/{made['id']}?who=Per").status_code == status
+
+
+def test_a_decision_is_seen_by_those_who_may_read_its_documents_now(tmp_path):
+    place = Place(tmp_path)
+    place.home.mkdir()
+    for name in ("hr/amber.md", "hr/basil.md"):
+        write(place, name)
+    parts = {"by": "corpus"}
+    write_settings(place, grouping=parts)
+    with embedder_made_by(lambda *_, **__: HashingEmbedder()):
+        assert place.call("build").code == 0
+        curator = Curator(place.home)
+        (tree,) = (m.tree for m in curator._published.manifests() if "hr/amber.md" in m.documents)
+        nodes = HomeRetriever(place.home, is_operator=True).nodes(tree)
+        made = curator.set_chunk_aside(nodes[0].id, Author("Ines"))
+        curator.correct(nodes[-1].id, "Amber is dear.", Author("Ines"))
+        seen = [len(curator.for_readers([who]).decisions()) for who in ("group:hr", "ana", "vault")]
+        assert seen == [2, 0, 0]
+        text = (place.docs / "hr/amber.md").read_text()
+        place.write("hr/amber.md", text.replace("group:hr", "vault"))
+        place.write("hr/cedar.md", text.replace("amber", "cedar"))  # of the tree that it leaves
+        assert place.call("build").code == 0
+    seen = [len(curator.for_readers([who]).decisions()) for who in ("group:hr", "ana", "vault")]
+    assert seen == [0, 0, 2]
+    for who, words in (("group:hr", "no decision"), ("vault", "")):
+        with pytest.raises(CurationError, match=words) if words else nullcontext():
+            curator.for_readers([who]).take_back(made.id, Author("Per"))
 
 
 def test_a_call_without_a_caller_is_refused_where_rights_are_required(home):

@@ -244,6 +244,9 @@ def test_bounds_hold_for_general_questions(retriever):
     assert len(hits) == len({hit.node.documents for hit in hits})
     nothing = retriever.search("Summarize it", Query(budget_tokens=1))
     assert (nothing.hits, nothing.n_passed_over > 0) == ((), True)
+    for kind in ("auto", "general"):
+        nobody = Query(kind=kind, where=Where(readers=()))
+        assert not retriever.search("Summarize it", nobody).hits
 
 
 def test_questions_of_both_kinds_in_a_batch_give_what_each_gives_alone(retriever):

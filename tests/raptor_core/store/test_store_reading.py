@@ -258,6 +258,31 @@ def test_manifests_are_found_by_name_and_by_content(store):
     assert store.manifests_of([]) == store.manifests([]) == store.marks([]) == []
 
 
+def test_a_view_of_a_tree_counts_and_names_readable_nodes_and_is_never_widened(store):
+    nodes = make_tree()
+    hidden = (nodes[0].id, nodes[1].id, nodes[-1].id)  # of d0.md, of d1.md, over all
+    readers = {"d0.md": ("ana",), "d1.md": ("ben",), "d2.md": ("*",)}
+    manifest = replace(make_manifest(nodes), quarantined=tuple(sorted(hidden)), readers=readers)
+    store.publish(manifest, nodes, keyed_vectors(nodes))
+    for names, sizes, n_tokens, quarantined in (
+        (["ana"], (8,), 40, (nodes[0].id,)),
+        (["ana", "ben"], (12, 3), 75, tuple(sorted(hidden))),
+        (["eva"], (4,), 20, ()),
+    ):
+        (part,) = store.for_readers(names).manifests()
+        assert (part.layer_sizes, part.n_tokens, part.quarantined) == (sizes, n_tokens, quarantined)
+    assert not store.for_readers([]).manifests()
+    for first, second, documents in (
+        (["ana"], ["ben", "ana"], {"d0.md", "d2.md"}),
+        (["ana"], ["ben"], {"d2.md"}),
+        (["ana"], ["*"], {"d2.md"}),
+        (["ana"], [], set()),
+        ([], ["ana"], set()),
+    ):
+        view = store.for_readers(first).for_readers(second)
+        assert {name for node in view.nodes() for name in node.documents} == documents
+
+
 def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
     text = "The text of all three."
     for tree in ("a", "b"):
