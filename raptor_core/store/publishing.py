@@ -1,12 +1,13 @@
 """Publication of trees: the batch that makes each new tree live and removes the old one.
 
 Points are staged first: those of a layer as soon as they have vectors (``VectorStore.stage``), and
-others when their tree is published. No search returns them. A commit sets readers, marks the manifests
-of the trees that it changes as unfinished, makes staged points live, deletes those that the
-new trees do not have, and writes the manifests last. It is no transaction: for some milliseconds a
-reader may see nodes of both builds. A process that dies inside leaves manifests that are
-unfinished; the next build then publishes these trees again, which removes every point that the new
-trees do not have. Many trees share a commit, as it costs some flushes of the disk, or a request.
+others when their tree is published. No search returns them. A commit sets readers, marks the
+manifests of the trees that it changes as unfinished, makes staged points live, deletes those that
+the new trees do not have, and writes the manifests last. It is no transaction: for some
+milliseconds a reader may see nodes of both builds. A process that dies inside leaves manifests that
+are unfinished; the next build then publishes these trees again, which removes every point that the
+new trees do not have. Many trees share a commit, as it costs some flushes of the disk, or a
+request.
 """
 
 from collections import defaultdict
