@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,37 +108,42 @@ def serve_command(
     """
     from raptor_assets.serving.http import make_app
 
+    keys = {name: _read_key(name) for name in (key_env, writing_key_env)}
     retriever = HomeRetriever(home)
-    callers = _callers(home, retriever.settings, host, key_env, writing_key_env)
+    callers = _callers(home, retriever.settings, host, keys)
     hosts = ("localhost", "127.0.0.1", host) if callers.is_open else None
     retriever.load_model()
     run_server(make_app(retriever, callers, hosts, curator=Curator(home)), host, port)
 
 
 def _callers(
-    home: Path, settings: Settings, host: str, key_env: str, writing_key_env: str = ""
+    home: Path, settings: Settings, host: str, keys: Mapping[str, str | None]
 ) -> Callers:
-    """Return the callers of a server that listens at a host."""
-    key = _read_key(key_env)
-    writing_key = _read_key(writing_key_env) if writing_key_env else None
+    """Return the callers of a server that listens at a host, with its keys by their variable.
+
+    The first key reads, and a second one decides.
+    """
     if settings.access.identifies:
-        if key or writing_key:
+        if given := [name for name, key in keys.items() if key]:
             raise SettingsError(
-                f"{key_env if key else writing_key_env} is set, and its holder would be without "
-                "readers; unset it, as callers are known by the settings [access]"
+                f"{given[0]} is set, and its holder would be without readers; unset it, as callers "
+                "are known by the settings [access]"
             )
         return KnownCallers(settings.access, Home.at(home).path)
+    key_env, *others = keys
+    key = keys[key_env]
     if key is None and not is_loopback(host):
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
             "send, or listen at 127.0.0.1"
         )
-    if writing_key is not None and writing_key == key:
-        raise SettingsError(
-            f"{writing_key_env} holds the same key as {key_env}, so readers could decide; set "
-            "different keys"
-        )
-    return ServerKeys(key, writing_key)
+    for name in others:
+        if key is not None and keys[name] == key:
+            raise SettingsError(
+                f"{name} holds the same key as {key_env}, so readers could decide; set different "
+                "keys"
+            )
+    return ServerKeys(*keys.values())
 
 
 def _read_key(variable: str) -> str | None:
@@ -171,6 +177,7 @@ def mcp_command(
     trace, list_trees. Clients start this command: see docs/applications.md. Over HTTP, keys and
     tokens are those of `raptor serve`. Needs the extra 'mcp'.
     """
+    keys = {} if port is None else {key_env: _read_key(key_env)}
     retriever = HomeRetriever(home).for_readers(readers or None)
     if port is None:
         retriever.require_caller()
@@ -179,7 +186,7 @@ def mcp_command(
         return
     if readers:
         raise click.UsageError("over HTTP each request has its caller; leave out --as or --port")
-    callers = _callers(home, retriever.settings, host, key_env)
+    callers = _callers(home, retriever.settings, host, keys)
     retriever.load_model()
     run_server(make_http_app(retriever, callers, host), host, port, "warning")
 
