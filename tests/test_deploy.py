@@ -73,13 +73,18 @@ def application(program):
     return celery if program == "celery" else sys.modules[module].cli
 
 
+def arguments_before(context):
+    """The name of a subcommand, which click 8.1 and later ones keep under different names."""
+    return getattr(context, "_protected_args", None) or context.protected_args
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_have_the_options_that_they_are_given(name):
     program, *arguments = [word.replace("/raptor/", f"{DEPLOY}/") for word in COMMANDS[name]]
     command, context = application(program), None
     while isinstance(command, click.Group) and not command.invoke_without_command:
         context = command.make_context(program, arguments, parent=context)
-        words = [*context._protected_args, *context.args]
+        words = [*arguments_before(context), *context.args]
         _, command, arguments = command.resolve_command(context, words)
     command.make_context(program, arguments, parent=context)
     for module in re.findall(r"(?<= )[a-z_]+(?:\.[a-z_]+)+(?= |$)", " ".join(COMMANDS[name])):

@@ -124,20 +124,20 @@ def _callers(
     The first key reads, and a second one decides.
     """
     if settings.access.identifies:
-        if given := [name for name, key in keys.items() if key]:
+        if variables := [name for name, key in keys.items() if key]:
             raise SettingsError(
-                f"{given[0]} is set, and its holder would be without readers; unset it, as callers "
-                "are known by the settings [access]"
+                f"{variables[0]} is set, and its holder would be without readers; unset it, as "
+                "callers are known by the settings [access]"
             )
         return KnownCallers(settings.access, Home.at(home).path)
-    key_env, *others = keys
+    key_env, *writing_key_envs = keys
     key = keys[key_env]
     if key is None and not is_loopback(host):
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
             "send, or listen at 127.0.0.1"
         )
-    for name in others:
+    for name in writing_key_envs:
         if key is not None and keys[name] == key:
             raise SettingsError(
                 f"{name} holds the same key as {key_env}, so readers could decide; set different "

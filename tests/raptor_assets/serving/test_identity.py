@@ -16,7 +16,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from fastapi.testclient import TestClient
-from mcp import Client
 from support.authority import make_authority
 from support.command import SMALL_PARTS, Place, raptor
 from support.serving import serving
@@ -247,6 +246,7 @@ def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
     async def ask(address, key):
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(headers=headers, timeout=60) as http:
+            from mcp import Client
             from mcp.client.streamable_http import streamable_http_client
 
             async with Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client:
@@ -276,6 +276,8 @@ def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
         retriever.read(None, lambda _home, _settings, store: store._engine.apply([operation]))
 
     async def listed(readers):
+        from mcp import Client
+
         CALLER.set(Caller(readers))
         async with Client(make_server(retriever)) as client:
             return str(await client.call_tool("list_trees", {}))
