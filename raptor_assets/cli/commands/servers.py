@@ -116,9 +116,7 @@ def serve_command(
     run_server(make_app(retriever, callers, hosts, curator=Curator(home)), host, port)
 
 
-def _callers(
-    home: Path, settings: Settings, host: str, keys: Mapping[str, str | None]
-) -> Callers:
+def _callers(home: Path, settings: Settings, host: str, keys: Mapping[str, str | None]) -> Callers:
     """Return the callers of a server that listens at a host, with its keys by their variable.
 
     The first key reads, and a second one decides.
