@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from raptor_assets.serving.answers import REQUEST_ERRORS, HomeReader
 from raptor_assets.serving.identity import CALLER, Callers, current_readers
 from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
+from raptor_core.credentials import is_loopback
 from raptor_core.errors import AccessError, MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
 
@@ -63,6 +64,8 @@ def make_http_app(retriever: HomeRetriever, callers: Callers, host: str) -> Any:
     server = make_server(retriever)
     if hasattr(server, "settings") and hasattr(server.settings, "stateless_http"):  # mcp 1
         server.settings.stateless_http = True
+        if not is_loopback(host):  # else it answers to the names of this machine alone
+            server.settings.transport_security = None
         app = server.streamable_http_app()
     else:
         app = server.streamable_http_app(stateless_http=True, host=host)

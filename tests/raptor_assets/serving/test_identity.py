@@ -22,7 +22,7 @@ from support.serving import serving
 
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import CALLER, Caller, KnownCallers, ServerKeys, read_keys
-from raptor_assets.serving.mcp import make_server
+from raptor_assets.serving.mcp import make_http_app, make_server
 from raptor_core import HomeRetriever
 from raptor_core.errors import AccessError, SettingsError
 from raptor_core.settings.access import AccessSettings
@@ -291,6 +291,27 @@ def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
         assert (answer.status_code, "vault" in answer.text) == (500, False)
     finally:
         apply(Delete((id_,)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("host", "status"), [("0.0.0.0", 200), ("127.0.0.1", 421)])
+def test_tools_answer_to_other_names_where_other_machines_are_served(home, host, status):
+    """A page of another site could reach an open server by a name that resolves to this machine."""
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-03-26",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    headers = {"Authorization": "Bearer a", "Accept": "application/json, text/event-stream"}
+    retriever = HomeRetriever(home.home)
+    app = make_http_app(retriever, KnownCallers(retriever.settings.access, home.home), host)
+    with TestClient(app, base_url="http://handbook.example", headers=headers) as client:
+        assert client.post("/mcp", json=message).status_code == status
 
 
 @pytest.mark.slow
