@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.serving.answers import REQUEST_ERRORS, ApiModel, HomeReader, SearchResponse
-from raptor_assets.serving.identity import CALLER, Callers, current_readers
+from raptor_assets.serving.identity import CALLER, Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import (
     Limit,
     Line,
@@ -45,7 +45,6 @@ try:
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.security import HTTPBearer
-    from starlette.concurrency import run_in_threadpool
     from starlette.exceptions import HTTPException
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ModuleNotFoundError as error:
@@ -300,14 +299,10 @@ def _identified(callers: Callers) -> Any:
     """Return the dependency that sets the caller of a request, or refuses it."""
 
     async def identify(request: Request) -> None:
-        sent = await _SCHEME(request)
-        token = None if sent is None else sent.credentials
         try:
-            # In a thread, as keys of tokens may have to be fetched.
-            caller = await run_in_threadpool(callers.of, token)
+            await set_caller(callers, request.headers.get("authorization", ""))
         except AccessError as error:
             raise HTTPException(401, str(error), {"WWW-Authenticate": "Bearer"}) from error
-        CALLER.set(caller)
 
     return Depends(identify)
 

@@ -6,6 +6,7 @@ the caller. Settings are ``access``.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import secrets
@@ -64,6 +65,18 @@ class Callers(Protocol):
         Raises:
             AccessError: no caller sent it.
         """
+
+
+async def set_caller(callers: Callers, authorization: str) -> None:
+    """Set ``CALLER`` to who sent a header ``Authorization``, such as "Bearer KEY".
+
+    Raises:
+        AccessError: no caller sent it.
+    """
+    scheme, _, token = authorization.partition(" ")
+    sent = token.strip() if scheme.lower() == "bearer" else None
+    # In a thread, as keys of tokens may have to be fetched.
+    CALLER.set(await asyncio.to_thread(callers.of, sent))
 
 
 class ServerKeys(Callers):

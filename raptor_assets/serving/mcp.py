@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel
 
 from raptor_assets.serving.answers import REQUEST_ERRORS, HomeReader
-from raptor_assets.serving.identity import CALLER, Callers, current_readers
+from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
 from raptor_core.credentials import is_loopback
 from raptor_core.errors import AccessError, MissingExtraError, RaptorError
@@ -80,15 +80,12 @@ class Identified:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve a request for its caller."""
-        from starlette.concurrency import run_in_threadpool
         from starlette.datastructures import Headers
         from starlette.responses import JSONResponse
 
         if scope["type"] == "http":
-            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-            sent = token.strip() if scheme.lower() == "bearer" else None
             try:
-                CALLER.set(await run_in_threadpool(self._callers.of, sent))
+                await set_caller(self._callers, Headers(scope=scope).get("authorization", ""))
             except AccessError as error:
                 headers = {"WWW-Authenticate": "Bearer"}
                 refusal = JSONResponse({"error": str(error)}, HTTPStatus.UNAUTHORIZED, headers)
