@@ -92,7 +92,7 @@ def splits(tmp_path):
     return splits
 
 
-def test_the_leaves_of_each_document_are_its_chunks_in_the_order_of_positions(splits):
+def test_leaves_are_the_chunks_in_order_and_an_edit_rebuilds_its_ancestors_alone(splits):
     for number, page in enumerate(PAGES):
         rows = [splits.row(f"{number}:{position}") for position in range(N_CHUNKS)]
         leaves = splits.leaves(page)
@@ -112,8 +112,6 @@ def test_the_leaves_of_each_document_are_its_chunks_in_the_order_of_positions(sp
     assert splits.follow()["partitions_changed"] == 0
     assert splits.team.tick() == UNCHANGED
 
-
-def test_an_edit_of_a_chunk_rebuilds_its_ancestors_alone(splits):
     before = {page: splits.counts(page) for page in ("page-0", "page-2")}
     splits.row("1:5")["text"] = "The lantern was lit again."
     assert splits.follow()["partitions_changed"] == 1
@@ -132,16 +130,7 @@ def test_an_edit_of_a_chunk_rebuilds_its_ancestors_alone(splits):
     assert splits.leaves("page-1")[5].metadata["chunk_id"] == "renamed"
 
 
-def test_a_document_without_chunks_is_removed_as_any_other(splits):
-    splits.rows = [row for row in splits.rows if row["document"] != "page-2"]
-    assert splits.follow()["partitions_removed"] == 1
-    assert splits.team.tick() == [None]  # the drop job
-    assert splits.team.instance.get_dynamic_partitions("wiki_trees") == ["page-0", "page-1"]
-    splits.rows = [row for row in splits.rows if row["document"] == "page-9"]
-    assert "it gave no row" in splits.follow()
-
-
-def test_readers_of_chunks_are_those_of_their_document(splits):
+def test_documents_lose_readers_and_go_as_any_others(splits):
     for row in splits.rows:
         if row["document"] == "page-1":
             row["readers"] = ["group:hr"]
@@ -157,8 +146,15 @@ def test_readers_of_chunks_are_those_of_their_document(splits):
     assert documents("group:sea") == {"page-0", "page-2"}
     assert documents() == set()
 
+    splits.rows = [row for row in splits.rows if row["document"] != "page-2"]
+    assert splits.follow()["partitions_removed"] == 1
+    assert splits.team.tick() == [None]  # the drop job
+    assert splits.team.instance.get_dynamic_partitions("wiki_trees") == ["page-0", "page-1"]
+    splits.rows = [row for row in splits.rows if row["document"] == "page-9"]
+    assert "it gave no row" in splits.follow()
 
-def test_a_malformed_chunk_leaves_its_document_as_published_and_fails_a_check(splits):
+
+def test_a_chunk_that_is_wrong_fails_its_document_alone(splits):
     published = splits.leaves("page-1")
     splits.row("1:5")["text"] = ""
     splits.row("0:3")["text"] = "The lantern was lit again."
@@ -170,6 +166,16 @@ def test_a_malformed_chunk_leaves_its_document_as_published_and_fails_a_check(sp
     assert "chunk '1:5' of document 'page-1' has no text in 'text'" in outcome.description
     assert splits.team.tick() == ["page-0"]
     assert splits.leaves("page-1") == published
+
+    splits.row("0:3")["text"] = "The lamp was lit again."
+    splits.row("1:5")["text"] = "lantern " * 30
+    splits.follow()
+    job = splits.team.definitions.resolve_job_def("wiki_sync")
+    done = job.execute_in_process(instance=splits.team.instance, raise_on_error=False)
+    (failed,) = (event for event in done.all_events if event.is_step_failure)
+    reason = failed.step_failure_data.user_failure_data.description
+    assert "chunk '1:5' of document 'page-1' has 30 tokens" in reason
+    assert "The lamp was lit again." in {leaf.text for leaf in splits.leaves("page-0")}
 
 
 def test_rows_that_name_no_chunk_fail_and_the_last_source_stays(tmp_path):
@@ -185,18 +191,6 @@ def test_rows_that_name_no_chunk_fail_and_the_last_source_stays(tmp_path):
     assert "row 1 lacks 'position'; a chunk has id, document, position and text" in message
     assert "its columns: document, id, text" in message
     assert (splits.team.home / "source" / "documents.jsonl").read_bytes() == kept
-
-
-def test_a_chunk_over_the_limit_fails_its_document_alone(splits):
-    splits.row("0:3")["text"] = "The lantern was lit again."
-    splits.row("1:5")["text"] = "lantern " * 30
-    splits.follow()
-    job = splits.team.definitions.resolve_job_def("wiki_sync")
-    done = job.execute_in_process(instance=splits.team.instance, raise_on_error=False)
-    (failed,) = (event for event in done.all_events if event.is_step_failure)
-    reason = failed.step_failure_data.user_failure_data.description
-    assert "chunk '1:5' of document 'page-1' has 30 tokens" in reason
-    assert "The lantern was lit again." in {leaf.text for leaf in splits.leaves("page-0")}
 
 
 def test_chunks_and_documents_of_one_corpus_are_refused(tmp_path):
