@@ -115,15 +115,6 @@ def test_no_name_is_that_of_a_device_or_of_the_page_of_the_corpus(name):
     assert safe_name(f"{name}s") == f"{name}s" or not name.islower()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_can_be_written_in_one_folder(tmp_path, name):
-    path = tmp_path / f"{safe_name(name)}.html"
-    path.write_text(name, encoding="utf-8", errors="surrogatepass")
-    assert path.resolve().parent == tmp_path.resolve()
-    assert [found.name for found in tmp_path.iterdir()] == [path.name]
-    assert not path.name.startswith(".")
-
-
 def test_an_ordinary_name_stays_readable():
     assert safe_name("guides/pumps.md") == "guides%2fpumps.md"
     assert safe_name("手冊").startswith("手冊%~")

@@ -75,14 +75,6 @@ def test_pieces_of_the_children_are_not_junk_however_they_end():
     assert find_junk(f"{text} and then the", children) is not None
 
 
-def test_short_lines_of_the_children_are_pieces_too():
-    children = ['The files are sent as "form data".\n\n/// note', "/// warning\n\nIt is slow. No."]
-    text = 'It is slow. The files are sent as "form data". No. /// note /// warning'
-    assert find_junk(text, []) is not None
-    assert find_junk(text, children) is None
-    assert find_junk(f"{text} is an", children) is not None
-
-
 def test_sentences_that_return_in_turn_are_a_loop():
     first = "The girl was kind to the prince and her sisters were jealous of her new golden dress."
     second = (

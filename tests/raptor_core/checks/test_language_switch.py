@@ -51,11 +51,6 @@ def test_the_language_of_a_paragraph_is_told(name):
     assert writing(TEXTS[name]).script == "Latin"
 
 
-@pytest.mark.parametrize("name", OTHER_SCRIPTS)
-def test_the_script_of_a_paragraph_is_told(name):
-    assert writing(OTHER_SCRIPTS[name]).script == name
-
-
 @pytest.mark.parametrize("found", TEXTS)
 @pytest.mark.parametrize("expected", ["English", "French"])
 def test_a_summary_in_another_language_is_a_switch_and_in_the_same_none(found, expected):

@@ -3,7 +3,6 @@
 import pytest
 from support.trees import checked_clusters, checked_layer, leaf, summary
 
-from raptor_core.checks.base import distribution
 from raptor_core.checks.registry import LAYER_CHECKS, check_layer
 from raptor_core.checks.sizes import cluster_size, compression_ratio
 
@@ -35,11 +34,6 @@ def test_children_per_parent_are_held_to_their_bounds():
 def test_nodes_with_several_parents_are_told_as_a_share():
     clusters = checked_clusters([LEAVES[:3], LEAVES[2:]])
     assert cluster_size(clusters).numbers["several_parents_share"] == 0.25
-
-
-def test_nothing_measured_is_no_figure():
-    assert distribution("x", []) == {}
-    assert distribution("x", [1.23456])["x_mean"] == 1.2346
 
 
 def test_a_layer_is_told_of_by_every_check_even_when_it_is_empty():

@@ -1,13 +1,11 @@
 """Chunks of documents with headings, sections and unusual text."""
 
-import tracemalloc
 import unicodedata
 from itertools import pairwise
 
 import pytest
 
 from raptor_core.chunking import make_chunker
-from raptor_core.chunking.outline import SectionPaths
 from raptor_core.chunking.sentences import Measure, cut_sentence
 from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
@@ -59,27 +57,11 @@ def test_unusual_text_is_cut_within_the_limit_and_without_loss(name):
     assert [c.n_tokens for c in chunks] == COUNTER.count([c.text for c in chunks])
 
 
-def test_an_endless_word_does_not_pass_for_one_token():
-    assert max(len(c.text) for c in chunk("x" * 100_000)) <= 3_200
-
-
 def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     text = "one two three four, five six seven"
     assert cut_sentence(text, 0, len(text), Measure(text, COUNTER, 0, len(text)), 6) == [
         len("one two three four, ")
     ]
-
-
-@pytest.mark.rare
-def test_rows_without_a_full_stop_are_cut_in_little_memory():
-    text = "\n".join(f"{number} | 7 | 3.5" for number in range(20_000))
-    chunk("The tokenizer is loaded.")
-    tracemalloc.start()
-    try:
-        assert len(chunk(text)) > 1_000
-        assert tracemalloc.get_traced_memory()[1] < 40 * len(text)  # 7 tokens in 16 characters
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_long_sentence_is_cut_at_white_space_before_any_token():
@@ -149,21 +131,6 @@ def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():
     chunks = make_chunker(settings, COUNTER).chunk(Document(id="d", text=text))
     assert all(a.n_tokens + b.n_tokens > 100 for a, b in pairwise(chunks))
     assert min(c.n_tokens for c in chunks[:-1]) > 85
-
-
-def test_the_path_at_a_character_names_the_sections_around_it():
-    text = "x" * 60
-    sections = (
-        Section("A", 1, 0, 40),
-        Section("B", 2, 10, 30),
-        Section("C", 3, 10, 20),
-        Section("D", 1, 40, 55),
-    )
-    document = Document(id="d", text=text, sections=sections)
-    paths = SectionPaths(document)
-    assert [paths.at(n) for n in range(60)] == [
-        tuple(s.title for s in sections if s.start <= n < s.end) for n in range(60)
-    ]
 
 
 def test_chunks_carry_their_section_path():

@@ -23,10 +23,6 @@ def test_nothing_to_say_is_empty(title, section):
     assert written(32, title, section) == ""
 
 
-def test_no_room_is_empty():
-    assert written(0, "Guide", ("Setup",)) == ""
-
-
 def test_a_heading_that_repeats_the_title_is_written_once():
     assert written(32, "Guide", ("guide", "Setup")) == "Guide > Setup"
 
@@ -46,21 +42,3 @@ def test_the_innermost_heading_is_shortened_last():
 def test_the_limit_holds(max_tokens):
     line = written(max_tokens, "Title of it", ("Part one", "Chapter two", "Three"))
     assert COUNTER.count([line])[0] <= max_tokens
-
-
-def test_distinct_paths_are_counted_once():
-    class Recorder:
-        fingerprint = "r"
-        n_texts = 0
-
-        def count(self, texts):
-            self.n_texts += len(texts)
-            return [1] * len(texts)
-
-        def token_spans(self, text):
-            raise NotImplementedError
-
-    recorder = Recorder()
-    lines = context_lines([("T", ("A",)), ("T", ("B",))] * 500, recorder, 32)
-    assert lines == ["T > A", "T > B"] * 500
-    assert recorder.n_texts < 10

@@ -2,7 +2,6 @@
 
 import importlib.util
 import random
-import re
 import textwrap
 from itertools import pairwise
 from pathlib import Path
@@ -39,17 +38,6 @@ def wrapped_prose(n_sentences, width=66, seed=1):
 def chunks_of(text, counter, **values):
     settings = preset("paper").chunking.model_copy(update=values)
     return make_chunker(settings, counter).chunk(Document("d", text))
-
-
-def count_as_the_authors_do(text, counter):
-    """Number of chunks by the rule of the authors' code, whose chunks lack marks and line ends."""
-    pieces = [f" {piece}" for piece in re.split(r"[.!?\n]", text) if piece.strip()]
-    n_chunks, length = 1, 0
-    for n_tokens in counter.count(pieces):
-        if length + n_tokens > LIMIT:
-            n_chunks, length = n_chunks + 1, 0
-        length += n_tokens
-    return n_chunks
 
 
 def test_whole_sentences_across_line_ends_fill_each_chunk(counter):

@@ -79,14 +79,6 @@ def test_a_layer_shrinks_to_a_half_at_most(method, n):
 
 
 @by_method
-def test_a_tight_budget_is_kept(method):
-    vectors, _ = topics(4, 30)
-    n_tokens = np.random.default_rng(3).integers(20, 101, size=120)
-    clusters = clustered(method, vectors, n_tokens, max_tokens=260)
-    assert_valid(clusters, n_tokens, 260)
-
-
-@by_method
 def test_the_error_names_the_row_and_the_tokens(method):
     vectors, _ = topics(2, 10)
     n_tokens = tokens(20)
@@ -149,22 +141,10 @@ def test_the_fingerprint_covers_exactly_what_the_method_reads(method):
         assert (changed != plain) == (name in CHANGES[method]), name
 
 
-def test_methods_have_fingerprints_of_their_own():
-    found = {make_clusterer(ClusteringSettings(method=method)).fingerprint for method in METHODS}
-    assert len(found) == len(METHODS)
-
-
 @by_method
 @pytest.mark.parametrize("n", [0, 1])
 def test_fewer_than_two_rows_give_no_cluster(method, n):
     assert clustered(method, np.ones((n, 8), dtype=np.float32), tokens(n)) == Clusters(())
-
-
-@by_method
-@pytest.mark.parametrize("n", [2, 3])
-def test_two_or_three_rows_are_one_cluster(method, n):
-    vectors = unit(np.eye(8)[:n])
-    assert clustered(method, vectors, tokens(n)).members == (tuple(range(n)),)
 
 
 @pytest.mark.parametrize("n", range(2, 12))
@@ -195,13 +175,6 @@ def test_heavy_rows_share_the_one_light_row(method):
     clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
     assert_valid(clusters, n_tokens, 1000)
     assert all(2 in rows for rows in clusters.members)
-
-
-def test_one_component_only():
-    vectors, _ = topics(1, 40)
-    clusters = clustered("raptor", vectors, tokens(40), max_components=1)
-    assert clusters.members[0] == tuple(range(40))
-    assert clusters.details["global_components"] == 1
 
 
 ANGLES = np.linspace(0.1, 1.4, 80)

@@ -54,13 +54,6 @@ def pdf(stream, filters=b"/FlateDecode"):
     return out + b"xref\n0 6\n0000000000 65535 f \n" + table + end
 
 
-def test_a_word_document_of_fifty_megabytes_of_markup_is_refused_before_it_is_unpacked():
-    data = word(b"<w:p/>" * (50 * 2**20 // 6))
-    assert len(data) < 200_000
-    with pytest.raises(UnreadableError, match=r"MB of text and layout .* limit of 24 MB"):
-        parse("docx", data)
-
-
 def test_an_entity_that_names_a_file_brings_none_of_it_in(tmp_path):
     (tmp_path / "secret").write_text("hidden words")
     body = (

@@ -1,7 +1,5 @@
 """Encodings of text files: what is declared, what is nearly UTF-8, and what letters tell."""
 
-import json
-
 import pytest
 
 from raptor_core.checks.document_text import find_odd_text
@@ -67,22 +65,9 @@ def test_every_text_format_names_an_encoding_that_was_guessed(tmp_path, extensio
     assert document.metadata["encoding"] == "iso8859-2"
 
 
-def test_rows_of_a_file_name_the_encoding_that_was_guessed(tmp_path):
-    row = json.dumps({"text": LANGUAGES["Czech"]}, ensure_ascii=False)
-    document = read(tmp_path, "a.jsonl", row.encode("cp1250"))
-    assert document.text == LANGUAGES["Czech"]
-    assert document.metadata["encoding"] == "cp1250"
-
-
 def test_utf8_names_no_encoding_and_has_no_doubt(tmp_path):
     document = read(tmp_path, "a.txt", LANGUAGES["Polish"].encode())
     assert not {"encoding", "doubt"} & document.metadata.keys()
-
-
-@pytest.mark.parametrize("n_words", [3, 12])
-def test_windows_text_is_never_read_as_a_page_of_dos(n_words):
-    text = " ".join(["Führer für große Gebäude: Öl, Süßes und Äpfel übers Jahr"] * n_words)
-    assert decode(text.encode("cp1252")) == text
 
 
 def test_letters_that_fit_two_pages_are_a_doubt_that_names_the_page(tmp_path):

@@ -40,9 +40,6 @@ class TestText:
         assert document.text == "Words and more words  and  more  words."
         assert len(document.text) == len(raw)
 
-    def test_composition_of_characters_is_left_alone(self, tmp_path):
-        assert read(tmp_path, "a.txt", "cafe\u0301 caf\u00e9").text == "cafe\u0301 caf\u00e9"
-
 
 OUTLINES = {
     "setext": (

@@ -98,22 +98,6 @@ def test_partition_keys_are_safe_and_never_shared(names):
         assert len(key.encode()) <= 200
 
 
-@given(NAMES)
-def test_partition_key_of_a_plain_name_is_the_name(name):
-    plain = "".join(char for char in name if char.isalnum() or char in "/-_")[:30]
-    assert partition_key(plain, GroupingSettings()) == (plain or "%")
-
-
-@given(st.sets(NAMES), st.integers(1, 20_000))
-def test_shards_are_stable_and_bounded(names, shards):
-    grouping = GroupingSettings(shards=shards)
-    for name in names:
-        key = partition_key(name, grouping)
-        assert key == partition_key(name, grouping)
-        assert 0 <= int(key.removeprefix("shard-")) < shards
-        assert len(key) == len("shard-") + max(4, len(str(shards - 1)))
-
-
 READERS = st.sets(st.sampled_from(["*", "ana", "ana, ben", "ben", "everyone", "group:hr"]))
 
 

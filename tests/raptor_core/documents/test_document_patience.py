@@ -7,13 +7,12 @@ import time
 import zipfile
 
 import pytest
-from support.command import raptor
 from support.raw_server import RawServer
 
 from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import load_documents
 from raptor_core.errors import ExportError, RaptorError, SourceError, StoreError, TableError
-from raptor_core.filesystems import Folder, open_place
+from raptor_core.filesystems import Folder
 from raptor_core.settings import SourceSettings
 
 
@@ -44,12 +43,6 @@ def test_a_server_that_never_ends_its_answer_is_given_up_by_name(server, url, me
     settings = SourceSettings(paths=(url.format(server),), timeout_seconds=0.05)
     with pytest.raises(SourceError, match=message):
         load_documents(settings=settings)
-
-
-@pytest.mark.parametrize("error", [TableError, ExportError])
-def test_a_place_of_tables_or_exports_that_never_answers_is_given_up(server, error):
-    with pytest.raises(error, match=r"within|timed out"):
-        open_place(f"ftp://{server}/papers", error, timeout_seconds=0.05)
 
 
 def archives(folder):
@@ -83,14 +76,6 @@ def test_an_archive_that_is_missing_or_none_is_named(tmp_path):
             if message != "nothing at" or "missing" in url:
                 with pytest.raises(RaptorError, match=message):
                     Folder(url, error)
-
-
-def test_the_command_does_not_blame_the_disk_for_an_archive_that_is_missing(tmp_path):
-    url = f"zip://x::file://{tmp_path}/missing"
-    printed = raptor("documents", url)
-    assert printed.code == 4
-    assert f"nothing at {tmp_path}/missing" in printed.err
-    assert "ree space" not in printed.err
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from fpdf import FPDF
 from support.printed import pdf_of, text_at
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.pages import PrintedLine
-from raptor_core.documents.formats.pdf import parse_pdf, reflow
+from raptor_core.documents.formats.pdf import parse_pdf
 from raptor_core.models.reading.reader import Passage
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings
@@ -80,28 +79,6 @@ def test_larger_lines_are_headings_where_there_is_no_outline():
         (3, "Oil"),
         (2, "Keepers"),
     ]
-
-
-def test_pages_are_reflowed():
-    page = [
-        "Title",
-        "A full line of print that is hyphen\ufffe",
-        "ated and then goes on to the next line of",
-        "print and ends.",
-        "• one item",
-        "• two items",
-    ]
-    bases = [700, 660, 648, 636, 624, 612]
-    lines = [PrintedLine(text, 12, base) for text, base in zip(page, bases, strict=True)]
-    flow = reflow([lines, [], [PrintedLine("Next page", 12, 700)]])
-    assert flow.text == (
-        "Title\n\nA full line of print that is hyphenated and then goes on to the next line of "
-        "print and ends.\n\n• one item\n• two items\n\nNext page"
-    )
-    assert [flow.text[start : start + 4] for start in flow.lines[0]] == [
-        *("Titl", "A fu", "ated", "prin", "• on", "• tw"),
-    ]
-    assert flow.pages == [0, flow.text.index("Next"), flow.text.index("Next")]
 
 
 def test_a_file_that_is_encrypted_with_an_empty_password_is_read():

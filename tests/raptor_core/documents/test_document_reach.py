@@ -7,7 +7,6 @@ import pytest
 from support.raw_server import RawServer
 
 from raptor_core.documents import load_documents
-from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 TEXT = "The lamp was lit in 1872."
@@ -60,14 +59,3 @@ def test_a_password_stays_at_the_server_that_it_is_for(site):
         assert read(url) == ["taken"]
     assert elsewhere.requests
     assert not any(b"authorization" in request.lower() for request in elsewhere.requests)
-
-
-def test_a_redirect_within_is_followed(site):
-    url = f"http://127.0.0.1:{site.server_port}/moved.md?to=/page.md"
-    assert read(url) == [TEXT]
-
-
-def test_a_refused_address_shows_no_password():
-    with pytest.raises(SourceError) as refused:
-        read("nope://user:hunter2@host/page.md")
-    assert "hunter2" not in str(refused.value)

@@ -94,15 +94,6 @@ def test_a_scan_tells_what_a_reading_would(folder):
     assert scan.n_read == 3
 
 
-def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
-    scan = scan_source(of(folder))
-    reads.clear()
-    corpus = read_scanned(scan, {"a.md", "sub/c.md"})
-    assert reads == ["a.md", "sub/c.md"]
-    whole = {document.id: document for document in load_documents(folder).documents}
-    assert corpus.documents == (whole["a.md"], whole["sub/c.md"])
-
-
 @pytest.fixture
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
@@ -125,15 +116,6 @@ def test_a_new_file_is_parsed_once(folder, parses):
     write(folder / "b.txt", "It was changed.")
     read_scanned(scan, ids(scan))
     assert parses == ["b.txt"]
-
-
-def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
-    scan = scan_source(of(folder))
-    write(folder / "a.md", "Another text.")
-    (folder / "b.txt").unlink()
-    corpus = read_scanned(scan, {"a.md", "b.txt"})
-    assert [document.text for document in corpus.documents] == ["Another text."]
-    assert [skipped.name for skipped in corpus.skipped] == ["b.txt"]
 
 
 def test_of_tables_those_that_held_a_wanted_row_are_read(tmp_path, reads):
@@ -226,16 +208,6 @@ class TestWhereADocumentStands:
         assert scan_source(of(tmp_path / "elsewhere")).inventory == before
         shutil.copytree(tmp_path / "elsewhere", tmp_path / "x/y")
         assert scan_source(of(tmp_path / "x/y")).inventory == before
-
-    @pytest.mark.parametrize("new", ["renamed.md", "sub/a.md", "x/y/z.md"])
-    def test_a_renamed_file_says_the_same_in_another_place(self, folder, new):
-        (before,) = [d for d in load_documents(folder).documents if d.id == "a.md"]
-        (folder / new).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "a.md").rename(folder / new)
-        (after,) = [d for d in load_documents(folder).documents if d.id == new]
-        assert after.content_hash == before.content_hash
-        assert after.version != before.version
-        assert after.source == new
 
 
 def test_rows_of_a_table_change_one_by_one(tmp_path):

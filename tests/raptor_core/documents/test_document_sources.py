@@ -49,11 +49,6 @@ def test_folder_is_read_recursively_in_order_of_id(folder):
     assert last.metadata["folder"] == "sub/deep"
 
 
-def test_paths_of_the_settings_are_the_default(folder):
-    settings = SourceSettings(paths=(str(folder / "sub"), str(folder / "b.md")))
-    assert ids(load_documents(settings=settings)) == ["b.md", "c.md", "deep/d.txt"]
-
-
 def test_named_file_is_read_even_if_rules_leave_it_out(folder):
     settings = SourceSettings(include=("*.pdf",), exclude=("*.md",))
     assert ids(load_documents(folder / "sub/.f.md", settings=settings)) == [".f.md"]
@@ -131,11 +126,6 @@ def test_links_are_reported_and_not_followed(folder, tmp_path):
     assert corpus.documents == before
     assert {item.name for item in corpus.skipped} == set(targets)
     assert not any(item.is_empty for item in corpus.skipped)
-
-
-def test_source_that_is_itself_a_link_is_read(folder, tmp_path):
-    (tmp_path / "link").symlink_to(folder)
-    assert ids(load_documents(tmp_path / "link"))[0] == "a.txt"
 
 
 def test_pipes_are_not_waited_for(folder):

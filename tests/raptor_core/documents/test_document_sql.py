@@ -91,16 +91,6 @@ def test_a_query_and_other_columns(database):
     assert documents[0].text == "Text 3. 12:30, :x and 100%"
 
 
-def test_tables_and_files_are_read_together(database, tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.md").write_text("A file.")
-    files = {"paths": (str(tmp_path / "docs"),)}
-    both = table(database).model_copy(update=files)
-    assert len(load_documents(settings=both).documents) == 6
-    assert len(load_documents(tmp_path / "docs", settings=both).documents) == 1
-    assert scan_source(both).n_read == 6
-
-
 def test_only_changed_rows_are_read(database, rows_read):
     first = scan_source(table(database), clock=at(NOW))
     rows_read.clear()
@@ -112,14 +102,6 @@ def test_only_changed_rows_are_read(database, rows_read):
     assert ids(second) == ["wiki/0", "wiki/1", "wiki/2", "wiki/4", "wiki/9"]
     changed = {e.id for e in set(second.inventory.documents) - set(first.inventory.documents)}
     assert changed == {"wiki/2", "wiki/9"}
-
-
-def test_a_row_that_was_only_touched_has_not_changed(database):
-    first = scan_source(table(database), clock=at(NOW))
-    run(database, "UPDATE wiki SET updated_at = '2024-06-01'")
-    second = scan_source(table(database), first.catalog, clock=at(NOW))
-    assert second.n_read == 5
-    assert second.inventory == first.inventory
 
 
 def test_without_a_column_of_changes_every_row_is_read(database):

@@ -4,9 +4,7 @@ import pytest
 from support import offices
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.errors import EmptySourceError
 from raptor_core.settings import SourceSettings
@@ -165,20 +163,6 @@ def test_a_type_that_is_not_read_names_its_conversion(tmp_path, name, remedy):
     with pytest.raises(EmptySourceError, match=r"supported: \.c ") as failure:
         load_documents(tmp_path)
     assert remedy in str(failure.value)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        AttributeError("'NoneType' object has no attribute 'x'"),
-        ValueError("file '<_io.BytesIO object at 0x7f00aa>' is none"),
-    ],
-)
-def test_no_object_of_python_is_in_the_reason_of_damage(error):
-    damage = pytest.raises(UnreadableError, match="is damaged, or no sheet: ")
-    with damage as failure, refuse_damage("sheet"):
-        raise error
-    assert "object" not in str(failure.value)
 
 
 TIMES = [f"00:00:0{n},000 --> 00:00:0{n + 1},000" for n in range(4)]

@@ -33,14 +33,6 @@ def test_texts_around_a_picture_are_all_read():
     assert parsed.metadata["attachments"] == "sea.png"
 
 
-def test_an_attached_text_is_named_and_not_read():
-    mail = message()
-    mail.set_content("See the list.\n")
-    mail.add_attachment("a, b, c\n", filename="list.txt")
-    parsed = parse_eml(mail.as_bytes())
-    assert (parsed.text, parsed.metadata["attachments"]) == ("See the list.", "list.txt")
-
-
 @pytest.mark.parametrize("blank", ["\n", " \n\xa0\n"])
 def test_a_blank_plain_part_does_not_hide_the_page(blank):
     mail = message()

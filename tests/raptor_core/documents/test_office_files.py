@@ -109,12 +109,6 @@ def test_a_mail_tells_who_wrote_when_about_what_with_what():
     }
 
 
-def test_a_mail_that_is_a_page_is_read_as_one():
-    page = b"Subject: x\nContent-Type: text/html\n\n<h1>Tide</h1><p>It <b>rises</b>.</p>"
-    document = parse("eml", page)
-    assert (document.text, outline(document)) == ("Tide\n\nIt rises.", [(1, "Tide")])
-
-
 OLE = b"\xd0\xcf\x11\xe0"
 
 
@@ -186,12 +180,6 @@ def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
         book.active.cell(row, 16_384, "x")
     with pytest.raises(UnreadableError, match="more than 5,000,000 cells"):
         parse("xlsx", offices.saved(book))
-
-
-def test_a_lone_cell_at_the_end_of_a_sheet_is_read():
-    book = openpyxl.Workbook()
-    book.active["XFD1048576"] = "far"
-    assert parse("xlsx", offices.saved(book)).text == "Sheet\n\nfar"
 
 
 def test_a_size_that_a_part_does_not_have_is_not_believed():

@@ -102,18 +102,11 @@ BOX = f"""<w:p {W} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibil
 OLD_BOX = f"""<w:p {W} xmlns:v="urn:schemas-microsoft-com:vml"><w:r><w:pict><v:shape>
 <v:textpath string="Curved"/><v:textbox><w:txbxContent><w:p><w:r><w:t>Old box.</w:t></w:r></w:p>
 </w:txbxContent></v:textbox></v:shape></w:pict></w:r></w:p>"""
-ART = f'<w:p {W} {R} {DGM}><w:r><w:drawing><dgm:relIds r:dm="rId99"/></w:drawing></w:r></w:p>'
 
 
 def test_text_boxes_of_word_are_read_once_after_their_paragraph():
     assert parse("docx", letter(BOX)).text == "It rises.\n\nAround.\n\nIn a box."
     assert parse("docx", letter(OLD_BOX)).text == "It rises.\n\nCurved\n\nOld box."
-
-
-def test_smart_art_of_word_is_read():
-    data = with_diagram(letter(ART), "document.xml", "word")
-    data = changed(data, **{"d/data1.xml": POINTS})
-    assert parse("docx", data).text == "It rises.\n\nEbb\n\nFlow"
 
 
 def test_foot_notes_of_word_follow_their_paragraph():

@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 from support.object_store import forget_connections, object_store
 
-from raptor_core.documents import Skipped, Unread, load_documents, scan_source
-from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.documents import Unread, load_documents, scan_source
+from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 FILES = ("a.md", "sub/b.md", "sub/deep/c.md")
@@ -91,14 +91,6 @@ def of(url, **values):
     return SourceSettings(paths=(url,), **values)
 
 
-def test_a_folder_behind_a_cache_that_cannot_be_listed_is_an_error(folder, failing):
-    url = f"simplecache::file://{folder}"
-    assert ids(load_documents(url)) == list(FILES)
-    failing(folder / "sub", errno.EACCES)
-    with pytest.raises(SourceError, match="does not answer, or refuses"):
-        load_documents(url)
-
-
 @pytest.mark.slow
 def test_a_bucket_whose_second_page_fails_is_an_error(monkeypatch):
     from s3fs import S3FileSystem
@@ -149,15 +141,6 @@ def test_a_table_of_rows_that_was_cut_short_is_unknown(tmp_path, content):
     assert unread.place_of("7", "t.jsonl") == "t.jsonl"
 
 
-def test_a_parquet_file_without_rows_is_unknown(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    (tmp_path / "a.md").write_text("Some text.")
-    pq.write_table(pa.table({"id": pa.array([], pa.string()), "text": []}), tmp_path / "t.parquet")
-    assert load_documents(tmp_path).skipped == (Skipped("t.parquet", "holds no row"),)
-
-
 @pytest.fixture
 def database(tmp_path):
     path = tmp_path / "wiki.db"
@@ -182,17 +165,6 @@ def test_a_database_whose_column_was_renamed_is_an_error(database, column):
     run(f"ALTER TABLE wiki RENAME COLUMN {column} TO other")
     with pytest.raises(SourceError, match=column):
         scan_source(settings, catalog)
-
-
-def test_a_table_that_was_truncated_is_an_empty_source(database, tmp_path):
-    run, settings = database
-    (tmp_path / "a.md").write_text("Some text.")
-    beside = settings.model_copy(update={"paths": (str(tmp_path / "a.md"),)})
-    assert scan_source(beside).inventory.empty_sources == ()
-    run("DELETE FROM wiki")
-    assert scan_source(beside).inventory.empty_sources == ("table 'wiki'",)
-    with pytest.raises(EmptySourceError):
-        scan_source(settings)
 
 
 def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):

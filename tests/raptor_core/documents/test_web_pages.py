@@ -98,10 +98,5 @@ def test_other_spans_stay_together():
     assert read(f"<pre>{code}</pre>") == read(f"<p><code>{code}</code></p>") == "f(x)"
 
 
-def test_a_whole_page_has_its_navigation_and_no_scripts():
-    page = "<nav>Home</nav><p>Sea.</p><script>x</script><template>y</template>"
-    assert read(page, is_whole=True) == "Home\n\nSea."
-
-
 def test_a_page_that_holds_nothing_else_is_read_whole():
     assert read("<nav></nav><div class=sidebar><p>Sea.</p></div>") == "Sea."

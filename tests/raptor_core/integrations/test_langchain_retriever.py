@@ -89,13 +89,6 @@ def test_it_stands_in_a_chain(retriever):
     )
 
 
-def test_without_a_query_the_searcher_decides(retriever):
-    found = RaptorRetriever(searcher=retriever).invoke(QUESTION)
-    assert [document.id for document in found] == [
-        hit.node.id for hit in retriever.search(QUESTION).ranked
-    ]
-
-
 class TestStandard(RetrieversIntegrationTests):
     """LangChain's own tests of a retriever."""
 
@@ -125,11 +118,6 @@ def test_a_parameter_that_nobody_knows_is_an_error(retriever):
         RaptorRetriever(searcher=retriever).invoke(QUESTION, top_n=3)
     with pytest.raises(SettingsError, match="expected 1 or more results, got 0"):
         RaptorRetriever(searcher=retriever).invoke(QUESTION, k=0)
-
-
-def test_errors_are_ours(retriever):
-    with pytest.raises(SettingsError, match="no strategy"):
-        RaptorRetriever(searcher=retriever, query=Query("nosuch")).invoke(QUESTION)
 
 
 def test_without_langchain_the_extra_is_named(monkeypatch):

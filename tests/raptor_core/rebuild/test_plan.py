@@ -169,12 +169,6 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
     assert plan.cost.usd == pytest.approx(usd / 1e6)
 
 
-def test_without_a_price_the_cost_is_unknown():
-    components = make_components(summarizer={"kind": "openai", "model": "chat"})
-    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=components)
-    assert plan.cost.usd is None
-
-
 @pytest.mark.parametrize("kind", ["bundled", "openai"])
 def test_the_range_of_a_first_build_holds_what_comes(kind):
     """With vectors of leaves their clusters are exact; no vectors come from an endpoint."""

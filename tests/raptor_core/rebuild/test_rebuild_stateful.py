@@ -190,19 +190,6 @@ def test_a_plan_knows_how_long_the_summaries_of_a_crashed_run_are():
     state.teardown()
 
 
-def test_the_same_history_gives_the_same_trees(tmp_path):
-    def history(root):
-        library = Library(root)
-        library.documents["north/a"] = [f"{THEMES[k % 4]}, entry {k}." for k in range(60)]
-        library.rebuild()
-        library.documents["north/a"][7] = "A whale was seen near the second buoy at noon."
-        library.documents["north/b"] = [f"{THEMES[k % 3]}, page {k}." for k in range(9)]
-        library.rebuild()
-        return library.store.nodes()
-
-    assert history(tmp_path / "one") == history(tmp_path / "two")
-
-
 def test_most_of_a_tree_that_is_new_is_built_as_from_scratch(tmp_path):
     library = Library(tmp_path)
     library.documents["north/a"] = [f"{THEMES[k % 4]}, entry {k}." for k in range(40)]

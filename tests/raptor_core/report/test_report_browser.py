@@ -124,13 +124,6 @@ def test_pages_are_told_of_leaves_and_of_the_sources_of_summaries(show):
     page.locator("#results .meta", has_text=", page 9").wait_for()
 
 
-def test_a_leaf_without_its_document_says_so(show):
-    _, leaves = document_of(["One.", "Two."])
-    page = show(Report("t", (tree_of(leaves),)), f"#node={leaves[1].id}")
-    assert page.locator(".text").inner_text() == "Two."
-    assert "is not known here" in page.locator("main").inner_text()
-
-
 def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
     page = show(lighthouse())
     page.locator("#query").focus()
@@ -187,14 +180,6 @@ def test_evidence_in_a_summary_leads_on_to_the_nearest_span(show):
     page.go_back()
     follow(evidence.get_by_role("link", name="Open the nearest span"))
     assert page.locator(".document .span").inner_text() in LEAVES
-
-
-def test_findings_are_chosen_by_judgement(show):
-    page = show(lighthouse(), "#findings")
-    page.get_by_role("button", name="Supported 1", exact=False).last.click()
-    assert page.locator("#panel-findings a").count() == 4
-    page.get_by_role("button", name="▲ Unsupported 2").click()
-    assert page.locator("#panel-findings a").count() == 2
 
 
 def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):

@@ -91,12 +91,6 @@ def test_a_specific_question_has_names_or_asks_for_a_detail(question):
     assert wording.names or wording.detail or not wording.is_generic
 
 
-def test_a_kind_of_text_beside_a_name_asks_for_nothing_general():
-    assert not read_wording("What equipment is used in the story?").is_generic
-    assert read_wording("Describe the equipment of the story").is_generic
-    assert read_wording("What is this story?").is_generic
-
-
 PARTS = {
     "The cold store": "The compressor of the cold store {0} iced up and alarm number {0} failed.",
     "The landing": "The boat came to the landing at tide {0} with rope, fuel and {0} crates.",
@@ -299,16 +293,6 @@ def test_a_word_of_a_single_chunk_or_of_no_chunk_is_worth_nothing():
     assert oak == invented == rare > 0
 
 
-def test_the_choice_takes_other_terms_once_some_are_covered():
-    texts = ["oak elm", "elm oak", "yew fir", "fir yew"]
-    table = TermTable.from_nodes([node(str(n), text) for n, text in enumerate(texts)])
-    rows = [row for row, _ in choose(table, Query(top_k=2), [np.ones(4, dtype=bool)])]
-    assert {frozenset(texts[row].split()) for row in rows} == {
-        frozenset({"oak", "elm"}),
-        frozenset({"yew", "fir"}),
-    }
-
-
 def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
     random = np.random.default_rng(1)
     texts = [" ".join(random.choice(list("abcdefghijklmnop"), 8)) for _ in range(30)]
@@ -321,11 +305,3 @@ def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
         assert gain == pytest.approx(gains.max()) == pytest.approx(gains[row])
         worths[table.terms_of(row)] *= KEPT_WORTH
     assert len({row for row, _ in chosen}) == 10
-
-
-def test_words_of_two_nodes_make_no_pair():
-    table = TermTable.from_nodes([node("a", "oak elm oak"), node("b", "elm oak")])
-    assert table.n_terms == len(table.words) + len(["oak elm", "elm oak"])
-    oak, elm = table.words["oak"], table.words["elm"]
-    counts = dict(zip(table.terms_of(0).tolist(), table.counts.tolist(), strict=False))
-    assert (counts[oak], counts[elm]) == (2, 1)

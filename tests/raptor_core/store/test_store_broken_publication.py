@@ -9,7 +9,6 @@ from support.stores import (
     open_at,
     publish,
     publish_together,
-    vectors_of,
 )
 
 from raptor_core import disk
@@ -60,17 +59,6 @@ def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, 
     assert faults(store) == []
     assert {mark.tree for mark in store.marks()} == {"t", "beside"}
     assert {node.id for node in store.nodes()} == {node.id for node in (*NEW, *BESIDE)}
-
-
-@pytest.mark.parametrize("n_operations", range(1, 6))
-def test_a_build_of_what_was_there_before_takes_the_rest_away(store, monkeypatch, n_operations):
-    publish_together(store, {"t": OLD, "gone": GONE})
-    break_off(store, n_operations, monkeypatch)
-    publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
-    assert faults(store) == []
-    assert {node.id for node in store.nodes()} == {node.id for node in (*OLD, *GONE)}
-    hits = store.search(vectors_of(OLD), 99)
-    assert {hit.node.id for row in hits for hit in row} == {node.id for node in (*OLD, *GONE)}
 
 
 def test_points_that_are_there_are_not_written_again(store, monkeypatch):

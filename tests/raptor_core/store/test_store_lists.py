@@ -1,6 +1,5 @@
 """Lists in metadata: kept by tables and stores, a fact for each item, shared items in summaries."""
 
-from raptor_core import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
 from raptor_core.store.facts import fact
@@ -35,16 +34,3 @@ def test_a_summary_has_the_items_that_all_its_children_have():
     second = node("b", tags=("brass", "tin"), lang="en", size=2)
     assert _common_metadata([first, second]) == {"tags": ("brass",), "lang": "en"}
     assert _common_metadata([first, node("c", tags="brass", lang=("en",))]) == {}
-
-
-def test_rows_keep_their_lists(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = [{"id": "a", "text": "The lamp.", "tags": ["pumps", "zinc"], "none": [], "size": 2}]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
-    (tmp_path / "more.jsonl").write_text('{"id":"b","text":"The lamp.","tags":["pumps",null,{}]}')
-    first, second = load_documents(tmp_path).documents
-    assert first.metadata["tags"] == ("pumps", "zinc")
-    assert "none" not in first.metadata
-    assert second.metadata["tags"] == ("pumps",)

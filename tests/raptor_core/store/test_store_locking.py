@@ -47,18 +47,6 @@ def test_processes_that_publish_take_turns(tmp_path):
         assert len(store.point_ids("t")) == store.count()
 
 
-def test_two_corpora_of_one_directory_are_open_together(tmp_path):
-    from dataclasses import replace
-
-    from support.stores import IDENTITY
-
-    other = replace(IDENTITY, corpus="other")
-    with open_at(tmp_path), open_at(tmp_path, identity=other, corpus="other") as store:
-        publish(store, make_tree())
-    with open_at(tmp_path) as store:
-        assert store.count() == 0
-
-
 def test_threads_share_one_store(store):
     publish(store, make_tree(n=40))
     found, failed = [], []

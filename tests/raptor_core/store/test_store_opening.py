@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +7,7 @@ from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import open_store, stored_identity
+from raptor_core.store import stored_identity
 from raptor_core.store.collection import SCHEMA
 
 
@@ -83,26 +81,6 @@ def test_a_store_in_memory_needs_an_identity():
         assert store.identity == IDENTITY
 
 
-def test_the_identity_is_known_without_an_engine(tmp_path):
-    open_at(tmp_path).close()
-    code = (
-        "import sys; from pathlib import Path; from raptor_core.settings.models import *;"
-        "from raptor_core.store import stored_identity;"
-        f"print(stored_identity(StoreSettings(), Path({str(tmp_path)!r})).n_dims);"
-        "print(sorted({'qdrant_edge', 'qdrant_client', 'torch'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["16", "[]"]
-
-
-def test_a_damaged_record_is_named(tmp_path):
-    open_at(tmp_path).close()
-    for content in (b"", b"{", b"[]", b"\xff\xfe", b'{"schema": 7, "identity": 7}'):
-        (tmp_path / "corpus" / "identity.json").write_bytes(content)
-        with pytest.raises(StoreError, match=r"identity\.json.*move .*corpus away"):
-            open_at(tmp_path)
-
-
 def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     part = tmp_path / "corpus.part" / "engine"
     part.mkdir(parents=True)
@@ -110,29 +88,6 @@ def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     with open_at(tmp_path) as store:
         assert publish(store, make_tree()).added == 15
     assert not part.exists()
-
-
-def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path):
-    place = tmp_path / "corpus"
-    place.mkdir()
-    (place / "letters.txt").write_text("mine")
-    with pytest.raises(StoreError, match="holds no collection of this program"):
-        open_at(tmp_path)
-    assert (place / "letters.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize("damage", ["remove", "empty", "garble"])
-def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, damage):
-    with open_at(tmp_path) as store:
-        publish(store, make_tree())
-    engine = next(tmp_path.glob("*/engine"))
-    if damage == "remove":
-        engine.rename(tmp_path / "away")
-    for file in engine.rglob("*.json"):
-        file.write_bytes(b"" if damage == "empty" else b"\x00garbage" * 99)
-    for _ in range(2):
-        with pytest.raises(StoreError, match=str(tmp_path)):
-            open_store(StoreSettings(lock_seconds=0.2), tmp_path, IDENTITY)
 
 
 def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path):

@@ -3,13 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-from support.stores import keyed_vectors, make_manifest, make_tree, publish, vectors_of
-from support.trees import leaf, outlined, uid
+from support.stores import make_tree, publish, vectors_of
 
 from raptor_core.nodes import Node
-from raptor_core.store import store as store_module
 from raptor_core.store.outlines import CandidateSearch, full_id
-from raptor_core.store.payload import node_to_payload, payload_to_node
 
 
 def told(outlines) -> list[tuple]:
@@ -59,23 +56,3 @@ def test_points_that_go_before_their_outlines_come_hide_no_node(store, monkeypat
     monkeypatch.setattr(store._engine, "fetch", lambda ids, fields: fetch(ids, fields)[3:])
     (near,) = store.candidates([CandidateSearch(vectors_of(make_tree()[:1])[0], 99)])
     assert len(near.scores) == len(near.outlines.nodes) == 12
-
-
-def test_views_for_readers_forget_outlines_that_are_too_many(store, monkeypatch):
-    monkeypatch.setattr(store_module, "MAX_OUTLINES", 5)
-    nodes = make_tree()
-    readers = dict.fromkeys(("d0.md", "d1.md", "d2.md"), ("ana",))
-    manifest = replace(make_manifest(nodes), readers=readers)
-    store.publish(manifest, nodes, keyed_vectors(nodes))
-    for at in (slice(0, 7), slice(7, 10)):
-        searches = [CandidateSearch(vector, 1) for vector in vectors_of(nodes[at])]
-        store.for_readers(["ana"]).candidates(searches)
-    assert len(store._outlines) == 3
-
-
-def test_a_leaf_keeps_its_paragraphs():
-    before = replace(leaf("a"), id=uid("a"))
-    known = replace(before, paragraphs=((0, 4), (30, 6)))
-    assert payload_to_node(node_to_payload(known)) == known
-    assert payload_to_node(node_to_payload(before)) == before
-    assert outlined([known]).children.tolist() == [[0, 4], [30, 6]]

@@ -42,20 +42,6 @@ def test_search_agrees_with_a_matrix_product(store):
         assert [hit.score for hit in hits] == pytest.approx(row[best], abs=1e-5)
 
 
-def test_a_batch_finds_what_single_searches_find(store):
-    nodes = make_tree(n=40)
-    publish(store, nodes)
-    questions = vectors_of([make_node(text=f"question {i}") for i in range(5)])
-    texts = ["leaf 3", "summary", "?!", "of t"]
-    where = Where(layers=(0,))
-    assert store.search(questions, 6, where) == [
-        store.search(question[None], 6, where)[0] for question in questions
-    ]
-    assert store.search_text(texts, 6, where) == [
-        store.search_text([text], 6, where)[0] for text in texts
-    ]
-
-
 def test_ties_come_by_node_id(store):
     nodes = [make_node(text="the same sentence", position=i) for i in range(30)]
     publish(store, nodes)

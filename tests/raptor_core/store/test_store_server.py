@@ -33,14 +33,6 @@ def test_a_collection_is_made_with_its_record_and_what_lacks_of_its_indexes(stan
     ]
 
 
-def test_a_corpus_is_found_again_by_its_name(stand_in):
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, make_tree())
-    with open_at(None, "server", identity=None, url=stand_in.url) as store:
-        assert store.identity == IDENTITY
-        assert store.count() == 15
-
-
 def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
     with open_at(None, "server", url=stand_in.url) as store:
         publish(store, make_tree(word="old"))
@@ -123,12 +115,6 @@ def test_a_dead_server_is_named_with_the_remedy():
     with pytest.raises(StoreError, match=rf"{url}.*store\.url") as caught:
         open_at(None, "server", url=url, max_retries=0)
     assert "QDRANT_API_KEY (not set)" in str(caught.value)
-
-
-def test_a_line_break_after_the_key_is_left_out(stand_in, monkeypatch):
-    monkeypatch.setenv("QDRANT_API_KEY", f" {KEY}\n")
-    open_at(None, "server", url=stand_in.url).close()
-    assert stand_in.requests[0][3]["api-key"] == KEY
 
 
 def test_the_key_comes_from_the_environment_and_is_never_shown(stand_in, monkeypatch):

@@ -38,13 +38,6 @@ def test_publishing_counts_what_changed(store):
     assert store.nodes() == sorted(new, key=lambda n: (n.tree, n.layer, *n.order))
 
 
-def test_publishing_leaves_other_trees_alone(store):
-    publish(store, make_tree("one"), "one")
-    publish(store, make_tree("three"), "three")
-    assert len(store.point_ids("one")) == 15
-    assert [manifest.tree for manifest in store.manifests()] == ["one", "three"]
-
-
 def test_a_missing_vector_changes_nothing(store):
     nodes = make_tree()
     publish(store, nodes)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 from raptor_core.tables.values import (
-    NODES,
     clusterings_to_table,
     documents_to_table,
     nodes_to_table,
@@ -87,10 +86,6 @@ def test_rows_of_every_kind_survive(tmp_path_factory, rows):
     assert list(ALL_KINDS.rows(table)) == rows
 
 
-def test_the_columns_of_nodes_are_their_fields_in_order():
-    assert NODES.names == tuple(field.name for field in fields(Node))
-
-
 def test_a_data_frame_keeps_its_types_and_a_column_without_values_is_text(tmp_path):
     at = pd.Timestamp("2024-01-01").as_unit("us")
     frame = pd.DataFrame({"layer": [1, 2], "at": at, "word": ["a", None]})
@@ -139,18 +134,6 @@ def test_clusters_have_the_responsibilities_of_their_component_where_they_were_f
     table = through_a_file(tmp_path, clusterings_to_table([done]))
     assert table.column("responsibilities").to_pylist() == ["[1.0, 0.4]", "null"]
     assert table_to_clusterings(table) == {"t": done}
-
-
-def test_an_empty_table_has_the_schema_of_a_full_one(tmp_path):
-    table = through_a_file(tmp_path, nodes_to_table([]))
-    assert table_to_nodes(table) == ()
-    assert table.schema == through_a_file(tmp_path, nodes_to_table([NODE])).schema
-
-
-def test_properties_are_read_without_the_rows(tmp_path):
-    store = TableStore(str(tmp_path))
-    store.write(["chunks"], "p", nodes_to_table([]), {"input": "v1", "code": "ü"})
-    assert store.properties(["chunks"], "p") == {"input": "v1", "code": "ü"}
 
 
 def test_a_table_on_another_filesystem(tmp_path):

@@ -107,30 +107,6 @@ class Refusing:
         raise AssertionError(f"asked for {len(requests)} summaries")
 
 
-def test_a_renamed_document_has_the_same_content_keys():
-    text = "\n\n".join(f"Paragraph {number} about the vault and its seeds." for number in range(40))
-    cache = NodeCache()
-    first_tools = make_components().with_cache(cache)
-    first = build_tree([Document("a.md", text)], components=first_tools, name="a.md")
-    components = make_components().with_cache(cache)
-    renamed = build_tree([Document("b.md", text)], components=components, name="b.md")
-    assert components.embedder.n_embedded == 0
-    keys = [node.content_key for node in first.nodes()]
-    assert [node.content_key for node in renamed.nodes()] == keys
-    assert not {node.id for node in first.nodes()} & {node.id for node in renamed.nodes()}
-
-
-def test_copies_of_a_document_in_one_tree_are_nodes_of_their_own():
-    text = "\n\n".join(
-        f"Entry {number}: the relay closed and the log says so." for number in range(30)
-    )
-    documents = [Document("a.md", text), Document("b.md", text)]
-    for method in ("raptor", "contiguous", "kmeans"):
-        tree = build_tree(documents, components=make_components(method))
-        assert violations(tree) == []
-        assert {leaf.documents[0] for leaf in tree.layers[0].nodes} == {"a.md", "b.md"}
-
-
 def test_trees_built_side_by_side_equal_trees_built_alone():
     documents = {
         "a": [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))],

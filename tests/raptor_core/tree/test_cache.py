@@ -141,12 +141,6 @@ def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
     cache.keep_texts({"b": "two"})
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("a file")
-    with pytest.raises(StoreError, match="file"):
-        NodeCache(tmp_path / "file").keep_texts({"a": "one"})
-
-
 @pytest.mark.slow
 def test_a_disk_that_fills_up_is_named_and_what_was_kept_stays(tmp_path):
     with start("keep_on_full_disk", tmp_path) as process:

@@ -4,9 +4,8 @@ import pytest
 
 from raptor_core.models.embedding import local_models, make_embedder
 from raptor_core.models.embedding.local_models import fast_precision, resolve_precision
-from raptor_core.settings import EmbedderSettings, Settings
+from raptor_core.settings import EmbedderSettings
 from raptor_core.tree.components import Components
-from raptor_core.tree.publish import build_settings_fingerprint
 
 FULL, HALF = EmbedderSettings(precision="float32"), EmbedderSettings(precision="bfloat16")
 
@@ -49,10 +48,3 @@ def test_float32_is_what_was_built_before_there_was_a_choice():
     assert make_embedder(FULL).fingerprint == "6b09ef5d72e1217417b682acc10b1312"
     before = EmbedderSettings(kind="sentence-transformers", precision="float32")
     assert make_embedder(before).fingerprint == "f3cda2d849ad8361e8f6358e32a51bce"
-
-
-def test_another_precision_is_another_embedder_and_another_build():
-    assert make_embedder(HALF).fingerprint != make_embedder(FULL).fingerprint
-    builds = {build_settings_fingerprint(Settings(embedder=made), {}) for made in (FULL, HALF)}
-    assert len(builds) == 2
-    assert build_settings_fingerprint(Settings(), {}) in builds

@@ -82,13 +82,6 @@ def test_nobody_listening_is_an_error_with_the_address():
         client.chat(ask())
 
 
-def test_a_cut_off_answer_is_asked_again_for_a_shorter_one(server):
-    server.fail(Fault.truncated(), times=2)
-    client_of(server).chat(ask())
-    users = [body["messages"][1]["content"] for body in server.bodies]
-    assert users == ["Some text.", "Some text.\n\nshorter 1", "Some text.\n\nshorter 2"]
-
-
 def test_an_objection_to_a_whole_answer_is_a_fault(server):
     def check(text):
         if text == "wrong":

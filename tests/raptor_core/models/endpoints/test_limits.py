@@ -24,13 +24,6 @@ def client_of(server, policy=QUICK, **values):
     return EndpointClient(endpoint_of(server.base_url, **values), policy)
 
 
-def call_all(client, n_calls, concurrency):
-    work = run_concurrently(
-        lambda _n, stop: client.chat(ask(), stop=stop), range(n_calls), concurrency
-    )
-    return list(work)
-
-
 def seconds(work):
     begun = time.monotonic()
     work()
@@ -82,11 +75,6 @@ def test_a_refusal_for_the_rate_pauses_every_caller(demanded):
     assert seconds(lambda: limiter.wait(1, NEVER, "a call")) >= 0.29
 
 
-def test_a_call_that_is_refused_for_the_rate_waits_as_long_as_the_endpoint_says(server):
-    server.fail(Fault.rate_limited("0.4"))
-    assert seconds(lambda: client_of(server).chat(ask())) >= 0.4
-
-
 def test_a_wait_that_nobody_waits_for_pauses_nobody():
     limiter = Limiter()
     fault = FaultError("busy", meaning="limit", retry_after_seconds=86_400.0)
@@ -133,14 +121,6 @@ def test_calls_that_fail_together_count_as_one_failure():
     for at in begun:
         limiter.failed(DOWN, at, QUICK)
     limiter.wait(1, NEVER, "a call")
-
-
-def test_calls_wait_for_an_endpoint_that_is_down_for_a_while_and_fail_none(server):
-    since = time.monotonic()
-    server.refuse = lambda _seen: Fault.error(503) if time.monotonic() - since < 0.7 else None
-    answers = call_all(client_of(server, RetryPolicy(4, base_seconds=0.2)), 30, 8)
-    assert len(answers) == 30
-    assert server.n_requests < 30 + 4 * 8
 
 
 def test_an_endpoint_that_stays_down_fails_all_calls_after_a_few_attempts(server):

@@ -4,7 +4,7 @@ import pytest
 from support.endpoint_clients import ask, client_of
 from support.openai_server import Fault
 
-from raptor_core.errors import AnswerError, EndpointError
+from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.messages import fault_of_text, message_of
 
@@ -204,23 +204,6 @@ def test_a_model_that_failed_to_load_is_not_waited_for():
 )
 def test_the_message_is_taken_from_every_place(body):
     assert message_of(body) == "words"
-
-
-def test_a_call_that_is_too_long_is_sent_once_and_named(server):
-    server.fail(Fault.error(500, CONTEXT["llama.cpp, 500"][1]), times=None)
-    with pytest.raises(
-        AnswerError, match=r"after 1 attempt: Context size has been exceeded\."
-    ) as caught:
-        client_of(server).chat(ask())
-    assert caught.value.kind == "context"
-    assert server.n_requests == 1
-
-
-def test_a_page_of_a_gateway_says_its_title(server):
-    page = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-    server.fail(Fault(status=502, raw=page), times=None)
-    with pytest.raises(EndpointError, match=r"502 Bad Gateway, an HTML page \(HTTP 502\)"):
-        client_of(server).chat(ask())
 
 
 def test_a_page_in_place_of_an_answer_says_what_to_check(server):

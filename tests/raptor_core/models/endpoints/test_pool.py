@@ -48,7 +48,3 @@ def test_closing_the_pool_drops_what_was_not_begun():
     release.set()
     assert stop.is_set()
     assert len(begun) <= 3
-
-
-def test_an_empty_pool_gives_nothing():
-    assert list(run_concurrently(lambda n, _stop: n, [], 4)) == []

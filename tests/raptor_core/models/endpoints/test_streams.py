@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from support.endpoint_clients import QUICK, ask, endpoint_of
+from support.endpoint_clients import ask, endpoint_of
 from support.raw_server import RawServer
 
 from raptor_core.errors import EndpointError
@@ -139,12 +139,3 @@ def test_a_silent_attempt_ends_and_its_connection_is_closed(first):
         with pytest.raises(EndpointError, match=r"no answer within 0\.5 s"):
             client_at(server, timeout_seconds=0.5).chat(ask())
         assert closed.wait(30)
-
-
-def test_a_server_that_loads_its_model_is_waited_for(monkeypatch):
-    monkeypatch.setattr("raptor_core.models.endpoints.faults.LOADING_POLL_SECONDS", 0.01)
-    body = b'{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}'
-    answers = [b"HTTP/1.1 503 Wait\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)] * 8
-    answers.append(HEAD + event("One two.", "stop") + DONE)
-    with RawServer(lambda connection, _request: connection.sendall(answers.pop(0))) as server:
-        assert client_at(server, policy=QUICK).chat(ask()).text == "One two."

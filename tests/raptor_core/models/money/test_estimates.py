@@ -41,11 +41,6 @@ def test_without_a_price_the_cost_is_unknown():
     assert (total.calls, total.tokens) == (7, 119)
 
 
-def test_no_work_costs_nothing_with_or_without_a_price():
-    assert summary_cost(0, 0, 0, settings(**PAID)) == Usage()
-    assert embedding_cost(0, settings(**PAID)) == Usage()
-
-
 def test_what_calls_no_endpoint_is_free():
     assert summary_cost(7, 100, 10, Settings()) == Usage(7, 100, 10)
     assert embedding_cost(1000, Settings(), n_texts=5) == Usage()

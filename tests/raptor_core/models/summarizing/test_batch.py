@@ -99,12 +99,6 @@ def test_what_a_batch_sends_is_what_is_sent_at_once(server, batches):
     assert summarizer(server).fingerprint == summarizer(server, batch_from=0).fingerprint
 
 
-def test_a_few_summaries_are_asked_for_at_once(server, batches):
-    assert len(list(summarizer(server).summarize(requests(3)))) == 3
-    assert list(summarizer(server).summarize([])) == []
-    assert (batches.batches, len(chats(server))) == ({}, 3)
-
-
 FAULTS = {
     "error": Fault.error(500),
     "left out": Fault.cut_connection(),
@@ -185,12 +179,6 @@ def test_the_open_batch_of_a_run_that_lives_is_not_waited_for(server, batches):
     others = [replace(request, key=f"other {request.key}") for request in requests(6)]
     assert len(list(summarizer(server).summarize(others))) == 6
     assert theirs["status"] == "validating"
-
-
-def test_another_model_leaves_the_batch_of_the_first_alone(server, batches):
-    run_until_killed(server, batches, "create")
-    list(summarizer(server, model="large").summarize(requests(6)))
-    assert len(batches.batches) == 2
 
 
 def test_an_answer_that_was_lost_on_the_way_begins_no_second_batch(server, batches):

@@ -1,14 +1,11 @@
 """Chat summaries: requests, retries, rejected answers, and failures."""
 
-import threading
-
 import numpy as np
 import pytest
 from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
 from raptor_core.checks.junk import find_unfit
-from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, remedy_of
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.retrying import RetryPolicy
@@ -127,40 +124,6 @@ def test_a_summary_that_only_begins_like_an_apology_is_kept(server):
     server.answer = lambda _body: "Sorry is the hardest word, the song says, and nobody says it."
     (answer,) = summarizer(server).summarize([requested(1)])
     assert isinstance(answer, Summary)
-
-
-def test_exactly_the_concurrency_is_under_way(server):
-    barrier = threading.Barrier(4, timeout=60)
-    server.hold = lambda _body: barrier.wait()
-    answers = list(summarizer(server, concurrency=4).summarize([requested(n) for n in range(16)]))
-    assert all(isinstance(a, Summary) for a in answers)
-    assert server.peak == 4
-
-
-def test_answers_come_as_they_finish(server):
-    others_came = threading.Event()
-    server.hold = lambda body: "of 0 speaks" not in str(body) or others_came.wait(10)
-    answers = summarizer(server).summarize([requested(n) for n in range(4)])
-    first = [next(answers).key for _ in range(3)]
-    others_came.set()
-    assert sorted(first) == ["key 1", "key 2", "key 3"]
-    assert [a.key for a in answers] == ["key 0"]
-
-
-def test_closing_early_makes_no_further_calls(server):
-    closed = threading.Event()
-    server.hold = lambda body: "of 0 speaks" in str(body) or closed.wait(10)
-    answers = summarizer(server, concurrency=2).summarize([requested(n) for n in range(100)])
-    assert next(answers).key == "key 0"
-    answers.close()
-    closed.set()
-    assert server.n_requests <= 3  # the one that was answered, and one on each thread
-
-
-def test_usage_is_what_the_endpoint_counted(server):
-    (answer,) = summarizer(server).summarize([requested(1)])
-    sent = " ".join(message["content"] for message in server.bodies[0]["messages"])
-    assert answer.usage == Usage(1, len(sent.split()), len(answer.text.split()), 0, usd=None)
 
 
 def test_the_fingerprint_follows_model_prompt_and_temperature_and_not_the_address(server):

@@ -69,15 +69,6 @@ def test_every_key_is_answered_exactly_once(make):
     assert sorted(a.key for a in answers) == sorted(r.key for r in requests)
 
 
-def test_no_requests_no_answers(make):
-    assert list(make().summarize([])) == []
-
-
-def test_nothing_is_done_before_the_first_answer_is_asked_for(make):
-    answers = make().summarize([request("node", CLUSTERS["prose"])])
-    assert next(answers).key == "node"
-
-
 def test_the_fingerprint_changes_with_the_length_and_only_with_what_changes_texts(make):
     usual = make().fingerprint
     assert make().fingerprint == usual
