@@ -121,16 +121,6 @@ def test_an_ordinary_name_stays_readable():
     assert safe_name("README.md").startswith("README.md%~")
 
 
-@pytest.mark.parametrize("name", ["手" * 28, "手" * 300, "ё" * 100, "x" * 5000, "👩‍🚀" * 40])
-def test_a_long_name_has_a_table_and_a_page(tmp_path, name):
-    tables = TableStore(str(tmp_path / "tables"))
-    tables.write(["chunks"], name, nodes_to_table([NODE]))
-    assert tables.exists(["chunks"], name)
-    pages = ReportFolder(tmp_path / "reports")
-    assert pages.write(name, "page").read_text() == "page"
-    assert pages.delete(name)
-
-
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 def test_tables_and_pages_of_two_ids_are_two_files(tmp_path, first, second):
     tables, pages = TableStore(str(tmp_path)), ReportFolder(tmp_path)

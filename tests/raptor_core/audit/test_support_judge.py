@@ -135,15 +135,6 @@ def test_without_children_nothing_is_supported_and_a_blank_summary_has_no_senten
     assert verdicts(judge, "  \n ") == []
 
 
-def test_summaries_are_judged_alike_alone_and_together(judge):
-    pairs = [
-        AuditedSummary(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
-        for at, text in enumerate(["The pump failed on 17 March.", "The toll was abolished.", ""])
-    ]
-    assert judge.judge(pairs) == [judge.judge([pair])[0] for pair in pairs]
-    assert judge.judge([]) == []
-
-
 def test_opposites_are_mutual_and_no_word_is_its_own():
     known = opposites()
     assert len(known) > 500

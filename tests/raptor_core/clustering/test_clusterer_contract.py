@@ -8,9 +8,8 @@ from hypothesis.extra.numpy import arrays
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering import Clusters, make_clusterer
+from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
-from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 
 METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "watershed")
@@ -21,11 +20,6 @@ by_method = pytest.mark.parametrize("method", METHODS)
 def clustered(method, vectors, n_tokens, **changes):
     settings = ClusteringSettings(method=method, **changes)
     return make_clusterer(settings).cluster(vectors, n_tokens)
-
-
-@pytest.mark.parametrize("name", ["default", "paper"])
-def test_the_presets_of_the_core_need_no_laboratory(name):
-    assert type(make_clusterer(preset(name).clustering)).__module__.startswith("raptor_core.")
 
 
 def feasible(n_tokens, max_tokens):
@@ -141,31 +135,10 @@ def test_the_fingerprint_covers_exactly_what_the_method_reads(method):
         assert (changed != plain) == (name in CHANGES[method]), name
 
 
-@by_method
-@pytest.mark.parametrize("n", [0, 1])
-def test_fewer_than_two_rows_give_no_cluster(method, n):
-    assert clustered(method, np.ones((n, 8), dtype=np.float32), tokens(n)) == Clusters(())
-
-
 @pytest.mark.parametrize("n", range(2, 12))
 def test_a_layer_of_few_rows_is_one_cluster(n):
     vectors = unit(np.random.default_rng(n).normal(size=(n, 16)))
     assert clustered("raptor", vectors, tokens(n)).members == (tuple(range(n)),)
-
-
-def test_a_small_layer_over_the_budget_is_split():
-    vectors, _ = topics(2, 4)
-    clusters = clustered("raptor", vectors, tokens(8), max_tokens=400)
-    assert clusters.members == ((0, 1, 2, 3), (4, 5, 6, 7))
-    assert clusters.details["budget_splits"] == 1
-
-
-@by_method
-def test_three_rows_of_which_only_two_fit_share_one(method):
-    vectors = unit([[1, 0, 0], [0.9, 0.1, 0], [0, 0, 1]])
-    clusters = clustered(method, vectors, tokens(3, 100), max_tokens=200)
-    assert_valid(clusters, tokens(3, 100), 200)
-    assert len(clusters.members) == 2
 
 
 @by_method

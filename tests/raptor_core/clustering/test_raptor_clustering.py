@@ -54,14 +54,6 @@ def test_a_very_large_layer_is_parted_first(monkeypatch):
     assert np.mean(pure) > 0.9
 
 
-def test_clusters_over_the_budget_are_clustered_again():
-    vectors, _ = topics(6, 30)
-    free, tight = clusters_of(vectors), clusters_of(vectors, max_tokens=400)
-    assert "budget_splits" not in free.details
-    assert tight.details["budget_splits"] > 0
-    assert tight.details["clusters"] > free.details["clusters"]
-
-
 def test_rows_that_kmeans_cannot_tell_apart_are_cut_too():
     parts = raptor.coarse_parts(np.ones((5000, 8)), 700, 0)
     assert max(map(len, parts)) <= 700

@@ -6,9 +6,10 @@ import zlib
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import offices
+from support.examples import examples
 
 from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.parsed import UnreadableError
@@ -19,9 +20,9 @@ from raptor_core.settings import SourceSettings
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
-def parse(extension, data, **given):
-    file = FileName(f"a.{extension}", f"a.{extension}")
-    return list(parse_file(file, data, SourceSettings(**given)))
+def parse(extension, data):
+    """Documents and reasons of a file with this content."""
+    return list(parse_file(FileName(f"a.{extension}", f"a.{extension}"), data, SourceSettings()))
 
 
 def word(body):
@@ -137,7 +138,7 @@ def changed(data, changes):
 
 
 @pytest.mark.parametrize("extension", ["docx", "epub", "odt", "pptx", "xlsx"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(changes=CHANGES, place=st.floats(0, 0.999))
 def test_an_archive_with_a_changed_part_is_documents_or_a_reason(extension, changes, place):
     with zipfile.ZipFile(io.BytesIO(FILES[extension])) as archive:
@@ -149,7 +150,7 @@ def test_an_archive_with_a_changed_part_is_documents_or_a_reason(extension, chan
 
 
 @pytest.mark.parametrize("extension", sorted(FILES))
-@settings(max_examples=60, deadline=None)
+@examples(100)
 @given(changes=CHANGES, cut=st.floats(0, 1), whole=st.booleans())
 def test_a_file_of_changed_bytes_is_documents_or_a_reason(extension, changes, cut, whole):
     data = changed(FILES[extension], changes)

@@ -7,24 +7,12 @@ from datetime import datetime
 import openpyxl
 import pytest
 from support import offices
+from support.parsing import outline, parse
 
 from raptor_core.chunking.outline import SectionPaths
-from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parsers import parse_file
-from raptor_core.settings import SourceSettings
 
 ENTITIES = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
-
-
-def parse(extension, data, **given):
-    file = FileName(f"a.{extension}", f"a.{extension}")
-    ((_, document),) = parse_file(file, data, SourceSettings(**given))
-    return document
-
-
-def outline(document):
-    return [(section.level, section.title) for section in document.sections]
 
 
 def test_slides_with_titles_points_tables_groups_and_notes():
@@ -165,15 +153,7 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
         parse(extension, pictures, max_file_mb=0.5)
 
 
-def test_a_chapter_that_is_named_a_thousand_times_is_read_once():
-    items = "".join(
-        f'<item id="{n}" href="text/two.xhtml" media-type="text/html"/>' for n in range(1000)
-    )
-    order = "".join(f'<itemref idref="{n}"/>' for n in range(1000))
-    package = f"<package><manifest>{items}</manifest><spine>{order}</spine></package>"
-    assert parse("epub", offices.epub(**{"OPS/book.opf": package})).metadata["chapters"] == 1
-
-
+@pytest.mark.slow
 def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
     book = openpyxl.Workbook()
     for row in range(1, 400):

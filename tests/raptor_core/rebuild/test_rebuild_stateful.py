@@ -177,10 +177,11 @@ class Rebuilds(RuleBasedStateMachine):
 @pytest.mark.timeout(900)
 def test_many_histories():
     machine = Rebuilds.TestCase
-    machine.settings = examples(28, stateful_step_count=6, phases=PHASES)
+    machine.settings = examples(20, stateful_step_count=6, phases=PHASES)
     machine().runTest()
 
 
+@pytest.mark.slow
 def test_a_plan_knows_how_long_the_summaries_of_a_crashed_run_are():
     """Where a cluster is cut in two depends on the lengths of its nodes."""
     state = Rebuilds()

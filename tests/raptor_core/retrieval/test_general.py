@@ -127,6 +127,13 @@ def retriever(components, trees):
     return Retriever.from_trees(list(trees.values()), components)
 
 
+@pytest.fixture(scope="module")
+def with_a_part(components):
+    document = replace(handbook(), text=f"{handbook().text}\n\nThe part X-4711 broke.")
+    trees = build_trees({"handbook.md": [document]}, components=components)
+    return Retriever.from_trees(list(trees.values()), components)
+
+
 BOOK = Where(trees=("handbook.md",))
 
 
@@ -183,16 +190,6 @@ def test_a_general_request_about_words_of_no_heading_is_a_detail_unless_it_is_fo
     )
 
 
-def test_a_forced_question_that_names_a_section_begins_there_and_fills_the_budget(retriever):
-    question = "What are the main problems of the cold store?"
-    query = Query(budget_tokens=600, where=BOOK)
-    section = retriever.search(question, query)
-    filled = retriever.search(question, replace(query, kind="general"))
-    assert "boat" not in section.context
-    assert section.n_tokens < 500 < filled.n_tokens <= 600
-    assert {hit.node.id for hit in section.hits} < {hit.node.id for hit in filled.hits}
-
-
 @pytest.mark.parametrize("wish", ["in 5 sentences", "as a polished newsletter"])
 def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, wish):
     where = Where(trees=("garden.md",))
@@ -215,11 +212,9 @@ def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, w
     ],
 )
 def test_a_name_of_many_chunks_or_a_heading_and_an_identifier_are_subjects(
-    components, question, kind, reason
+    with_a_part, question, kind, reason
 ):
-    document = replace(handbook(), text=f"{handbook().text}\n\nThe part X-4711 broke.")
-    trees = build_trees({"handbook.md": [document]}, components=components)
-    retrieval = Retriever.from_trees(list(trees.values()), components).search(question)
+    retrieval = with_a_part.search(question)
     assert (retrieval.kind, retrieval.reason) == (kind, reason)
 
 

@@ -11,7 +11,7 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
-from raptor_core.retrieval.hybrid.passages import Passages, cut
+from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.scoring import (
     MOST_BY_NAMES,
     Pool,
@@ -144,21 +144,6 @@ def test_a_paragraph_over_the_budget_gives_its_best_parts():
     packing = packed(nodes, [1, 9, 1], budget=90)
     assert packing.ids[0] == uid("b")
     assert packing.n_tokens == 80
-
-
-def test_a_part_of_a_chunk_has_its_own_span_and_tokens():
-    text = "One is here.\n\nTwo is there.\n\nThree."
-    node = replace(
-        chunk("a", 0, n_tokens=9, paragraphs=((100, 3), (124, 4), (139, 2))),
-        text=text,
-        start=110,
-        end=110 + len(text),
-    )
-    middle = cut(node, slice(1, 2))
-    assert (middle.text, middle.n_tokens) == ("Two is there.", 4)
-    assert text[middle.start - 110 : middle.end - 110] == middle.text
-    assert cut(node, slice(0, 1)).text == "One is here."
-    assert cut(node, slice(0, 3)) is node
 
 
 def test_the_context_reads_in_document_order_with_the_best_document_first():
@@ -323,23 +308,11 @@ HOPS = {
         "Tarmondel is led by Ivo Brenn, who likes fishing.",
         "A {0} day went by at the mill, and nobody asked for it.",
     ),
-    "small letters": (
-        "who leads the company that built the lark bridge?",
-        "the lark bridge was built by tarmondel in a wet spring.",
-        "tarmondel is led by ivo brenn, who likes fishing.",
-        "a {0} day went by at the mill, and nobody asked for it.",
-    ),
     "Japanese": (
         "雲雀橋を建てた会社の社長は誰ですか",
         "雲雀橋は鳥丸組が建てた。",
         "鳥丸組を率いるのは釣り好きな男である。",
         "{0}の日も水車小屋では何も起きなかった。",
-    ),
-    "Arabic": (
-        "من يقود الشركة التي بنت جسر القبرة؟",
-        "جسر القبرة بنته تارموندل في ربيع ممطر.",
-        "يرأس تارموندل رجل يحب الصيد.",
-        "مر يوم {0} في الطاحونة ولم يسأل أحد عنه.",
     ),
 }
 ORDINALS = [chr(97 + n) * 3 for n in range(26)]
@@ -351,7 +324,7 @@ def hop(request):
     texts = [first, second, *(filler.format(word) for word in ORDINALS)]
     documents = [Document(f"{n:02}.md", text) for n, text in enumerate(texts)]
     components = Components(embedder=HashingEmbedder())
-    trees = build_trees({document.id: [document] for document in documents}, components=components)
+    trees = build_trees({"all": documents}, components=components)
     return question, first, second, Retriever.from_trees(list(trees.values()), components)
 
 
@@ -364,14 +337,13 @@ def ask(retriever, question, where=None, **weights):
     return {hit.node.text: hit.why for hit in retriever.search(question, query).ranked}
 
 
-@pytest.mark.parametrize("candidates", [4, 256])
-def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop, candidates):
+def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop):
     question, first, second, retriever = hop
-    why = ask(retriever, question, candidates=candidates)
+    why = ask(retriever, question, candidates=4)
     assert set(list(why)[:2]) == {first, second}
     assert why[second]["hop"] > 0
     assert sum("hop" in parts for parts in why.values()) == 1
-    without = ask(retriever, question, candidates=candidates, hop=0)
+    without = ask(retriever, question, candidates=4, hop=0)
     assert not any("hop" in parts for parts in without.values())
 
 

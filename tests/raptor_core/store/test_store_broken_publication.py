@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.engines import edge_only
 from support.stores import (
     faults,
     make_tree,
@@ -44,6 +45,7 @@ def break_off(store, n_operations, monkeypatch):
             change(store)
 
 
+@pytest.mark.parametrize("store", ["edge", "server"], indirect=True)
 @pytest.mark.parametrize("n_operations", range(6))
 def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, n_operations):
     publish_together(store, {"t": OLD, "gone": GONE})
@@ -61,6 +63,7 @@ def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, 
     assert {node.id for node in store.nodes()} == {node.id for node in (*NEW, *BESIDE)}
 
 
+@edge_only
 def test_points_that_are_there_are_not_written_again(store, monkeypatch):
     publish(store, OLD)
     written, apply = [], store._engine.apply

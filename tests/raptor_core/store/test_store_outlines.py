@@ -1,12 +1,22 @@
-"""Outlines, which rank candidates without their texts."""
+"""Outlines, which rank candidates without their texts, and lists in metadata."""
 
 from dataclasses import replace
 
 import numpy as np
+from support.engines import edge_only
 from support.stores import make_tree, publish, vectors_of
 
+from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
+from raptor_core.store.facts import fact
 from raptor_core.store.outlines import CandidateSearch, full_id
+from raptor_core.store.payload import node_to_payload, payload_to_node
+from raptor_core.tables.values import (
+    documents_to_table,
+    nodes_to_table,
+    table_to_documents,
+    table_to_nodes,
+)
 
 
 def told(outlines) -> list[tuple]:
@@ -41,6 +51,7 @@ def test_a_search_for_rare_words_returns_nothing_where_more_nodes_match(store):
     assert [len(row.scores) for row in store.candidates(searches)] == [n_holders, 0]
 
 
+@edge_only
 def test_candidates_of_a_node_that_changed_are_new(store):
     nodes = make_tree()
     for position in (0, 50):
@@ -50,9 +61,26 @@ def test_candidates_of_a_node_that_changed_are_new(store):
         assert sorted(told(near.outlines)) == sorted(expected(moved))
 
 
+@edge_only
 def test_points_that_go_before_their_outlines_come_hide_no_node(store, monkeypatch):
     publish(store, make_tree())
     fetch = store._engine.fetch
     monkeypatch.setattr(store._engine, "fetch", lambda ids, fields: fetch(ids, fields)[3:])
     (near,) = store.candidates([CandidateSearch(vectors_of(make_tree()[:1])[0], 99)])
     assert len(near.scores) == len(near.outlines.nodes) == 12
+
+
+def node(name, **metadata):
+    return Node(name, "t", 0, name, "x", 1, 0, ("d",), (), "f", "e", 0, 1, metadata=metadata)
+
+
+def test_a_list_has_a_fact_for_each_item_and_comes_back_as_it_was():
+    leaf = node("a", tags=("pumps", "brass"), sizes=(1, 2.5), draft=True)
+    payload = node_to_payload(leaf)
+    items = (("tags", "pumps"), ("tags", "brass"), ("sizes", "1"))
+    assert {fact("value", *item) for item in items} < {*payload["facts"]}
+    assert payload["metadata"]["tags"] == ["pumps", "brass"]
+    assert payload_to_node(payload) == leaf
+    assert table_to_nodes(nodes_to_table([leaf])) == (leaf,)
+    document = Document("d", "x", metadata=leaf.metadata)
+    assert table_to_documents(documents_to_table({"t": [document]})) == {"t": (document,)}

@@ -61,10 +61,6 @@ def test_a_token_inside_a_character_repeats_its_span():
     assert COUNTERS["tiktoken"].token_spans("é!") == [(0, 1), (0, 1), (1, 2)]
 
 
-def test_special_tokens_in_a_text_are_plain_text():
-    assert COUNTERS["tiktoken"].count(["<|endoftext|>"]) == [13]
-
-
 def test_long_texts_are_encoded_in_pieces_with_right_offsets():
     counter = COUNTERS["bundled"]
     text = "Some words, é 中文 here.\n" * 3_000
@@ -80,15 +76,6 @@ def test_fingerprints_differ_between_vocabularies_and_are_stable():
         TokenizerCounter(bundled_model_folder() / "tokenizer.json").fingerprint
         == COUNTERS["bundled"].fingerprint
     )
-
-
-def test_the_callers_tokenizer_keeps_its_truncation():
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(bundled_model_folder() / "tokenizer.json"))
-    tokenizer.enable_truncation(4)
-    assert TokenizerCounter(tokenizer).count(["one two three four five"]) == [5]
-    assert tokenizer.truncation["max_length"] == 4
 
 
 def test_an_endpoint_embedder_needs_tiktoken():

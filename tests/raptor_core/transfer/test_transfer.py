@@ -104,16 +104,3 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
         folder.read("trees/none.parquet")
     with pytest.raises(ExportError, match="expected a folder or a URL"):
         ExportFolder("nowhere://user:pw@x")
-
-
-def test_trees_whose_names_differ_by_case_or_normal_form_stand_side_by_side(tmp_path):
-    names = ["Straße.md", "straße.md", "cafe\u0301.md", "caf\u00e9.md"]
-    with open_at(None) as store:
-        for name in names:
-            publish(store, make_tree(name, 4), name)
-        before = state(store)
-        folder, export = exported(store, tmp_path / "export")
-    with open_at(None) as store:
-        import_trees(store, folder, read_export(folder))
-        assert state(store) == before
-    assert len({file.name for file in export.trees}) == 4

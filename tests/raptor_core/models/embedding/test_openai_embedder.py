@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.openai_server import FakeOpenAI, Fault, hash_vector
+from support.openai_server import hash_vector
 
 from raptor_core.errors import AnswerError, ModelError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
@@ -10,12 +10,6 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def embedder(server, **values):
@@ -89,12 +83,3 @@ def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server)
     np.testing.assert_allclose(kept["text 6"], unit("text 6"), atol=1e-6)
     with pytest.raises(ModelError, match="'text 7'"):
         embedder(server).embed(texts)
-
-
-def test_a_zero_vector_is_an_error_that_shows_the_text(server):
-    made = embedder(server)
-    assert made.n_dims == 8
-    zeros = b'{"data": [{"index": 0, "embedding": [0, 0, 0, 0, 0, 0, 0, 0]}]}'
-    server.fail(Fault.malformed(zeros))
-    with pytest.raises(ModelError, match="the blank page"):
-        made.embed(["the blank page"])

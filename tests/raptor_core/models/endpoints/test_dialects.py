@@ -15,7 +15,6 @@ from support.openai_dialects import (
     reasoning_model,
     strict_fields,
 )
-from support.openai_server import FakeOpenAI
 from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
@@ -37,12 +36,6 @@ def _key(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", AZURE_KEY)
     monkeypatch.setenv("VLLM_API_KEY", "token-abc")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def told(title):
@@ -118,15 +111,8 @@ def test_a_server_without_schemas_and_base64_is_asked_without(server):
     assert '"unsupported"' in system  # the form is told in words
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '```json\n{"unsupported": []}\n```',
-        'Here is the JSON:\n\n```json\n{"unsupported": []}\n```',
-        '<think>\nAll is well.\n</think>\n{"unsupported": []}</s>',
-    ],
-)
-def test_json_within_borders_is_read(server, answer):
+def test_json_within_borders_is_read(server):
+    answer = '<think>\nAll is well.\n</think>\n```json\n{"unsupported": []}\n```</s>'
     settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
     judge = LlmJudge(settings.audit, policy=ONCE)
     server.answer = lambda _body: answer

@@ -120,13 +120,6 @@ def test_other_endpoints_get_a_placeholder_unless_a_key_is_set(monkeypatch):
     assert find_key("SOME_KEY", "http://localhost:8000/v1", "reader") == "key-1"
 
 
-def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(monkeypatch):
-    monkeypatch.setenv("SOME_KEY", "secret\nsecret")
-    with pytest.raises(MissingKeyError, match="SOME_KEY") as caught:
-        find_key("SOME_KEY", "http://localhost:8000/v1", "reader")
-    assert "secret" not in str(caught.value)
-
-
 def test_only_openai_itself_needs_a_key():
     assert is_official("https://api.openai.com/v1")
     assert is_official("https://eu.api.openai.com/v1")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.openai_server import FakeOpenAI, Fault
+from support.openai_server import Fault
 from support.word_counter import WordCounter
 
 from raptor_core.checks.junk import find_unfit
@@ -19,12 +19,6 @@ REQUEST = SummaryRequest(
     "key", "node", ("The lamp was lit.", "The keeper came."), (4, 3), np.eye(2, dtype=np.float32)
 )
 TOO_LONG = Fault.error(400, "the prompt exceeds the context window")
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def answer_of(server, keep=None, **values):
