@@ -19,7 +19,7 @@ apply = EdgeEngine.apply
 
 def edit(workshop, word):
     for at, name in enumerate(NAMES):
-        workshop.write(name, f"{prose(12, seed=at)}\n\nAt the end there is a {word}.")
+        workshop.write(name, f"{prose(4, seed=at)}\n\nAt the end there is a {word}.")
 
 
 @pytest.fixture(scope="module")

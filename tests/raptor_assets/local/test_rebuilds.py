@@ -157,35 +157,21 @@ def test_a_blocking_check_keeps_what_was_published(pair):
     assert "b.md, at layer_1/summaries: check junk_text" in message
 
 
-def test_folders_and_corpus_make_one_tree_of_many_documents(tmp_path):
-    workshop = Workshop(tmp_path, grouping={"by": "folder"})
-    for name in ("x/a.md", "x/b.md", "y/c.md"):
-        workshop.write(name, prose(8, seed=len(name)))
-    workshop.build()
-    assert {name: set(m.documents) for name, m in workshop.manifests().items()} == {
-        "x": {"x/a.md", "x/b.md"},
-        "y": {"y/c.md"},
-    }
-    workshop.configure(grouping={"by": "corpus"})
-    report = workshop.build()
-    assert (report.built, report.dropped) == (["corpus"], ["x", "y"])
-    assert set(workshop.manifests()) == {"corpus"}
-
-
 def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     workshop = Workshop(tmp_path, grouping={"shards": 2})
-    for at in range(5):
-        workshop.write(f"d{at}.md", prose(8, seed=at))
+    for at in range(4):
+        workshop.write(f"x/d{at}.md", prose(6, seed=at))
     workshop.build()
     assert set(workshop.partitions()) <= {"shard-0000", "shard-0001"}
-    assert len(workshop.manifests()) == 5
-    workshop.remove("d3.md")
+    assert len(workshop.manifests()) == 4
+    workshop.remove("x/d3.md")
     workshop.build()
-    assert set(workshop.manifests()) == {"d0.md", "d1.md", "d2.md", "d4.md"}
-    workshop.configure(grouping={"shards": 0})
+    assert set(workshop.manifests()) == {"x/d0.md", "x/d1.md", "x/d2.md"}
+    workshop.configure(grouping={"by": "folder", "shards": 0})
     workshop.build()
-    assert set(workshop.manifests()) == {"d0.md", "d1.md", "d2.md", "d4.md"}
-    assert sorted(workshop.partitions()) == ["d0.md", "d1.md", "d2.md", "d4.md"]
+    assert workshop.partitions() == ["x"]
+    documents = {tree: set(m.documents) for tree, m in workshop.manifests().items()}
+    assert documents == {"x": {"x/d0.md", "x/d1.md", "x/d2.md"}}
 
 
 def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tmp_path):
