@@ -72,10 +72,6 @@ def test_words_that_all_siblings_share_count_little():
     assert first > max(rest)
 
 
-def test_a_child_without_words_is_held():
-    assert held_children("Anything.", ["* * *", "…"]) == [True, True]
-
-
 def test_most_of_a_copy_is_a_copy_and_a_quotation_is_none():
     children = [f"{LAMP} {STORM} {SCHOOL}", "Nothing else was known of the island at that time."]
     assert copied_child(f"{LAMP}\n{STORM} {SCHOOL} The end.", children) == 0

@@ -91,12 +91,6 @@ def test_a_specific_question_has_names_or_asks_for_a_detail(question):
     assert wording.names or wording.detail or not wording.is_generic
 
 
-def test_a_kind_of_text_beside_a_name_asks_for_nothing_general():
-    assert not read_wording("What equipment is used in the story?").is_generic
-    assert read_wording("Describe the equipment of the story").is_generic
-    assert read_wording("What is this story?").is_generic
-
-
 PARTS = {
     "The cold store": "The compressor of the cold store {0} iced up and alarm number {0} failed.",
     "The landing": "The boat came to the landing at tide {0} with rope, fuel and {0} crates.",
@@ -130,6 +124,13 @@ def trees(components):
 
 @pytest.fixture(scope="module")
 def retriever(components, trees):
+    return Retriever.from_trees(list(trees.values()), components)
+
+
+@pytest.fixture(scope="module")
+def with_a_part(components):
+    document = replace(handbook(), text=f"{handbook().text}\n\nThe part X-4711 broke.")
+    trees = build_trees({"handbook.md": [document]}, components=components)
     return Retriever.from_trees(list(trees.values()), components)
 
 
@@ -189,16 +190,6 @@ def test_a_general_request_about_words_of_no_heading_is_a_detail_unless_it_is_fo
     )
 
 
-def test_a_forced_question_that_names_a_section_begins_there_and_fills_the_budget(retriever):
-    question = "What are the main problems of the cold store?"
-    query = Query(budget_tokens=600, where=BOOK)
-    section = retriever.search(question, query)
-    filled = retriever.search(question, replace(query, kind="general"))
-    assert "boat" not in section.context
-    assert section.n_tokens < 500 < filled.n_tokens <= 600
-    assert {hit.node.id for hit in section.hits} < {hit.node.id for hit in filled.hits}
-
-
 @pytest.mark.parametrize("wish", ["in 5 sentences", "as a polished newsletter"])
 def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, wish):
     where = Where(trees=("garden.md",))
@@ -221,11 +212,9 @@ def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, w
     ],
 )
 def test_a_name_of_many_chunks_or_a_heading_and_an_identifier_are_subjects(
-    components, question, kind, reason
+    with_a_part, question, kind, reason
 ):
-    document = replace(handbook(), text=f"{handbook().text}\n\nThe part X-4711 broke.")
-    trees = build_trees({"handbook.md": [document]}, components=components)
-    retrieval = Retriever.from_trees(list(trees.values()), components).search(question)
+    retrieval = with_a_part.search(question)
     assert (retrieval.kind, retrieval.reason) == (kind, reason)
 
 
@@ -299,16 +288,6 @@ def test_a_word_of_a_single_chunk_or_of_no_chunk_is_worth_nothing():
     assert oak == invented == rare > 0
 
 
-def test_the_choice_takes_other_terms_once_some_are_covered():
-    texts = ["oak elm", "elm oak", "yew fir", "fir yew"]
-    table = TermTable.from_nodes([node(str(n), text) for n, text in enumerate(texts)])
-    rows = [row for row, _ in choose(table, Query(top_k=2), [np.ones(4, dtype=bool)])]
-    assert {frozenset(texts[row].split()) for row in rows} == {
-        frozenset({"oak", "elm"}),
-        frozenset({"yew", "fir"}),
-    }
-
-
 def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
     random = np.random.default_rng(1)
     texts = [" ".join(random.choice(list("abcdefghijklmnop"), 8)) for _ in range(30)]
@@ -321,11 +300,3 @@ def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
         assert gain == pytest.approx(gains.max()) == pytest.approx(gains[row])
         worths[table.terms_of(row)] *= KEPT_WORTH
     assert len({row for row, _ in chosen}) == 10
-
-
-def test_words_of_two_nodes_make_no_pair():
-    table = TermTable.from_nodes([node("a", "oak elm oak"), node("b", "elm oak")])
-    assert table.n_terms == len(table.words) + len(["oak elm", "elm oak"])
-    oak, elm = table.words["oak"], table.words["elm"]
-    counts = dict(zip(table.terms_of(0).tolist(), table.counts.tolist(), strict=False))
-    assert (counts[oak], counts[elm]) == (2, 1)

@@ -69,14 +69,9 @@ def test_the_exact_form_scores_above_one_that_shares_a_part(asked, exact, near):
     assert score(asked, exact + FILLER) > score(asked, near + FILLER)
 
 
-@pytest.mark.parametrize("run", ["a", "1", "aB", "1,", "a-", "A", "a_", "1 234"])
+@pytest.mark.parametrize("run", ["aB", "1,", "a-", "1 234"])
 def test_a_word_without_end_takes_linear_time(run):
     assert passage_vector(run * 50_000) is not None
-
-
-def test_a_text_without_a_word_has_no_vector():
-    assert passage_vector("… !? 😀\x00") is None
-    assert query_vector("") is None
 
 
 def test_weights_saturate_and_shrink_with_length():
