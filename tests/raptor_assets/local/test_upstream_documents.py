@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
-from support.workshop import NAMED_PARTS, SMALL, prose
+from support.team import Team, follow
+from support.workshop import prose
 
-from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import corpus_checks
 from raptor_assets.corpus.upstream import rows_of
 from raptor_assets.home.folder import Home
@@ -24,57 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
 ]
 
-QUICK = {**SMALL, "components": NAMED_PARTS}
-
 UNCHANGED = "no file changed since the last request"
-
-
-class Team:
-    """An upstream asset, the corpus that follows it, and an instance."""
-
-    def __init__(self, root, upstream, **options):
-        self.home = root / "kept"
-        self.instance = dg.DagsterInstance.ephemeral(str(root / "instance"))
-        corpus = build_raptor_corpus("wiki", home=self.home, upstream=upstream, **options, **QUICK)
-        self.definitions = dg.Definitions.merge(dg.Definitions(assets=[upstream]), corpus)
-        self.cursor = None
-
-    def materialize(self, key, **options):
-        job = self.definitions.resolve_implicit_global_asset_job_def()
-        done = job.execute_in_process(
-            instance=self.instance,
-            asset_selection=[dg.AssetKey(key)],
-            raise_on_error=False,
-            **options,
-        )
-        failed = [event for event in done.all_events if event.is_step_failure]
-        if failed:
-            return failed[0].step_failure_data.error.cause.message
-        (event,) = done.get_asset_materialization_events()
-        metadata = event.materialization.metadata
-        return {name: value.value for name, value in metadata.items()}
-
-    def tick(self):
-        """What the sensor says, and the partitions of the runs that it requests, which are run."""
-        sensor = self.definitions.resolve_sensor_def("wiki_source_sensor")
-        found = sensor(dg.build_sensor_context(self.instance, cursor=self.cursor))
-        if isinstance(found, dg.SkipReason):
-            return found.skip_message
-        self.cursor = found.cursor
-        for request in found.dynamic_partitions_requests or ():
-            self.instance.add_dynamic_partitions(
-                request.partitions_def_name, request.partition_keys
-            )
-        for run in found.run_requests:
-            job = self.definitions.resolve_job_def(run.job_name)
-            assert job.execute_in_process(
-                instance=self.instance, tags=run.tags, run_config=run.run_config
-            ).success
-        return [run.tags.get("dagster/partition") for run in found.run_requests]
-
-
-def follow(team):
-    return team.materialize(["wiki", "source"])
 
 
 @pytest.mark.rare
