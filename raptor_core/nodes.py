@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.base import CHUNK_ID, MetadataValue
 from raptor_core.vectors import Vectors
 
 TOP_NODE = "raptor_node"
@@ -90,6 +90,11 @@ class Node:
     def stands_for(self) -> str:
         """Id of the top node that a leaf of the corpus tree copies; empty for other nodes."""
         return str(self.metadata.get(TOP_NODE, "")) if self.is_leaf else ""
+
+    @property
+    def chunk_id(self) -> str:
+        """Id of a chunk that the source supplies; empty for other nodes."""
+        return str(self.metadata.get(CHUNK_ID, "")) if self.is_leaf else ""
 
     @property
     def pages(self) -> tuple[int, ...]:

@@ -32,10 +32,15 @@ def modules(package):
 
 
 @functools.cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imported(path):
     """Top-level names that a module imports, in functions and type-checking blocks too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {name.name.split(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -85,7 +90,7 @@ def links(package):
     for path in modules(package):
         here = room(path.relative_to(ROOT / package).with_suffix("").parts)
         others = found.setdefault(here, set())
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
                 others.add(room(node.module.split(".")[1:]))
     outside = {"__init__", "models.__init__"}
@@ -121,7 +126,7 @@ def test_no_files_import_one_another_in_a_circle():
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
     graph = {name.removesuffix(".__init__"): set() for name in names}
     for others, path in zip(graph.values(), files, strict=True):
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = parsed(path).body
         for_types = [node for block in body if isinstance(block, ast.If) for node in block.body]
         for node in body + for_types:
             if isinstance(node, ast.ImportFrom):
@@ -142,13 +147,9 @@ def test_the_code_location_holds_its_definitions_alone():
     assert [path.name for path in modules("dagster_project")] == ["__init__.py", "definitions.py"]
 
 
-def test_importing_the_core_loads_no_vendor_and_no_dagster():
-    assert loaded_after("import raptor_core, sys\nassert 'dagster' not in sys.modules") == set()
-
-
-def test_the_public_names_of_the_core_load_no_vendor():
-    names = ", ".join(raptor_core.__all__)
-    assert loaded_after(f"from raptor_core import {names}") == set()
+def test_the_public_names_of_the_core_load_no_vendor_and_no_dagster():
+    names = f"from raptor_core import {', '.join(raptor_core.__all__)}"
+    assert loaded_after(f"{names}\nimport sys\nassert 'dagster' not in sys.modules") == set()
 
 
 def test_importing_the_assets_loads_no_vendor():

@@ -125,6 +125,23 @@ def test_a_table_of_a_warehouse_is_a_source(tmp_path, monkeypatch):
     assert event.materialization.metadata["dagster/row_count"].value == 2
 
 
+def test_chunks_of_an_asset_are_a_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_pages(tmp_path, {name: prose(6, seed=at) for at, name in enumerate("ab")})
+    (code,) = (block for block in fenced(PAGE) if "def splits()" in block)
+    page: dict = {}
+    exec(compile(code, PAGE, "exec"), page)
+    with dg.DagsterInstance.ephemeral(str(tmp_path / "instance")) as instance:
+        job = page["defs"].resolve_implicit_global_asset_job_def()
+        for key in (["splits"], ["wiki", "source"]):
+            job.execute_in_process(instance=instance, asset_selection=[dg.AssetKey(key)])
+        sync = page["defs"].resolve_job_def("wiki_sync")
+        assert sync.execute_in_process(instance=instance).success
+        query = dg.AssetRecordsFilter(dg.AssetKey(["wiki", "chunks"]), asset_partitions=["a"])
+        (record,) = instance.fetch_materializations(query, limit=1).records
+    assert record.asset_materialization.metadata["n_nodes"].value == 3
+
+
 class Watched:
     """The project's instance, as it is looked at while its daemon works."""
 

@@ -130,7 +130,7 @@ def _description(asset: ChainAsset, settings: Settings) -> str:
     model = custom.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
     descriptions = {
         "documents": "The partition's documents as they were read from the source.",
-        "chunks": "The leaves: spans of the documents, cut at sentence ends, of at most "
+        "chunks": "The leaves: spans of the documents, of at most "
         f"{settings.chunking.max_tokens} tokens.",
         "embeddings": f"Layer {layer} with its vectors (`{model}`), kept until they are published: "
         "readers see nothing of it before `tree` is published.",

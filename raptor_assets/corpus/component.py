@@ -63,6 +63,9 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     upstream_path: str | None = Field(
         default=None, description="Entry of the upstream's metadata with a file or folder to read."
     )
+    chunks: str | None = Field(
+        default=None, description="Key of the asset that gives the chunks, instead of upstream."
+    )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of the corpus; see ``build_raptor_corpus``."""
@@ -74,5 +77,6 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
             key_prefix=self.key_prefix,
             upstream=self.upstream,
             upstream_path=self.upstream_path,
+            chunks=self.chunks,
             **(self.settings if isinstance(self.settings, dict) else {}),
         )

@@ -37,6 +37,7 @@ def build_raptor_corpus(
     key_prefix: str | Sequence[str] | None = None,
     upstream: Upstream | None = None,
     upstream_path: str | None = None,
+    chunks: Upstream | None = None,
     **sections: Mapping[str, Any],
 ) -> dg.Definitions:
     """Return assets, checks, jobs, sensor, partitions and IO managers of a corpus, by its name.
@@ -55,6 +56,8 @@ def build_raptor_corpus(
             rows or of documents, partitioned or not, which the asset ``source`` copies.
         upstream_path: entry of the upstream's metadata that names a file, folder or URL to read;
             None takes its value.
+        chunks: asset with the chunks, instead of ``upstream``: a data frame or a list of rows with
+            ``id``, ``document``, ``position`` and ``text``. No chunker cuts the documents.
         sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
 
     Raises:
@@ -64,16 +67,22 @@ def build_raptor_corpus(
         raise SettingsError(
             f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
         )
+    if chunks is not None and (upstream is not None or upstream_path):
+        raise SettingsError(
+            f"corpus {name}: chunks and upstream are both named; name the asset with the chunks "
+            "alone"
+        )
+    followed = upstream if chunks is None else chunks
     folder = Home.at(home) if home else Home(Home.at().path / name)
     resolved = folder.resolve(_settings(name, settings, sections), quick=True)
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix or [name]
-    names = CorpusNames(name, "/".join(prefix), follows=upstream is not None)
+    names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
     access = CorpusAccess(resolved, folder, names=names)
     _claim_places(access)
     definitions = define_corpus(access)
-    if upstream is None:
+    if followed is None:
         return definitions
-    source = build_source_asset(upstream, upstream_path, access)
+    source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
 
 

@@ -1,4 +1,4 @@
-"""The source of a corpus whose documents come from an upstream asset of the team.
+"""The source of a corpus whose documents, or chunks, come from an upstream asset of the team.
 
 The home keeps the last documents as a table of rows, or the place that the asset named. So sensor,
 command and runs read the same without loading the asset.
@@ -6,7 +6,7 @@ command and runs read the same without loading the asset.
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
 from raptor_core.documents.base import READERS
+from raptor_core.documents.formats.records import CHUNKS
 from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
@@ -40,14 +41,14 @@ class SourceConfig(dg.Config):
 
 
 def build_source_asset(
-    upstream: Upstream, path_entry: str | None, access: CorpusAccess
+    upstream: Upstream, path_entry: str | None, access: CorpusAccess, *, of_chunks: bool = False
 ) -> dg.AssetsDefinition:
     """Return the asset that copies the documents of an upstream asset after each materialization.
 
     It fails and leaves the source as it was if there are no documents, or if a person has to
     confirm a removal (``SourceConfig``). Its check fails if a row is left out. ``path_entry``
     names the entry of the upstream's metadata with a file, a folder or a URL; without it the
-    documents are the upstream's value.
+    documents are the upstream's value, or its chunks, see ``group_chunks``.
     """
     key, spec = dg.AssetDep(upstream).asset_key, build_source_spec(access.names)
 
@@ -70,6 +71,8 @@ def build_source_asset(
                 _keep(folder, {"paths": paths}, is_confirmed=is_confirmed)
             else:
                 rows = list(rows_of(inputs["upstream"], access.settings))
+                if of_chunks:
+                    rows = group_chunks(rows, access.settings)
                 if not rows:
                     raise SourceError(_NO_ROWS)
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
@@ -139,6 +142,32 @@ def _require_text_column(columns: list[Any], n_rows: int, settings: Settings) ->
             f"(source.text_field); its columns: {', '.join(map(str, columns))}. The source stays "
             "as it was"
         )
+
+
+_CHUNK_COLUMNS = ("id", "document", "position")
+
+
+def group_chunks(rows: Iterable[Mapping[str, Any]], settings: Settings) -> list[Mapping[str, Any]]:
+    """Return a row for each document of chunks, whose ``document`` names it, in their order.
+
+    Raises:
+        SourceError: a row lacks a column, or names no document.
+    """
+    chunks: dict[Any, list[dict[str, Any]]] = {}
+    for number, row in enumerate(rows, start=1):
+        text = settings.source.text_field
+        if missing := [name for name in (*_CHUNK_COLUMNS, text) if name not in row]:
+            raise SourceError(
+                f"row {number} lacks {', '.join(map(repr, missing))}; a chunk has id, document, "
+                f"position and {text}; its columns: {', '.join(map(str, row))}"
+            )
+        chunk = dict(row)
+        document = chunk.pop("document")
+        if document in ("", None) or not isinstance(document, Hashable):
+            raise SourceError(f"row {number} has the document {document!r:.60}, expected an id")
+        chunks.setdefault(document, []).append(chunk)
+    id_field = "id" if settings.source.id_field == "auto" else settings.source.id_field
+    return [{id_field: document, CHUNKS: members} for document, members in chunks.items()]
 
 
 def keep_rows(

@@ -82,6 +82,7 @@ class FullNode(ApiModel):
     ``title`` is the document's, empty where it has none or a summary covers several.
     ``name`` and ``key_terms`` describe a summary and are empty for a chunk.
     ``pages`` are a chunk's first and last page, where its document has any.
+    ``chunk_id`` is the id of a chunk that the source supplies, else empty.
     """
 
     title: str
@@ -97,6 +98,7 @@ class FullNode(ApiModel):
     start: int | None
     end: int | None
     pages: list[int]
+    chunk_id: str
     n_tokens: int
     text: str
 
@@ -306,6 +308,7 @@ class Span(ApiModel):
     start: int
     end: int
     pages: list[int]
+    chunk_id: str
     text: str
     node: str
 

@@ -1,9 +1,10 @@
 """Chunks of a document, and the interface of a chunker."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import Document, MetadataValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +12,8 @@ class Chunk:
     """Span of a document: ``text == document.text[start:end]``, end exclusive.
 
     ``section`` is the path of headings above the span, outermost first. ``table`` names the columns
-    of a table whose rows the span begins with, where the span does not.
+    of a table whose rows the span begins with, where the span does not. ``metadata`` describes the
+    chunk beside its document.
     """
 
     text: str
@@ -20,6 +22,7 @@ class Chunk:
     n_tokens: int
     section: tuple[str, ...] = ()
     table: str = ""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
 
 
 class Chunker(Protocol):

@@ -1,5 +1,9 @@
-"""Chunkers: they find the units, pack them, and verify the limit on the text of each chunk."""
+"""Chunkers: they find the units, pack them, and verify the limit on the text of each chunk.
 
+Chunks that a source supplies are read by ``supplied_chunks``, and no chunker cuts them.
+"""
+
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -12,9 +16,10 @@ from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.outline import SectionPaths, find_tables, outline, table_at
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
 from raptor_core.chunking.sentences import Measure, Span, cut_sentence, sentences_of
-from raptor_core.documents.base import Document
-from raptor_core.documents.blocks import is_rule, strip_spans
+from raptor_core.documents.base import CHUNK_ID, Document, with_tuples
+from raptor_core.documents.blocks import is_rule, strip_spans, unpack
 from raptor_core.documents.data_runs import data_runs
+from raptor_core.errors import SourceError
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
@@ -167,6 +172,30 @@ class SentenceChunker:
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
         return list(strip_spans(text, [start, middle, end]))
+
+
+def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) -> list[Chunk]:
+    """Return the chunks that the source of a document supplies, in order; none if it does not.
+
+    Raises:
+        SourceError: a chunk is over the limit.
+    """
+    blocks = unpack(document.blocks) if document.blocks else []
+    if not blocks or blocks[0].kind != "chunk":
+        return []
+    texts = [document.text[block.start : block.end] for block in blocks]
+    chunks = [
+        Chunk(text, block.start, block.end, n_tokens, metadata=with_tuples(json.loads(block.label)))
+        for text, block, n_tokens in zip(texts, blocks, counter.count(texts), strict=True)
+    ]
+    longest = max(chunks, key=lambda chunk: chunk.n_tokens)
+    if longest.n_tokens > max_tokens:
+        raise SourceError(
+            f"chunk {longest.metadata[CHUNK_ID]!r} of document {document.id!r} has "
+            f"{longest.n_tokens:,} tokens, the most of its document, and chunking.max_tokens is "
+            f"{max_tokens:,}; raise it, or make smaller chunks"
+        )
+    return chunks
 
 
 def _groups(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:

@@ -99,7 +99,7 @@ def _leads(text: str, block: Block, following: Block | None) -> bool:
     """Return whether a block introduces the next: a heading, a line that ends with a colon."""
     if block.kind in ("heading", "directive", "names"):
         return True
-    if block.kind in ("code", "row") or following is None:
+    if block.kind in ("code", "row", "chunk") or following is None:
         return False
     if block.kind == "item" and following.kind in ("code", "directive"):
         return True

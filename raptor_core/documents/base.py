@@ -22,6 +22,12 @@ READERS = "readers"
 EVERYONE = "*"
 """Reader that stands for all readers."""
 
+CHUNK_ID = "chunk_id"
+"""Key of the metadata that holds the id of a chunk which the source supplies."""
+
+MAX_METADATA_CHARS = 256
+"""Longest metadata value that a leaf keeps; a longer one is text, and no search filters by it."""
+
 MEGABYTE = 1_000_000
 
 UNKNOWN_GLYPHS = "unknown_glyphs"

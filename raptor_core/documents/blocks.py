@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-Kind = Literal["heading", "paragraph", "item", "quote", "code", "names", "row", "directive", "rule"]
+Kind = Literal[
+    "heading", "paragraph", "item", "quote", "code", "names", "row", "directive", "rule", "chunk"
+]
 _KINDS: dict[str, Kind] = {
     "h": "heading",
     "p": "paragraph",
@@ -21,6 +23,7 @@ _KINDS: dict[str, Kind] = {
     "r": "row",
     "d": "directive",
     "-": "rule",
+    "k": "chunk",
 }
 _LETTERS = {kind: letter for letter, kind in _KINDS.items()}
 
@@ -35,9 +38,11 @@ class Block(NamedTuple):
 
     Attributes:
         kind: "names" is the row that names the columns of a table, "directive" the line that
-            introduces its indented body. "code" is cut at lines, rows are not cut.
+            introduces its indented body. "code" is cut at lines, rows are not cut. A "chunk" is
+            neither cut nor joined; where a source supplies chunks, it has no other blocks.
         depth: of a heading, 1 for the outermost.
-        label: of a "names" row, the names with " | " between them; of a directive, its title.
+        label: of a "names" row, the names with " | " between them; of a directive, its title; of a
+            chunk, its metadata as JSON text.
     """
 
     kind: Kind

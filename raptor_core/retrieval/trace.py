@@ -15,7 +15,7 @@ class SourceSpan:
 
     ``source`` is the document's path or URL, ``section`` the path of headings. ``start`` is the
     first character, ``end`` the one after the last. ``pages`` are the first and last, as in
-    ``Node``. ``title`` is empty if the document has none.
+    ``Node``. ``title`` is empty if the document has none, ``chunk_id`` if no source supplies one.
     """
 
     document: str
@@ -27,6 +27,7 @@ class SourceSpan:
     node_id: str
     pages: tuple[int, ...] = ()
     title: str = ""
+    chunk_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +130,5 @@ def _span(leaf: Node) -> SourceSpan:
         node_id=leaf.id,
         pages=leaf.pages,
         title=str(leaf.metadata.get("title", "")),
+        chunk_id=leaf.chunk_id,
     )

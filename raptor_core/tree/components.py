@@ -12,10 +12,12 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
 from raptor_core.checks.junk import find_unfit
 from raptor_core.chunking import make_chunker
-from raptor_core.chunking.base import Chunker
+from raptor_core.chunking.base import Chunk, Chunker
+from raptor_core.chunking.chunker import supplied_chunks
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
 from raptor_core.curation import Curation
+from raptor_core.documents.base import Document
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import N_PROBED, Embedder, ProbedEmbedder
@@ -141,6 +143,11 @@ class Components:
     def chunker(self) -> Chunker:
         """Chunker, which cuts documents into spans."""
         return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
+
+    def chunks(self, document: Document) -> list[Chunk]:
+        """Return the chunks that the source supplies for a document, else those of the chunker."""
+        limit = self.settings.chunking.max_tokens
+        return supplied_chunks(document, self.counter, limit) or self.chunker.chunk(document)
 
     @cached_property
     def embedder(self) -> Embedder:

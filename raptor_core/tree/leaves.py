@@ -4,18 +4,20 @@
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import add_tables, context_lines
 from raptor_core.chunking.outline import Parts, parts_of
-from raptor_core.documents.base import Document, MetadataValue
+from raptor_core.documents.base import (
+    MAX_METADATA_CHARS,
+    Document,
+    MetadataValue,
+    metadata_entries,
+)
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
 from raptor_core.tree.components import Components
-
-MAX_METADATA_CHARS = 256
-"""Longest metadata value that a leaf keeps; a longer one is text, and no search filters by it."""
 
 
 def make_leaves(
@@ -24,7 +26,7 @@ def make_leaves(
     """Make the leaves of one tree in document order, without chunks that people set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
-        leaves += _document_leaves(tree, document, components.chunker.chunk(document), components)
+        leaves += _document_leaves(tree, document, components.chunks(document), components)
     excludes = components.curation.excludes_chunk
     return tuple(n for n in leaves if not excludes(tree, n.documents[0], n.content_key))
 
@@ -41,9 +43,11 @@ def _with_tables(
     ]
 
 
-def _texts(value: MetadataValue) -> list[str]:
-    items = value if isinstance(value, tuple) else (value,)
-    return [item for item in items if isinstance(item, str)]
+def _without_texts(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+    """Return the entries of metadata without texts over ``MAX_METADATA_CHARS``."""
+    texts = ((key, item) for key, item in metadata_entries(metadata) if isinstance(item, str))
+    long = {key for key, text in texts if len(text) > MAX_METADATA_CHARS}
+    return {key: value for key, value in metadata.items() if key not in long}
 
 
 def _document_leaves(
@@ -52,11 +56,7 @@ def _document_leaves(
     occurrences: Counter[str] = Counter()
     chunking = components.chunker.fingerprint
     embedder = components.embedder.fingerprint
-    metadata = {
-        key: value
-        for key, value in {"title": document.title, **document.metadata}.items()
-        if max((len(item) for item in _texts(value)), default=0) <= MAX_METADATA_CHARS
-    }
+    metadata = _without_texts({"title": document.title, **document.metadata})
     limits = components.settings.chunking
     paths = ((document.title, chunk.section) for chunk in chunks)
     max_tokens = limits.max_context_tokens
@@ -90,7 +90,7 @@ def _document_leaves(
                 section=chunk.section,
                 source=document.source,
                 context=context,
-                metadata={**metadata, **pages},
+                metadata={**metadata, **pages, **_without_texts(chunk.metadata)},
                 paragraphs=parts[position],
             )
         )

@@ -78,7 +78,7 @@ class Previews:
         ]
         for file, document in self._documents(listed):
             if document.id == name:
-                chunks = self._components.chunker.chunk(document)
+                chunks = self._components.chunks(document)
                 return self._preview(file, document), document, chunks
         reasons = {item.name: item.reason for item in (*self.omitted, *self.skipped)}
         why = f": it {reasons[name]}" if name in reasons else ""
@@ -104,7 +104,7 @@ class Previews:
         odd = find_odd_text(document, self._components.unknown_share)
         guess = document.metadata.get(ENCODING)
         doubt = f"read as {guess}, which nothing declares" if guess else ""
-        chunks = self._components.chunker.chunk(document)
+        chunks = self._components.chunks(document)
         return Preview(
             document=document.id,
             format=str(document.metadata.get("format", "")),

@@ -49,11 +49,6 @@ def test_no_batch_is_closed_that_had_room_for_the_next(sizes):
         )
 
 
-def test_unknown_sizes_count_partitions_alone():
-    names = [str(at) for at in range(2 * BATCH_PARTITIONS + 1)]
-    assert list(map(len, batches(names, {}))) == [BATCH_PARTITIONS, BATCH_PARTITIONS, 1]
-
-
 def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 

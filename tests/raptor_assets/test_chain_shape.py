@@ -9,16 +9,13 @@ from raptor_assets.assets.versions import (
     TreeVersion,
     audited_version,
     build_version,
-    clusters_version,
     code_versions,
     documents_version,
 )
 from raptor_assets.chain.steps import build_steps
 from raptor_core.documents.base import Document
-from raptor_core.nodes import End
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
-from raptor_core.tree.cluster import Clustering
 
 
 def changed_by(**settings):
@@ -81,8 +78,3 @@ def test_a_published_version_depends_on_inputs_contents_and_findings():
     assert found == inputs.published_as([two, one])
     assert found != inputs.published_as([one, replace(two, quarantined=("x",))])
     assert audited_version(found.text, ["one"]) != audited_version(found.text, ["two"])
-
-
-def test_clusters_that_ended_have_a_version_of_their_own():
-    ended = Clustering("t", 0, (), End(0, "1 nodes"))
-    assert clusters_version([ended]) != clusters_version([Clustering("t", 0, (("a", "b"),))])

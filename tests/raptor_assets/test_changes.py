@@ -106,11 +106,6 @@ def test_a_renamed_document_is_dropped_once_its_new_place_is_published():
     assert changes.in_order(["old", "new"]) == ["new", "old"]
 
 
-def test_a_copy_of_a_document_that_is_still_there_is_no_rename():
-    old, copy = document("old", "Same text."), document("copy", "Same text.")
-    assert found(published(old), source(old, copy)).renamed == {}
-
-
 def test_unknown_documents_stay_as_published():
     state = published(document("a/x"), document("b"), document("c"))
     unread = Skipped("a", "no permission")

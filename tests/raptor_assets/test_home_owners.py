@@ -13,7 +13,6 @@ from support.workshop import SMALL, prose
 
 from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CorpusNames
-from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_core.errors import SettingsError, StoreMismatchError
 from raptor_core.settings import Settings
@@ -42,13 +41,6 @@ def test_another_corpus_is_refused_where_definitions_load(home):
     assert build_raptor_corpus("handbook", home=home.path, key_prefix="docs", **changed)
     home.path.rename(home.path.with_name("moved"))
     assert build_raptor_corpus("handbook", home=home.path.with_name("moved"))
-
-
-def test_a_renamed_corpus_keeps_its_home_as_the_error_says(home):
-    with pytest.raises(SettingsError, match=r"move \S+corpus\.json out of the home"):
-        build_raptor_corpus("wiki", home=home.path)
-    home.declaration.rename(home.path.parent / "corpus.json")
-    assert build_raptor_corpus("wiki", home=home.path)
 
 
 def test_a_home_of_the_command_is_refused_to_a_project(tmp_path):
@@ -131,13 +123,3 @@ def test_a_collection_on_a_server_belongs_to_the_corpus_that_made_it(stand_in):
         assert store.count() == 15
     other = replace(IDENTITY, corpus="wiki")
     open_at(None, identity=other, corpus="wiki", **server, owner="wiki").close()
-
-
-def test_builds_and_drops_of_another_corpus_leave_a_shared_collection(stand_in, tmp_path):
-    store = {"kind": "server", "url": stand_in.url}
-    with open_at(None, **store, owner="handbook") as opened:
-        publish(opened, make_tree())
-    settings = Settings.model_validate({"store": store})
-    wiki = CorpusAccess(settings, Home(tmp_path), names=CorpusNames("wiki"))
-    with pytest.raises(StoreMismatchError, match="'handbook'"):
-        wiki.store.open_existing()

@@ -13,12 +13,6 @@ def test_a_node_of_a_tree_comes_with_the_commands_that_show_it():
     assert "`raptor report 'guides/a b.md' --node n-1`" in shown
 
 
-def test_what_is_no_node_has_no_command():
-    shown = worst_markdown([WorstNode("", "a.md", 1, "document changed", "t")])
-    assert "raptor" not in shown
-    assert worst_markdown([]) == ""
-
-
 @pytest.mark.parametrize("name", ["a`b.md", "``", "a|b", "<b>x</b>", "a\nb"])
 def test_any_name_of_a_tree_stays_within_its_code_span(name):
     shown = code(f"raptor tree {name} --trace n")

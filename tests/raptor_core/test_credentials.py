@@ -38,7 +38,7 @@ def test_any_key_of_printable_letters_is_good(key):
 
 
 @pytest.mark.parametrize("variable", ["RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"])
-@pytest.mark.parametrize("name", sorted(BAD_KEYS.keys() - {"a byte that is no UTF-8"}))
+@pytest.mark.parametrize("name", ["empty", "a line break inside"])
 def test_no_server_starts_with_a_key_that_no_request_can_send(variable, name, tmp_path):
     refused = raptor("serve", "--home", tmp_path / "none", **{variable: BAD_KEYS[name]})
     assert refused.code == 7

@@ -115,29 +115,10 @@ def test_no_name_is_that_of_a_device_or_of_the_page_of_the_corpus(name):
     assert safe_name(f"{name}s") == f"{name}s" or not name.islower()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_can_be_written_in_one_folder(tmp_path, name):
-    path = tmp_path / f"{safe_name(name)}.html"
-    path.write_text(name, encoding="utf-8", errors="surrogatepass")
-    assert path.resolve().parent == tmp_path.resolve()
-    assert [found.name for found in tmp_path.iterdir()] == [path.name]
-    assert not path.name.startswith(".")
-
-
 def test_an_ordinary_name_stays_readable():
     assert safe_name("guides/pumps.md") == "guides%2fpumps.md"
     assert safe_name("手冊").startswith("手冊%~")
     assert safe_name("README.md").startswith("README.md%~")
-
-
-@pytest.mark.parametrize("name", ["手" * 28, "手" * 300, "ё" * 100, "x" * 5000, "👩‍🚀" * 40])
-def test_a_long_name_has_a_table_and_a_page(tmp_path, name):
-    tables = TableStore(str(tmp_path / "tables"))
-    tables.write(["chunks"], name, nodes_to_table([NODE]))
-    assert tables.exists(["chunks"], name)
-    pages = ReportFolder(tmp_path / "reports")
-    assert pages.write(name, "page").read_text() == "page"
-    assert pages.delete(name)
 
 
 @pytest.mark.parametrize(("first", "second"), ALIKE)

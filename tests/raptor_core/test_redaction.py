@@ -9,7 +9,8 @@ from support.authority import make_authority
 from support.endpoint_clients import ask
 from support.ports import free_port
 
-from raptor_core.errors import EndpointError, StoreError
+from raptor_core.errors import EndpointError, SourceError, StoreError
+from raptor_core.filesystems import open_place
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.redaction import hide_credentials, hide_secrets, proxy_hint
 from raptor_core.settings import SummarizerSettings
@@ -101,7 +102,8 @@ def test_what_a_url_shows_holds_no_secret(url, shown):
     assert "secret" not in hide_credentials(f"GET {url}: refused")
 
 
-def test_all_before_the_host_is_hidden_in_a_message():
-    assert hide_credentials("cannot reach postgresql://ada:p@ss/w@host/db") == (
-        "cannot reach postgresql://***@host/db"
-    )
+def test_a_server_that_is_asked_on_opening_is_named_without_its_password():
+    url = f"ftp://ada:secret@127.0.0.1:{free_port()}/papers"
+    with pytest.raises(SourceError, match="does not answer, or refuses: ConnectionRefused") as told:
+        open_place(url, SourceError)
+    assert "ftp://***@127.0.0.1" in str(told.value)

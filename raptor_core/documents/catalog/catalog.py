@@ -24,7 +24,7 @@ from raptor_core.documents.sources.load import split
 from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
 
-PARSERS = "6"
+PARSERS = "7"
 """Version of the parsers; raise it when one gives a different document for the same bytes."""
 
 _LIBRARIES = (

@@ -2,11 +2,22 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from raptor_core.documents.base import READERS, Document, MetadataScalar, MetadataValue, Skipped
+from raptor_core.documents.base import (
+    CHUNK_ID,
+    MAX_METADATA_CHARS,
+    READERS,
+    Document,
+    MetadataScalar,
+    MetadataValue,
+    Skipped,
+)
+from raptor_core.documents.blocks import Block, pack
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
@@ -22,6 +33,9 @@ from raptor_core.settings import SourceSettings
 
 Named = tuple[str, Document]
 """Document with the name of its place, for people."""
+
+CHUNKS = "chunks"
+"""Field of a row with the chunks of its document, in place of a text."""
 
 _BIGGEST_INTEGER = 2**63 - 1
 
@@ -93,12 +107,16 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
 
     Its id is the field ``settings.id_field``; for "auto" it is ``id``, else the first field whose
     name ends in ``_id``, else a digest of the text. Values of the remaining fields, and lists of
-    values, become metadata; those of the object ``metadata`` override them.
+    values, become metadata; those of the object ``metadata`` override them. A row without a text
+    may have chunks instead, see ``_join_chunks``.
 
     Raises:
-        EmptyFileError: the text is blank.
-        UnreadableError: no text, no id in the field that was named, or malformed readers.
+        EmptyFileError: the text is blank, or there is no chunk.
+        UnreadableError: no text, no id in the field that was named, malformed chunks or readers.
     """
+    blocks = ""
+    if settings.text_field not in row and isinstance(row.get(CHUNKS), list):
+        row, blocks = _join_chunks(row, settings)
     raw = row.get(settings.text_field)
     if not isinstance(raw, str):
         came = "is missing" if raw is None else f"holds a value that is a JSON {json_kind(raw)}"
@@ -123,7 +141,92 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
             **metadata_values(fields),
             **metadata_values(nested if isinstance(nested, Mapping) else {}),
         },
+        blocks=blocks,
     )
+
+
+_GAP = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _SuppliedChunk:
+    """Chunk of a row; ``fields`` are its other fields, those of its ``metadata`` first."""
+
+    id: str
+    position: float
+    text: str
+    fields: Mapping[str, Any]
+
+
+def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict[str, Any], str]:
+    """Return the row of a document with its text for its chunks, and the chunks as packed blocks.
+
+    A chunk is an object with ``id``, ``position``, the text and any other fields. The document's
+    text is that of its chunks in the order of their positions. A field with one value in all chunks
+    describes the document, every other field is metadata of the chunk.
+
+    Raises:
+        EmptyFileError: there is no chunk.
+        UnreadableError: a chunk is malformed, or the readers of the chunks differ.
+    """
+    where = f"of document {_identify(row, settings.id_field)[1]!r}"
+    if not row[CHUNKS]:
+        raise EmptyFileError("holds no chunk")
+    chunks = [
+        _read_chunk(chunk, number, where, settings) for number, chunk in enumerate(row[CHUNKS], 1)
+    ]
+    for name in ("id", "position"):
+        value, n_chunks = Counter(getattr(chunk, name) for chunk in chunks).most_common(1)[0]
+        if n_chunks > 1:
+            ids = ", ".join(repr(c.id) for c in chunks if getattr(c, name) == value)
+            raise UnreadableError(
+                f"chunks {ids:.200} {where} have the same {name} {value!r}; give each its own"
+            )
+    chunks.sort(key=attrgetter("position"))
+    first = chunks[0].fields
+    shared = {
+        key: value
+        for key, value in first.items()
+        if all(key in chunk.fields and chunk.fields[key] == value for chunk in chunks)
+    }
+    is_declared = any(READERS in chunk.fields for chunk in chunks)
+    if is_declared and (READERS not in shared or READERS in row):
+        raise UnreadableError(
+            f"the chunks {where} differ in their {READERS}, and all of a document is read by the "
+            "same; make a document of the chunks of each set of readers"
+        )
+    blocks, start = list[Block](), 0
+    for chunk in chunks:
+        details = {key: value for key, value in chunk.fields.items() if key not in shared}
+        label = json.dumps({**metadata_values(details), CHUNK_ID: chunk.id})
+        blocks.append(Block("chunk", start, start + len(chunk.text), 0, label))
+        start += len(chunk.text) + len(_GAP)
+    text = _GAP.join(chunk.text for chunk in chunks)
+    rest = {key: value for key, value in row.items() if key != CHUNKS}
+    return {**shared, **rest, settings.text_field: text}, pack(blocks)
+
+
+def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -> _SuppliedChunk:
+    """Return a chunk of a row; ``number`` is its number there, for an error."""
+    if not isinstance(chunk, Mapping):
+        raise UnreadableError(f"chunk {number} {where} is a JSON {json_kind(chunk)}, not an object")
+    chunk_id, raw = _as_id(chunk.get("id")), chunk.get(settings.text_field)
+    text = clean_text(raw) if isinstance(raw, str) else ""
+    position: Any = _single(chunk.get("position"))
+    fault = ""
+    if not 0 < len(chunk_id) <= MAX_METADATA_CHARS:
+        fault = f"has the id {chunk.get('id')!r:.60}, expected 1 to {MAX_METADATA_CHARS} characters"
+    elif not text.strip():
+        fault = f"has no text in {settings.text_field!r}; leave it out"
+    elif isinstance(position, bool) or not isinstance(position, int | float):
+        fault = f"has the position {chunk.get('position')!r:.60}, expected a number"
+    if fault:
+        raise UnreadableError(f"chunk {chunk_id or number!r:.60} {where} {fault}")
+    nested = chunk.get("metadata")
+    used = {"id", "position", settings.text_field, "metadata"}
+    fields = {key: value for key, value in chunk.items() if key not in used}
+    fields |= nested if isinstance(nested, Mapping) else {}
+    return _SuppliedChunk(chunk_id, position, text, fields)
 
 
 def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:

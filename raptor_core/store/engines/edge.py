@@ -83,7 +83,7 @@ def engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
         ) from error
 
 
-def _configure(n_dims: int, *, erasing: bool = False) -> Any:
+def _configure(n_dims: int, *, erasing: bool) -> Any:
     """Return the options of a shard; an erasing one rewrites each segment with deleted points."""
     on_disk = edge.Memory.Cold
     return edge.EdgeConfig(
@@ -110,7 +110,7 @@ def create_shard(path: Path, n_dims: int) -> None:
         lookup=True, range=False, enable_hnsw=False, memory=edge.Memory.Cold
     )
     with engine_errors(path, "create a shard", f"move {path} away and build again"):
-        shard = edge.EdgeShard.create(str(path), _configure(n_dims))
+        shard = edge.EdgeShard.create(str(path), _configure(n_dims, erasing=True))
         for field in KEYWORD_FIELDS:
             shard.update(edge.UpdateOperation.create_field_index(field, keyword))
         shard.update(edge.UpdateOperation.create_field_index("layer", layer))
@@ -196,20 +196,18 @@ class EdgeEngine(Engine):
 
     def optimize(self) -> None:
         """Seal large segments, and rewrite those with many deleted points; in small stores, all."""
-        erase = self.count(Condition()) <= ERASED_POINTS
+        erasing = self.count(Condition()) <= ERASED_POINTS
         with self._errors("optimize"):
-            if erase:
-                self._load(erasing=True)
+            self._set_erasing(erasing)
             self._shard.optimize()
-            if erase:
-                self._load(erasing=False)
 
-    def _load(self, *, erasing: bool) -> None:
-        """Open the shard again with other options, which the engine keeps on disk."""
+    def _set_erasing(self, erasing: bool) -> None:
+        """Open the shard again where its options, which the engine keeps on disk, are others."""
         config = json.loads((self._path / "edge_config.json").read_bytes())
-        self._shard.close()
         options = _configure(config["vectors"][DENSE]["size"], erasing=erasing)
-        self._shard = edge.EdgeShard.load(str(self._path), options)
+        if config["optimizers"]["deleted_threshold"] != options.optimizers.deleted_threshold:
+            self._shard.close()
+            self._shard = edge.EdgeShard.load(str(self._path), options)
 
     def close(self) -> None:
         """See ``Engine``."""

@@ -45,6 +45,7 @@ def on_a_terminal(*arguments):
     return ESCAPES.sub("", seen.decode())
 
 
+@pytest.mark.rare
 def test_the_bar_moves_while_a_layer_is_built_and_tells_calls_money_and_time(tmp_path):
     place = Place(tmp_path)
     place.write("a.md", prose(60, seed=1))

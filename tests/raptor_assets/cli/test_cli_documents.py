@@ -7,7 +7,6 @@ from fpdf import FPDF
 from support.command import Place, raptor
 
 ENGLISH = "The lamp of the tower was lit by the keeper, and it burned for most of the night. "
-GERMAN = "Die Lampe des Turms wurde von dem Wärter angezündet, und sie brannte die ganze Nacht. "
 GLUED = " ".join(f"thelampofthe{letter}towerwaslitbythekeeper" for letter in "abcdefghijklmnop")
 
 
@@ -49,18 +48,6 @@ def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
         ".raptorignore": "is hidden",
         "drafts/": "is left out by .raptorignore",
     }
-
-
-def test_people_read_a_line_for_each_document_and_the_totals(place):
-    place.write("program.py", "x = 1")
-    place.write("values.yaml", "x: 1")
-    printed = raptor("documents", place.docs, "--home", place.home).out
-    assert "left out drafts/: is left out by .raptorignore" in printed
-    assert "left out .hidden.md and 1 more: is hidden" in printed
-    reason = 'holds code or data; to read it, name its type in source.include: ["*", "*.py"]'
-    assert f"left out program.py and 1 more: {reason}" in printed
-    assert printed.splitlines()[-1].startswith("4 documents: 2 sections, ")
-    assert printed.splitlines()[-1].endswith("1 doubtful, 8 left out")
 
 
 def test_problems_come_first_and_unread_types_on_one_line_with_the_types_that_are_read(place):

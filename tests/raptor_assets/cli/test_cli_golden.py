@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from support.command import raptor
 
 pytestmark = pytest.mark.slow
 
@@ -40,14 +39,6 @@ def test_the_figures_and_every_rank_are_told_as_json(built, golden):
     assert found["cases"][1]["expected"] == ["farness/harbour.md"]
 
 
-def test_people_see_ranks_and_figures(built, golden):
-    printed = built.call("eval", "golden", golden())
-    assert printed.code == 0
-    assert "Who lit the lamp in 1872?" in printed.out
-    assert "rank 1" in printed.out
-    assert "hit rate" in printed.out
-
-
 def test_a_rate_under_the_least_exits_with_5_and_over_it_with_0(built, golden):
     wrong = {"question": "Who lit the lamp in 1872?", "expected": ["soup.md"]}
     path = golden(QUESTIONS[0], wrong)
@@ -79,17 +70,3 @@ def test_a_mistake_in_the_file_names_its_line(built, golden):
     printed = built.call("eval", "golden", golden(QUESTIONS[0], {"question": "Who?"}), "--json")
     assert printed.code == 3
     assert "line 2: neither 'expected'" in printed.json["message"]
-
-
-def test_a_tree_that_is_not_published_is_told(built, golden):
-    path = golden({"question": "Who?", "expected": "a.md", "tree": "nosuch.md"})
-    printed = built.call("eval", "golden", path, "--json")
-    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
-    assert "nosuch.md" in printed.json["message"]
-
-
-def test_the_groups_help_names_its_commands():
-    printed = raptor("eval", "--help")
-    assert printed.code == 0
-    assert "golden" in printed.out
-    assert raptor("eval", "nosuch").code == 2

@@ -8,7 +8,6 @@ from support.command import raptor
 from support.serving import serving
 
 from raptor_assets.home.folder import Home
-from raptor_assets.local import status
 from raptor_assets.serving.window import corpus_values
 from raptor_core.store import open_store
 from raptor_core.store.store import VectorStore
@@ -71,12 +70,6 @@ def test_status_of_a_large_home_lists_partitions_and_reads_no_manifest(limited, 
     assert f"{N_DOCUMENTS} trees, {N_DOCUMENTS} nodes" in printed
 
 
-def test_status_lists_each_tree_of_a_large_home_on_request(limited):
-    listed = raptor("status", "--trees", "--json", "--home", limited).json
-    assert (len(listed["trees"]), listed["partitions"]) == (N_DOCUMENTS, [])
-    assert "gauge-00.md" in raptor("status", "--trees", "--home", limited).out
-
-
 def test_status_says_that_the_store_and_the_tables_differ(limited, monkeypatch):
     monkeypatch.setattr("raptor_assets.local.status.LISTED_TREES", N_DOCUMENTS - 2)
     home, settings = Home.open(limited)
@@ -122,16 +115,3 @@ def test_a_partition_is_read_in_a_browser_tree_by_tree(large):
         assert len(set(told)) == len(told)
         page.get_by_role("link", name="All partitions").click()
         page.locator(".tree-row").nth(N_DOCUMENTS - 1).wait_for()
-
-
-def test_the_corpus_file_of_a_large_home_leads_to_the_pages_of_partitions(limited):
-    written = raptor("report", "--json", "--no-open", "--home", limited)
-    assert written.code == 0
-    page = (limited / "reports" / "index.html").read_text()
-    assert all(f'"page":"shard-000{n}.html"' in page.replace(": ", ":") for n in range(3))
-
-
-def test_a_home_of_few_trees_lists_each(large):
-    values = raptor("status", "--json", "--home", large).json
-    assert (len(values["trees"]), values["partitions"]) == (N_DOCUMENTS, [])
-    assert status.LISTED_TREES == 1000

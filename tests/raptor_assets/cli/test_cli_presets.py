@@ -15,7 +15,6 @@ from support.tiny_models import build_tiny_model, put_into_hub_cache
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 PAPERS_MODEL = "sentence-transformers/multi-qa-mpnet-base-cos-v1"
-DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 LIBRARY = Path(find_spec("llama_index.core").origin).parent
 VOCABULARY = LIBRARY / "_static/tiktoken_cache"
 """The real one, which that library ships."""
@@ -32,12 +31,6 @@ for words in json.loads(sys.argv[1]):
             raise
 """
 """Commands in one process: to import the models' libraries takes longest."""
-
-COUNT_AND_EMBED = """
-from raptor_core import Settings, Components
-components = Components(Settings(embedder={"kind": "sentence-transformers"}))
-print(components.counter.count(["tide"]), components.embedder.embed(["tide"]).shape)
-"""
 
 
 def python(code, *arguments, environ):
@@ -74,11 +67,6 @@ def test_the_papers_preset_builds_and_answers_with_the_papers_models_by_name(mod
     assert built
     assert source.stem in found
     assert {body["model"] for body in server.bodies} == {"gpt-3.5-turbo"}
-
-
-def test_the_default_name_of_a_sentence_transformers_model_is_found(model, tmp_path):
-    environ = put_into_hub_cache(model, tmp_path / "hub", DEFAULT_MODEL)
-    assert python(COUNT_AND_EMBED, environ=environ) == "[4] (1, 16)\n"
 
 
 def test_without_the_vocabulary_the_papers_preset_says_where_to_get_it(model, tmp_path):

@@ -4,15 +4,10 @@ import os
 import re
 import socket
 import sys
-from collections import Counter
 
 import pytest
 from support.command import raptor
 from support.openai_server import FakeOpenAI
-
-from raptor_assets.cli.commands.questions import query_command
-from raptor_assets.cli.options import read_options
-from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
 
@@ -40,13 +35,6 @@ def test_status_shows_shapes_checks_and_totals(built):
     )
 
 
-def test_a_hit_tells_the_title_of_its_document_and_its_section_once(built):
-    printed = built.call("query", "Who wound the clockwork?", "--strategy", "flat")
-    named = r"chunk    The lighthouse at Skerry Point > .*\(farness/lighthouse.md\[\d+:\d+\]\)"
-    assert re.search(named, printed.out)
-    assert "Point > The lighthouse at Skerry" not in printed.out
-
-
 def test_status_tells_what_the_last_builds_took(built):
     values = built.call("status", "--cost", "--json").json
     cost = values["costs"]["farness/lighthouse.md"]
@@ -65,20 +53,6 @@ def test_status_of_a_new_home_is_empty(tmp_path):
     assert "0 trees" in printed.out
     assert f"raptor build SOURCE --home {tmp_path}" in printed.out
     assert raptor("status", "--check", "--json", "--home", tmp_path).json["trees"] == []
-
-
-def test_status_of_a_home_that_has_a_source_names_the_build_alone(tmp_path):
-    (tmp_path / "a.md").write_text("A page.")
-    made = raptor("init", tmp_path / "a.md", "--home", tmp_path / "home")
-    assert f"next: raptor build --home {tmp_path / 'home'}\n" in made.out
-    printed = raptor("status", "--home", tmp_path / "home")
-    assert f"next: raptor build --home {tmp_path / 'home'}\n" in printed.out
-
-
-def test_a_home_of_a_source_that_is_not_there_is_not_made(tmp_path):
-    printed = raptor("init", tmp_path / "nofile.md", "--home", tmp_path / "home")
-    assert (printed.code, "nofile.md" in printed.err) == (4, True)
-    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize("command", [["query", "x"], ["ask", "x"], ["tree", "x"]])
@@ -152,26 +126,6 @@ def test_query_says_which_kind_of_question_was_answered_and_why(built):
     assert "general question: it is general, as the query says" in forced
 
 
-@pytest.mark.parametrize(
-    ("options", "meant"),
-    [
-        (("--metadata", "year=2024"), Where(metadata={"year": ("2024",)})),
-        (("--metadata", "v=1.10", "--metadata", "v=2"), Where(metadata={"v": ("1.10", "2")})),
-        (
-            ("--metadata", "day>=2024-01-01", "--metadata", "day<2025-01-01"),
-            Where(metadata={"day": {"gte": "2024-01-01", "lt": "2025-01-01"}}),
-        ),
-        (
-            ("--folder", "hr/", "--id", "x", "--exclude-document", "a", "--exclude-layer", 1),
-            Where(folders=("hr/",), ids=("x",), exclude=Where(documents=("a",), layers=(1,))),
-        ),
-    ],
-)
-def test_options_make_a_filter(options, meant):
-    parsed = query_command.make_context("query", ["why?", *map(str, options)]).params
-    assert read_options(parsed).where() == meant
-
-
 @pytest.mark.parametrize("condition", ["year", "=2024", "a=1"])
 def test_a_condition_that_is_none_is_refused(built, condition):
     more = ("--metadata", "a>1") if condition == "a=1" else ()
@@ -187,34 +141,6 @@ def test_a_query_that_matches_nothing_says_why(built):
     assert "raise budget_tokens" in printed.err
     asked = built.call("ask", "storm", "--layer", 9, "--json")
     assert (asked.code, asked.json["error"]) == (4, "UnknownTreeError")
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (("--tree", "soup.md", "--budget-tokens", 1), "no node fits into 1 tokens"),
-        (("--layer", 9, "--strategy", "collapsed"), "no node matches layers 9"),
-        (("--strategy", "traversal", "--threshold", 0.999), "no node matches threshold 0.999"),
-        (("--strategy", "lexical"), "no node matches the question"),
-    ],
-)
-def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, told):
-    assert told in built.call("query", "zyzzyva", *given).err
-
-
-@pytest.mark.parametrize("command", ["query", "ask"])
-def test_a_question_that_nothing_answers_has_a_note(built, command):
-    question = "Which vaccine does a puppy need first?"
-    assert "than chance" in built.call(command, question).err
-    assert "than chance" in built.call(command, question, "--json").json["note"]
-
-
-@pytest.mark.parametrize("option", ["--threshold", "--n-layers", "--start-layer"])
-def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
-    refused = built.call("query", "crabs", option, 1)
-    assert refused.code == 3
-    name = option[2:].replace("-", "_")
-    assert f"hybrid does not take {name}; omit it, or set the strategy traversal" in refused.err
 
 
 def test_ask_without_a_key_quotes_the_context_and_exits_with_7(built):
@@ -262,11 +188,3 @@ def test_ui_starts_dagster_on_this_home(own, monkeypatch):
     assert environ["DAGSTER_HOME"] == str(own.home / "dagster")
     assert environ["RAPTOR_HOME"] == str(own.home)
     assert "RAPTOR_SOURCE__WATCH" not in environ
-
-
-def test_tree_tells_how_many_nodes_have_several_parents(built):
-    nodes = built.call("tree", "farness/lighthouse.md", "--json").json["nodes"]
-    parents = Counter(child for node in nodes for child in node["children"])
-    several = sum(n > 1 for n in parents.values())
-    told = built.call("tree", "farness/lighthouse.md").out
-    assert f"{several} of {len(parents)} nodes have several parents" in told

@@ -45,13 +45,6 @@ def test_it_writes_the_page_into_the_home_and_prints_its_path(built, opened):
     assert opened == []
 
 
-def test_it_is_the_page_that_the_build_wrote(built):
-    path = Path(built.call("report", TREE).out.strip())
-    record = built.call("tree", TREE, "--json").json
-    assert values(path)["trees"][0]["build"] == record["build_id"]
-    assert len(list((built.home / "reports").glob("*.html"))) == 3
-
-
 def test_json_tells_path_address_and_size(built, opened, tmp_path):
     wanted = tmp_path / "out" / "my report.html"
     told = built.call("report", TREE, "--output", wanted, "--json").json

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import sys
 
 import anyio
 import httpx
@@ -16,7 +15,6 @@ from support.serving import KEY, serving
 
 from raptor_core import HomeRetriever
 from raptor_core.disk import file_lock
-from raptor_core.errors import MissingExtraError
 
 pytestmark = pytest.mark.slow
 
@@ -40,23 +38,13 @@ def reader():
         yield server
 
 
-@pytest.fixture(scope="module")
-def reading(built, reader):
-    """A server without a key that has a reader to ask."""
-    environ = {"RAPTOR_READER__BASE_URL": reader.base_url, "OPENAI_API_KEY": "a-key"}
-    with serving(built.home, **environ) as address, httpx.Client(base_url=address) as client:
-        client.timeout = 60
-        yield client
-
-
-def make_app_of(built, retriever):
+def make_app_of(built, retriever, key=None):
     from raptor_assets.local.curate import Curator
     from raptor_assets.serving.http import make_app
     from raptor_assets.serving.identity import ServerKeys
 
-    return make_app(
-        retriever, ServerKeys(writing_key="a key to decide"), curator=Curator(built.home)
-    )
+    keys = ServerKeys(key, writing_key="a key to decide")
+    return make_app(retriever, keys, curator=Curator(built.home))
 
 
 def with_reader(built, reader):
@@ -140,7 +128,10 @@ def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
     assert found(metadata={"title": 0.5}) == []
 
 
-def test_an_answer_cites_what_it_was_made_from(keyed, reading):
+def test_an_answer_cites_what_it_was_made_from(keyed, app, reader):
+    from fastapi.testclient import TestClient
+
+    reading = TestClient(app, raise_server_exceptions=False)
     answered = reading.post("/ask", json={"question": KEEPER, "budget_tokens": 300}).json()
     searched = reading.post("/search", json={"question": KEEPER, "budget_tokens": 300}).json()
     assert answered["found"] == searched
@@ -153,20 +144,13 @@ def test_an_answer_cites_what_it_was_made_from(keyed, reading):
     assert "no node matches" in nothing.json()["found"]["note"]
     off_topic = reading.post("/ask", json={"question": "Which vaccine does a puppy need first?"})
     assert "than chance" in off_topic.json()["found"]["note"]
+    reader.fail(Fault(status=400, message="the model is out"))
+    failed = reading.post("/ask", json={"question": KEEPER})
+    reader.stop_failing()
+    assert (failed.status_code, failed.json()["error"]) == (502, "ReaderError")
     refused = keyed.post("/ask", json={"question": KEEPER})
     assert (refused.status_code, refused.json()["error"]) == (501, "NoReaderError")
     assert "OPENAI_API_KEY" in refused.json()["message"]
-
-
-def test_an_endpoint_that_fails_is_told_as_its_fault(app, reader):
-    from fastapi.testclient import TestClient
-
-    reader.fail(Fault(status=400, message="the model is out"))
-    try:
-        failed = TestClient(app).post("/ask", json={"question": KEEPER})
-    finally:
-        reader.stop_failing()
-    assert (failed.status_code, failed.json()["error"]) == (502, "ReaderError")
 
 
 def test_trees_are_listed_in_parts(keyed):
@@ -224,11 +208,6 @@ def test_a_body_that_is_no_question_is_the_client_s_mistake(keyed, body):
     assert refused.json()["message"]
 
 
-def test_any_character_may_be_asked_for(keyed):
-    for question in ("\x00x", "\u202e1", "𝔘", "'; drop table nodes; --", "a" * 10_000):
-        assert keyed.post("/search", json={"question": question}).status_code == 200
-
-
 def test_a_parameter_that_would_be_ignored_is_refused(keyed):
     tree = "farness/lighthouse.md"
     refused = keyed.get("/outline", params={"tree": tree, "documents": "soup.md"})
@@ -254,9 +233,16 @@ def test_a_body_without_end_is_refused(keyed):
     assert keyed.get("/trees").status_code == 200
 
 
-def test_a_server_without_a_key_answers_to_its_own_names_only(reading):
-    assert reading.get("/trees").status_code == 200
-    assert reading.get("/trees", headers={"Host": "attacker.example"}).status_code == 400
+def test_a_server_without_a_key_answers_to_its_own_names_only(built, monkeypatch):
+    from fastapi.testclient import TestClient
+
+    monkeypatch.delenv("RAPTOR_API_KEY", raising=False)
+    apps = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda server: apps.append(server.config.app))
+    assert built.call("serve").code == 0
+    client = TestClient(*apps, base_url="http://localhost")
+    assert client.get("/trees").status_code == 200
+    assert client.get("/trees", headers={"Host": "attacker.example"}).status_code == 400
 
 
 def test_listening_beyond_loopback_asks_for_a_key(built, monkeypatch):
@@ -357,11 +343,11 @@ def test_the_description_holds_for_whatever_is_sent(operations, route, mode):
 
 
 def test_decisions_are_made_with_the_writing_key_alone_and_the_next_build_honours_them(own):
+    from fastapi.testclient import TestClient
+
     key = {"Authorization": f"Bearer {KEY}"}
-    environ = {"RAPTOR_API_KEY": KEY, "RAPTOR_WRITING_KEY": "a key to decide"}
     asked = {"kind": "document", "subject": "soup.md", "who": "Ines", "why": "no lighthouse"}
-    with serving(own.home, **environ) as address, httpx.Client(base_url=address) as client:
-        client.timeout = 60
+    with TestClient(make_app_of(own, HomeRetriever(own.home), KEY)) as client:
         assert client.get("/decisions").status_code == 401
         assert client.post("/decisions", json=asked).status_code == 401
         assert client.post("/decisions", json=asked, headers=key).status_code == 401
@@ -388,10 +374,3 @@ def test_a_server_without_a_writing_key_takes_no_decision_and_two_keys_must_diff
     assert keyed.post("/decisions", json=asked).status_code == 405
     same = own.call("serve", RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY=KEY)
     assert (same.code, "different keys" in same.err) == (3, True)
-
-
-def test_a_missing_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fastapi", None)
-    monkeypatch.delitem(sys.modules, "raptor_assets.serving.http", raising=False)
-    with pytest.raises(MissingExtraError, match=re.escape("raptor-assets[http]")):
-        import raptor_assets.serving.http  # noqa: F401

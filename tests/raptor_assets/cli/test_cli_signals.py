@@ -16,7 +16,7 @@ from support.ports import free_port
 from support.processes import kill_group, wait_until
 from support.stores import PROCESS_PATH
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.rare, pytest.mark.timeout(600)]
 
 COMMAND = [sys.executable, "-c", "from raptor_assets.cli import main; main()"]
 SCRIPT = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "script"]
@@ -74,9 +74,7 @@ def is_reachable(port):
     return True
 
 
-@pytest.mark.parametrize(
-    "command", ["serve", *(pytest.param(name, marks=pytest.mark.rare) for name in ("mcp", "ui"))]
-)
+@pytest.mark.parametrize("command", ["serve", "mcp", "ui"])
 def test_sigterm_ends_a_server_that_a_script_started_with_its_children(built, tmp_path, command):
     log, port = tmp_path / "log", free_port()
     with in_background(log, command, "--port", port, "--home", built.home) as process:
@@ -87,7 +85,6 @@ def test_sigterm_ends_a_server_that_a_script_started_with_its_children(built, tm
         wait_for_group(process, log)
 
 
-@pytest.mark.rare
 def test_sigterm_ends_a_server_of_standard_input(built, tmp_path):
     log = tmp_path / "log"
     with in_background(log, "mcp", "--home", built.home) as process:
@@ -97,7 +94,6 @@ def test_sigterm_ends_a_server_of_standard_input(built, tmp_path):
         wait_for_group(process, log)
 
 
-@pytest.mark.rare
 def test_sigterm_ends_a_build_that_waits_for_an_endpoint_and_keeps_what_is_finished(tmp_path):
     place, log = Place(tmp_path), tmp_path / "log"
     for number in range(2):

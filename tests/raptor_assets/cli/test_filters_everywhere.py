@@ -144,15 +144,15 @@ def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
         assert client.post("/search", json=body).json()["nodes"] == []
 
 
-@pytest.mark.parametrize("question", [" ", "?!", "\u200b", "\0"])
-def test_a_blank_question_is_refused_everywhere(home, question):
+def test_a_blank_question_is_refused_everywhere(home):
     retriever = HomeRetriever(home.home)
     client = TestClient(make_app(retriever, ServerKeys()))
     top = retriever.nodes("corpus")[-1].id
-    for path in ("/search", "/ask", f"/nodes/{top}/search"):
-        refused = client.post(path, json={"question": question})
-        assert (refused.status_code, "at least one word" in refused.text) == (422, True)
-    for command in ("query", "ask") if "\0" not in question else ():
-        assert home.call(command, question).code == 2
-    with pytest.raises(SettingsError, match="at least one word"):
-        langchain.RaptorRetriever(searcher=retriever).invoke(question)
+    for question in (" ", "?!", "\u200b", "\0"):
+        for path in ("/search", "/ask", f"/nodes/{top}/search"):
+            refused = client.post(path, json={"question": question})
+            assert (refused.status_code, "at least one word" in refused.text) == (422, True)
+        with pytest.raises(SettingsError, match="at least one word"):
+            langchain.RaptorRetriever(searcher=retriever).invoke(question)
+    for command in ("query", "ask"):
+        assert home.call(command, "?!").code == 2

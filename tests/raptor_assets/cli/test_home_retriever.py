@@ -1,9 +1,6 @@
 """What applications search while the home is built and dropped beside them."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from unittest import mock
@@ -11,7 +8,6 @@ from unittest import mock
 import pytest
 from support.command import raptor
 from support.processes import wait_until
-from support.stores import PROCESS_PATH
 
 from raptor_core import HomeRetriever
 from raptor_core.errors import (
@@ -19,7 +15,7 @@ from raptor_core.errors import (
     StoreLockedError,
     UnknownTreeError,
 )
-from raptor_core.retrieval import Query, Retriever
+from raptor_core.retrieval import Retriever
 from raptor_core.store import open_store
 from raptor_core.store.base import Where
 
@@ -33,12 +29,6 @@ def retriever(built):
     return HomeRetriever(built.home)
 
 
-@pytest.fixture
-def store(built, retriever):
-    with open_store(retriever.settings.store, built.home / "qdrant") as store:
-        yield store
-
-
 def test_it_finds_what_a_retriever_over_the_open_store_finds(built, retriever):
     found = retriever.search_many(QUESTIONS)
     spans = retriever.trace(found[0].hits[0].node.id)
@@ -47,35 +37,6 @@ def test_it_finds_what_a_retriever_over_the_open_store_finds(built, retriever):
         assert found == over_store.search_many(QUESTIONS, retriever.query)
         assert spans == over_store.trace(found[0].hits[0].node.id)
         assert retriever.query.strategy == "hybrid"
-
-
-def test_reading_needs_neither_dagster_nor_a_code_location(built):
-    code = (
-        "import sys; from raptor_core import HomeRetriever\n"
-        f"found = HomeRetriever({str(built.home)!r}).search({QUESTIONS[0]!r})\n"
-        "others = {'dagster', 'raptor_assets'} & {*sys.modules}\n"
-        "print(len(found.hits), *others)"
-    )
-    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
-    told = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
-    )
-    (n_hits,) = told.stdout.split()
-    assert int(n_hits) > 0
-
-
-def test_an_open_store_serves_searches_at_once(store, retriever):
-    over_store = Retriever(store, retriever.components.embedder)
-
-    async def together():
-        return await asyncio.gather(*(over_store.asearch(asked) for asked in QUESTIONS * 5))
-
-    assert asyncio.run(together()) == [over_store.search(asked) for asked in QUESTIONS] * 5
-
-
-def test_the_home_is_the_one_of_the_environment_where_none_is_named(built, monkeypatch):
-    monkeypatch.setenv("RAPTOR_HOME", str(built.home))
-    assert {manifest.tree for manifest in HomeRetriever().manifests()} >= {"soup.md"}
 
 
 def test_a_build_beside_it_waits_for_nothing_and_is_seen_by_the_next_search(own):
@@ -122,20 +83,6 @@ def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_wit
             retriever.manifests()
     assert tries == [1, 1]
     assert retriever.manifests()
-
-
-def test_every_node_is_a_child_of_its_parents(retriever):
-    root = max(
-        retriever.search("the lamp", Query("collapsed")).hits, key=lambda hit: hit.node.layer
-    )
-    below = retriever.family(root.node.id)
-    assert [child.id for child in below.children] == list(below.node.children)
-    for child in below.children:
-        above = retriever.family(child.id)
-        assert above.node == child
-        assert root.node.id in {parent.id for parent in above.parents}
-    with pytest.raises(UnknownTreeError, match="no published node"):
-        retriever.family("00000000-0000-0000-0000-000000000000")
 
 
 def test_a_place_without_a_home_is_refused_at_once(tmp_path):

@@ -56,14 +56,6 @@ def test_a_new_file_shows_the_settings_that_people_change_and_no_others():
     assert complete.count("(advanced)") > 100
 
 
-def test_the_schema_says_which_settings_are_common_and_which_make_another_tree():
-    shown = Settings.model_json_schema()["$defs"]["ChunkingSettings"]["properties"]
-    assert shown["max_tokens"]["common"]
-    assert shown["max_tokens"]["rebuilds"]
-    assert not shown["max_context_tokens"]["common"]
-    assert shown["max_context_tokens"]["rebuilds"]
-
-
 def _section(text, name):
     return text.partition(f"[{name}]")[2].partition("\n[")[0]
 
@@ -102,13 +94,6 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
     assert Home.at("h").settings.read_text() == text
 
 
-def test_a_preset_that_is_not_there_leaves_nothing_behind(tmp_path):
-    printed = raptor("init", "--preset", "nosuch", "--home", tmp_path / "h", "--json")
-    assert printed.code == 3
-    assert "default, paper" in printed.json["message"]
-    assert not (tmp_path / "h").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -126,10 +111,3 @@ def test_a_wrong_settings_file_exits_with_3_and_says_what_and_where(text, told, 
     assert (printed.code, printed.json["error"]) == (3, "SettingsError")
     assert told in printed.json["message"]
     assert "raptor.toml" in printed.json["message"] or "preset" in printed.json["message"]
-
-
-def test_a_wrong_variable_exits_with_3(tmp_path):
-    raptor("init", "--home", tmp_path)
-    printed = raptor("status", "--home", tmp_path, "--json", RAPTOR_CHUNKING__MAX_TOKENS="many")
-    assert printed.code == 3
-    assert "chunking.max_tokens" in printed.json["message"]

@@ -40,22 +40,23 @@ ALLOWED = re.compile(r"\x1b\[[0-9;]*m|\r*\x1b\[(?:2K|1A|\?25[lh])\r*")
 """Colours, and how a progress bar moves."""
 
 
-@pytest.mark.parametrize("name", STEERING)
-def test_what_steers_a_terminal_is_shown_as_an_escape(name, capsys):
-    assert printable(STEERING[name]).isprintable()
-    say(f"a{STEERING[name]}b", fg="red")
-    say_text(f"a{STEERING[name]}b")
-    say_json(json.dumps({"a": f"a{STEERING[name]}b"}, ensure_ascii=False))
-    CleanStream(sys.stdout).write(f"a{STEERING[name]}b\n".replace(STEERING["hidden"], ""))
-    printed = capsys.readouterr().out
-    assert ALLOWED.sub("", printed).replace("\n", "").isprintable()
-    assert json.loads(printed.splitlines()[2])["a"] == f"a{STEERING[name]}b"
+def test_what_steers_a_terminal_is_shown_as_an_escape(capsys):
+    for steering in STEERING.values():
+        text = f"a{steering}b"
+        assert printable(steering).isprintable()
+        say(text, fg="red")
+        say_text(text)
+        say_json(json.dumps({"a": text}, ensure_ascii=False))
+        CleanStream(sys.stdout).write(f"{text}\n".replace(STEERING["hidden"], ""))
+        printed = capsys.readouterr().out
+        assert ALLOWED.sub("", printed).replace("\n", "").isprintable(), ascii(text)
+        assert json.loads(printed.splitlines()[2])["a"] == text
 
 
-@pytest.mark.parametrize("text", ["a\tb\nc", "naïve é ü", "می‌خواهم", "👩‍🔬", "עברית", "日本語"])
-def test_words_of_any_language_are_shown_as_they_are(text, capsys):
-    say_text(text)
-    assert capsys.readouterr().out == f"{text}\n"
+def test_words_of_any_language_are_shown_as_they_are(capsys):
+    for text in ("a\tb\nc", "naïve é ü", "می‌خواهم", "👩‍🔬", "עברית", "日本語"):
+        say_text(text)
+        assert capsys.readouterr().out == f"{text}\n"
 
 
 def test_a_line_break_in_a_name_makes_no_line(capsys):
@@ -139,6 +140,8 @@ def on_a_terminal(commands, file):
     return written.decode("utf-8").replace("\r\n", "\n")
 
 
+STORM = "What did the storm break?"
+"""Question and text to which the endpoint answers with an error."""
 NAME = "a\x1b]0;forged\x07\u202e\x9b5A\rb\nerror: forged line.md"
 TEXT = PLANTED.replace("\x00", "")  # a document that holds it is no text, and no argument can
 
@@ -166,26 +169,17 @@ def commands_that_succeed(place):
     (tree,) = place.call("status", "--json").json["trees"]
     nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
     note = f"{TEXT}\nerror: forged line"
-    golden = place.root / "golden.jsonl"
-    case = {"question": f"Who lit the lamp? {PLANTED}", "documents": [NAME]}
-    golden.write_text(json.dumps(case) + "\n", encoding="utf-8")
     yield from (
         ("documents", place.docs),
-        ("documents", place.docs / NAME),
         ("plan",),
         ("status",),
         ("tree", tree["tree"], "--ids"),
         ("tree", tree["tree"], "--trace", nodes[-1]["id"]),
         ("tree", tree["tree"], "--json"),
         ("query", TEXT),
-        ("query", TEXT, "--strategy", "flat", "--json"),
         ("ask", TEXT),
-        ("ask", TEXT, "--json"),
-        ("eval", "golden", golden),
         ("curate", "set-aside", nodes[0]["id"], "--who", TEXT, "--why", note),
         ("curate", "list"),
-        ("curate", "list", "--json"),
-        ("build",),
         ("export", place.root / f"backup{TEXT}"),
     )
 
@@ -193,7 +187,6 @@ def commands_that_succeed(place):
 def commands_that_fail(place):
     yield from (
         ("import", place.root / f"none{TEXT}"),
-        ("tree", TEXT),
         ("tree", TEXT, "--json"),
         ("query", "x", "--tree", TEXT),
         ("query", "x", "--metadata", TEXT),
@@ -201,7 +194,7 @@ def commands_that_fail(place):
         (TEXT,),
         ("drop", TEXT),
         ("documents", place.docs / f"none{TEXT}"),
-        ("ask", TEXT),
+        ("ask", f"{STORM} {TEXT}"),
         ("build",),
         ("status",),
         ("drop", NAME),
@@ -209,18 +202,21 @@ def commands_that_fail(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("commands", [commands_that_succeed, commands_that_fail])
-def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted, commands):
+def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted):
     place, fake = planted
-    given = [(*command, "--home", place.home) for command in commands(place)]
-    if commands is commands_that_fail:
-        fake.fail(Fault.error(400, f"no {PLANTED}\nerror: forged line"), times=None)
-        place.write("third.md", (place.docs / NAME).read_text(encoding="utf-8"))
+    answer = Fault.error(400, f"no {PLANTED}\nerror: forged line")
+    fake.fail(answer, times=None, when=lambda body: STORM in str(body))
+    text = (place.docs / NAME).read_text(encoding="utf-8")
+    good, bad = [*commands_that_succeed(place)], [*commands_that_fail(place)]
+    place.write("third.md", text.replace("The keeper", f"{STORM} The keeper"))
+    given = [(*command, "--home", place.home) for command in (*good, *bad)]
     printed = on_a_terminal(given, place.root / "commands.json")
     assert "Traceback" not in printed
     assert printed.count("<<") == len(given)
     for steering in (STEERING["hidden"], STEERING["title"], STEERING["cursor"]):
         assert steering not in printed
-    for line in ALLOWED.sub("", printed).split("\n"):
+    lines = ALLOWED.sub("", printed).split("\n")
+    for line in lines:
         assert line.replace("\t", "").isprintable(), ascii(line)
-        assert not line.startswith("error: forged line") or commands is commands_that_succeed, line
+    n_good = lines.index(f"<<{len(good) - 1} 0>>")
+    assert not [line for line in lines[n_good:] if line.startswith("error: forged line")]

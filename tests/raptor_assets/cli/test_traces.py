@@ -147,20 +147,6 @@ def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):
 
 
 @pytest.mark.rare
-def test_a_failed_call_is_recorded_by_its_type_without_the_message(built, received, endpoint):
-    reader = {"RAPTOR_READER__BASE_URL": endpoint.base_url, "RAPTOR_READER__MAX_RETRIES": "0"}
-    endpoint.answer = lambda _: ""
-    done = run(
-        built.home, "ask", QUESTION, "--json", OPENAI_API_KEY="k", **reader, **received.environ
-    )
-    assert done.returncode != 0
-    chat = received.span("chat gpt-4o-mini")
-    assert chat["attributes"]["error.type"].endswith("Error")
-    assert chat["status"] == {"code": "STATUS_CODE_ERROR"}
-    assert "events" not in chat
-
-
-@pytest.mark.rare
 def test_without_the_switch_nothing_is_sent_and_the_sdk_is_not_loaded(built, received):
     code = (
         "import sys\nfrom raptor_assets.cli import main\n"

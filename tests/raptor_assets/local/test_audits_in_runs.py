@@ -12,7 +12,7 @@ from raptor_assets.local.status import read_costs
 from raptor_core.curation import subject_of_finding
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.store.base import Where
-from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.curation import decide
 from raptor_core.tables.values import table_to_findings
 
 pytestmark = pytest.mark.slow
@@ -109,7 +109,9 @@ def test_findings_are_rows_with_what_is_missing_and_are_judged_once(tmp_path):
     assert changed == set(AUDITED)
 
 
-def test_quarantine_hides_a_summary_from_search_alone_and_ends_with_the_setting(tmp_path):
+def test_quarantine_hides_from_search_what_no_person_marks_until_the_setting_ends(
+    tmp_path,
+):
     workshop = lying(tmp_path, on_unsupported="quarantine")
     workshop.build()
     hidden = {node.id for node in lies(workshop)}
@@ -123,33 +125,25 @@ def test_quarantine_hides_a_summary_from_search_alone_and_ends_with_the_setting(
     with workshop.access().store.open() as store:
         assert {n.id for n in store.nodes(Where(ids=tuple(hidden)))} == hidden
         assert hidden <= set(store.point_ids("a.md"))
+
+    wrong, *others = sorted(hidden)
+    tables = workshop.access().tables
+    for node_id in hidden:
+        value = "wrong" if node_id == wrong else "right"
+        decide(tables, "finding", "a.md", subject_of_finding(node_id, LIE), value=value, who="Ines")
+    n_judged = workshop.judge.n_judged
+    assert workshop.build().built == ["a.md"]
+    assert workshop.judge.n_judged == n_judged
+    assert set(workshop.manifests()["a.md"].quarantined) == {*others}
+    assert wrong in found_by_search(workshop, [LIE])
+    metadata = workshop.metadata("layer_1/findings", "a.md")
+    assert metadata["n_unsupported"] == len(others)
+    assert (metadata["n_marked_right"], metadata["n_marked_wrong"]) == (len(others), 1)
+
     workshop.configure(checks={"audit_rate": 1.0}, audit={"on_unsupported": "report"})
     assert workshop.build().built == ["a.md", "b.md"]
     assert workshop.manifests()["a.md"].quarantined == ()
     assert found_by_search(workshop, [LIE]) >= hidden
-
-
-def test_marks_of_people_count_in_figures_and_free_what_a_judge_was_wrong_about(tmp_path):
-    workshop = lying(tmp_path, on_unsupported="quarantine")
-    workshop.build()
-    wrong, *others = sorted(lies(workshop), key=lambda node: node.id)
-    tables = workshop.access().tables
-    marks = {wrong.id: "wrong"} | {node.id: "right" for node in others}
-    for node_id, value in marks.items():
-        subject = subject_of_finding(node_id, LIE)
-        decide(tables, "finding", "a.md", subject, value=value, who="Ines")
-    n_judged = workshop.judge.n_judged
-    assert workshop.build().built == ["a.md"]
-    assert workshop.judge.n_judged == n_judged
-    assert set(workshop.manifests()["a.md"].quarantined) == {node.id for node in others}
-    assert wrong.id in found_by_search(workshop, [LIE])
-    metadata = workshop.metadata("layer_1/findings", "a.md")
-    assert metadata["n_unsupported"] == len(others)
-    assert (metadata["n_marked_right"], metadata["n_marked_wrong"]) == (len(others), 1)
-    for decision in read_decisions(tables):
-        take_back(tables, decision.id, who="Ines")
-    workshop.build()
-    assert set(workshop.manifests()["a.md"].quarantined) == {*marks}
 
 
 def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):

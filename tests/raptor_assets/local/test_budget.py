@@ -39,21 +39,6 @@ def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path, chat):
     assert workshop.manifests()["a.md"].build_id == free.manifests()["a.md"].build_id
 
 
-def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begins(tmp_path, chat):
-    workshop = Workshop(tmp_path, summarizer=chat)
-    for name in ("a.md", "b.md"):
-        workshop.write(name, prose(12, seed=ord(name[0])))
-    workshop.build()
-    before = workshop.manifests()
-    workshop.configure(summarizer=chat, budget={"calls": 0})
-    for name in ("a.md", "b.md"):
-        workshop.write(name, prose(12, seed=ord(name[0]) + 9))
-    report = workshop.build()
-    assert {failure.error for failure in report.failed.values()} == {"BudgetError"}
-    assert sorted(report.failed) == ["a.md", "b.md"]
-    assert workshop.manifests() == before
-
-
 def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):
     place = Place(tmp_path)
     place.write("a.md", prose(60, seed=1))

@@ -79,32 +79,10 @@ def test_a_layer_says_counts_tokens_samples_and_seconds(built):
     assert not found["reused"]
 
 
-def test_one_event_of_a_batch_has_the_columns_of_each_asset(built):
-    for asset in chain(built):
-        names = [name for name in (LONG, SHORT) if asset in expected(built, name)]
-        events = [built.metadata(asset.name, name) for name in names]
-        assert sum("dagster/column_schema" in event for event in events) == bool(events)
-
-
 def test_a_document_and_a_page_of_a_tree_say_where_they_stand(built):
     assert built.metadata("documents", LONG)["uri"] == (built.docs / LONG).as_uri()
     page = built.home.reports / f"{SHORT}.html"
     assert built.metadata("tree_report", SHORT)["uri"] == page.as_uri()
-
-
-def test_embeddings_say_what_was_computed(built):
-    found = built.metadata("layer_0/embeddings", LONG)
-    assert found["n_computed"] == found["n_distinct_texts"] == found["n_nodes"] > 8
-    assert found["n_dims"] == 32
-
-
-def test_a_tree_that_ended_says_where_and_why(built):
-    clusters = built.metadata("layer_1/clusters", SHORT)
-    assert clusters["state"] == "past_top"
-    assert clusters["n_trees_ended"] == 1
-    assert "layer 0" in clusters["ended_trees"]
-    assert "1 nodes" in clusters["ended_trees"]
-    assert "1 nodes" in built.metadata("tree", SHORT)["trees"]
 
 
 def test_the_tree_says_its_shape(built):
@@ -114,14 +92,6 @@ def test_the_tree_says_its_shape(built):
     assert found["n_nodes_layer_0"] == manifest.layer_sizes[0]
     assert found["n_nodes_added"] == found["n_nodes"]
     assert len(manifest.layer_sizes) == 3
-
-
-def test_a_tree_of_several_documents_is_told_by_their_titles(tmp_path):
-    workshop = Workshop(tmp_path, grouping={"by": "folder"})
-    for name, title in (("guides/a.md", "Pumps"), ("guides/b.md", "Valves")):
-        workshop.write(name, f"# {title}\n\n{prose(2, seed=1)}")
-    workshop.build()
-    assert "| guides | Pumps, Valves |" in workshop.metadata("tree", "guides")["trees"]
 
 
 def test_every_check_of_what_a_tree_has_has_a_result(built):

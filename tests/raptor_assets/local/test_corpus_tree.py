@@ -8,7 +8,6 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
-from raptor_assets.assets.names import CorpusNames
 from raptor_assets.corpus.corpus_tree import BELOW_UNDER_WAY
 from raptor_assets.home.source_state import look
 from raptor_assets.local.build import update_corpus_tree
@@ -90,16 +89,16 @@ def test_its_leaves_are_the_top_nodes_and_nothing_is_made_twice(workshop):
     assert run.tags[".dagster/repository"] == "__repository__@raptor_assets.local.definitions"
 
 
-@pytest.mark.parametrize("scope", ["corpus", "both"])
-def test_the_command_asks_the_scope_that_it_is_given(workshop, scope):
-    words = ("ask", "the river", "--scope", scope, "--json", "--home", workshop.home.path)
-    with embedder_made_by(lambda *_, **__: HashingEmbedder()):
-        printed = raptor(*words)
-    assert printed.code == 7
-    trees = {node["tree"] for node in printed.json["nodes"]}
-    assert CORPUS_TREE_NAME in trees
-    assert (len(trees) > 1) == (scope == "both")
-    assert printed.json["quotes"]
+def test_the_command_asks_the_scope_that_it_is_given(workshop):
+    for scope in ("corpus", "both"):
+        words = ("ask", "the river", "--scope", scope, "--json", "--home", workshop.home.path)
+        with embedder_made_by(lambda *_, **__: HashingEmbedder()):
+            printed = raptor(*words)
+        assert printed.code == 7
+        trees = {node["tree"] for node in printed.json["nodes"]}
+        assert CORPUS_TREE_NAME in trees
+        assert (len(trees) > 1) == (scope == "both")
+        assert printed.json["quotes"]
 
 
 def test_an_edit_costs_the_ancestors_of_one_leaf_as_planned(workshop):
@@ -123,37 +122,24 @@ def test_an_edit_costs_the_ancestors_of_one_leaf_as_planned(workshop):
     assert workshop.copied() == workshop.tops()
 
 
-def test_nothing_is_left_of_a_document_that_goes(workshop):
-    text = next(node.text for node in workshop.above() if node.documents == ("05.md",))
-    workshop.remove("05.md")
-    workshop.write("new.md", prose(12, seed=77))
-    workshop.build_all()
-    documents = {name for node in workshop.above() for name in node.documents}
-    assert documents == {f"{n:02}.md" for n in range(5)} | {"new.md"}
-    assert text not in [node.text for node in workshop.above()]
-    assert text not in (workshop.home.corpus_tree.path / "source" / "documents.jsonl").read_text()
-
-
 def test_what_is_decided_about_it_stands_after_the_next_build(workshop):
-    top, *_, leaf = sorted(workshop.above(), key=lambda node: -node.layer)
-    curator, author = Curator(workshop.home.path), Author("Ines")
-    curator.correct(top.id, "All of it is about the sea.", author)
+    top = max(workshop.above(), key=lambda node: node.layer)
+    Curator(workshop.home.path).correct(top.id, "All of it is about the sea.", Author("Ines"))
     workshop.build_all()
     assert "All of it is about the sea." in [node.text for node in workshop.above()]
-    curator.set_chunk_aside(leaf.id, author)
-    workshop.build_all()
-    assert leaf.text not in [node.text for node in workshop.above()]
     assert workshop.plan().summaries.calls == 0
 
 
-def test_its_sensor_requests_one_run_once_trees_are_published(workshop):
+def test_its_sensor_requests_one_run_which_leaves_nothing_of_a_document_that_goes(workshop):
     def tick():
         sensor = definitions.resolve_sensor_def("corpus_tree_source_sensor")
         repository = definitions.get_repository_def()
         context = dg.build_sensor_context(instance=instance, repository_def=repository)
         return sensor.evaluate_tick(context)
 
-    workshop.write("02.md", prose(12, seed=55))
+    text = next(node.text for node in workshop.above() if node.documents == ("05.md",))
+    workshop.remove("05.md")
+    workshop.write("new.md", prose(12, seed=77))
     workshop.build()
     definitions = workshop.definitions()
     with workshop.instance() as instance:
@@ -163,23 +149,14 @@ def test_its_sensor_requests_one_run_once_trees_are_published(workshop):
         options = {"run_config": request.run_config, "tags": request.tags, "instance": instance}
         assert job.execute_in_process(**options).success
         assert not tick().run_requests
-        assert workshop.copied().keys() <= workshop.tops().keys()
+        assert workshop.copied() == workshop.tops()
+        documents = {name for node in workshop.above() for name in node.documents}
+        assert documents == {f"{n:02}.md" for n in range(5)} | {"new.md"}
+        kept = workshop.home.corpus_tree.path / "source" / "documents.jsonl"
+        assert text not in kept.read_text()
         below = definitions.resolve_job_def("build")
         instance.create_run_for_job(below, status=dg.DagsterRunStatus.STARTED)
         assert tick().skip_message == BELOW_UNDER_WAY
-
-
-def test_with_too_few_trees_there_is_none(tmp_path):
-    workshop = CorpusTreeWorkshop(tmp_path, 3)
-    workshop.build_all()
-    workshop.remove("02.md")
-    done, n_made = workshop.build_all(confirm_removal=True)
-    assert (done.dropped, n_made) == ([CORPUS_TREE_NAME], 0)
-    trees = read_status(workshop.home, workshop.settings).trees
-    assert [tree.manifest.tree for tree in trees] == ["00.md", "01.md"]
-    with pytest.raises(UnknownTreeError):
-        workshop.retriever.search("what?", Query(scope="corpus"))
-    assert workshop.build_all()[0] is None
 
 
 def test_a_corpus_in_a_project_of_a_team_has_one_behind_its_trees(tmp_path):
@@ -201,13 +178,6 @@ def test_a_corpus_in_a_project_of_a_team_has_one_behind_its_trees(tmp_path):
     assert "handbook_corpus_tree_build" in {job.name for job in sensor.jobs}
 
 
-def test_a_corpus_with_a_name_has_one_of_its_own():
-    above = CorpusNames("handbook", "handbook").corpus_tree()
-    assert above.corpus == "handbook_corpus_tree"
-    assert above.summaries(1).shown == "handbook/corpus_tree/layer_1/summaries"
-    assert above.partitions == "handbook_corpus_tree_trees"
-
-
 def test_it_is_built_by_a_plain_function_call_too(workshop):
     from raptor_core import Document
 
@@ -220,3 +190,15 @@ def test_it_is_built_by_a_plain_function_call_too(workshop):
     assert {leaf.stands_for for leaf in built.layers[0].nodes} == tops
     again = build_corpus_tree(list(trees.values()), components=workshop.components, previous=built)
     assert [node.id for node in again.nodes()] == [node.id for node in built.nodes()]
+
+
+def test_with_too_few_trees_there_is_none(workshop):
+    for name in ("02.md", "03.md", "04.md", "new.md"):
+        workshop.remove(name)
+    done, n_made = workshop.build_all(confirm_removal=True)
+    assert (done.dropped, n_made) == ([CORPUS_TREE_NAME], 0)
+    trees = read_status(workshop.home, workshop.settings).trees
+    assert [tree.manifest.tree for tree in trees] == ["00.md", "01.md"]
+    with pytest.raises(UnknownTreeError):
+        workshop.retriever.search("what?", Query(scope="corpus"))
+    assert workshop.build_all()[0] is None

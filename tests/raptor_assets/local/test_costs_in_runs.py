@@ -29,7 +29,9 @@ def layers_of(workshop, name):
     return [workshop.metadata(f"layer_{layer}/summaries", name) for layer in LAYERS]
 
 
-def test_layers_show_the_calls_tokens_and_money_of_a_run(tmp_path, server):
+def test_layers_show_the_calls_tokens_and_money_of_a_run_and_none_where_it_reused_all(
+    tmp_path, server
+):
     server.fail(Fault(status=503), times=1)
     workshop = paying(tmp_path, server, "a.md", "b.md")
     assert workshop.build().succeeded
@@ -40,12 +42,7 @@ def test_layers_show_the_calls_tokens_and_money_of_a_run(tmp_path, server):
         tokens = layer["prompt_tokens"] + 2 * layer["completion_tokens"]
         assert layer["usd"] == pytest.approx(tokens / 1e6, abs=1e-6)
         assert layer["model"] == "writer"
-
-
-def test_a_build_that_reuses_its_summaries_shows_no_cost(tmp_path, server):
-    workshop = paying(tmp_path, server, "a.md")
-    workshop.build()
-    workshop.build(force=True)
+    workshop.build("a.md", force=True)
     assert not any(
         {"calls", "model", "usd"} & layer.keys() for layer in layers_of(workshop, "a.md")
     )

@@ -11,8 +11,6 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets.home.records import shared_cache
-from raptor_assets.local.forecast import forecast
-from raptor_core.documents.catalog.scan import scan_source
 from raptor_core.errors import RecordsError
 from raptor_core.identity import MAX_ID_BYTES
 
@@ -98,27 +96,6 @@ def test_another_machine_goes_on_with_what_a_run_left(workshop):
     assert unfinished(workshop) == []
     sizes = workshop.manifests()["a.md"].layer_sizes
     assert n_made + left.n_made == sum(sizes[1:])
-
-
-def test_a_plan_knows_what_a_run_left(workshop):
-    anchored = {"clustering": {"method": "raptor"}}  # whose plans are exact
-    workshop.configure(**anchored)
-    text = prose(300, seed=2)
-    workshop.write("a.md", text)
-    assert workshop.build().built == ["a.md"]
-    paragraphs = text.split("\n\n")
-    for at in (5, 45, 85):
-        paragraphs[at] += f" Entry {at} is new."
-    paragraphs[-2] += " A zebra stands there."
-    workshop.write("a.md", "\n\n".join(paragraphs))
-    assert workshop.build().built == []
-    left = workshop.parts_given["summarizer"] = ScriptedSummarizer()
-    workshop.configure(**anchored)
-    scan = scan_source(workshop.settings.source)
-    plan = forecast(workshop.home, workshop.settings, scan, components=workshop.components).plan
-    assert workshop.build().built == ["a.md"]
-    assert (plan.exact, plan.summaries.calls) == (True, left.n_made)
-    assert sum(layer.n_reused for tree in plan.trees for layer in tree.layers) > 0
 
 
 def test_a_database_that_does_not_answer_is_told(postgres, workshop):

@@ -71,16 +71,3 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
     assert found == {
         (spec.asset_key, spec.name) for spec in build_check_specs(Settings(), CHAIN_NAMES)
     }
-
-
-def test_kinds_follow_the_settings(tmp_path):
-    settings = Settings.model_validate({"summarizer": {"kind": "openai"}})
-    graph = build_definitions(settings, Home(tmp_path)).resolve_asset_graph()
-    assert "openai" in graph.get(CHAIN_NAMES.summaries(1).key).kinds
-    assert "qdrant" in graph.get(CHAIN_NAMES.embeddings(0).key).kinds
-
-
-def test_jobs_and_sensor_are_there(definitions):
-    jobs = {job.name for job in definitions.resolve_all_job_defs()}
-    assert jobs >= {"build", "drop_partitions"}
-    assert definitions.resolve_sensor_def("source_sensor")

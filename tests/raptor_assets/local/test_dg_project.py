@@ -4,10 +4,8 @@ import json
 
 import dagster as dg
 import pytest
-from click.testing import CliRunner
-from dagster._cli.asset import asset_cli
 from jsonschema import Draft202012Validator
-from support.dg_project import CountedSummarizer, DgProject
+from support.dg_project import DgProject
 
 from raptor_assets import RaptorCorpusComponent, failure_reason
 
@@ -135,21 +133,3 @@ def test_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_path):
     assert "the endpoint refused it" in reason
     edges = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
     assert project.execute("handbook_build", tags=dict.fromkeys(edges, "0.md")).success
-
-
-def test_what_was_wiped_is_missing_and_a_sync_of_named_partitions_records_it_again(project):
-    assert project.execute("handbook_sync").success
-    before = json.loads(project.raptor("handbook", "status", "--json").stdout)
-    wiped = [json.dumps(["handbook", "layer_1", "summaries"]), json.dumps(["handbook", "tree"])]
-    environment = {"DAGSTER_HOME": str(project.instance_folder)}
-    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *wiped], env=environment)
-    assert done.exit_code == 0, done.output
-    planned = json.loads(project.raptor("handbook", "plan", "--json").stdout)
-    assert (planned["n_unchanged"], planned["changed"]) == (3, [])
-    n_answers = CountedSummarizer.n_answers
-    config = {"partitions": ["a.md", "b.md", "c.md"]}
-    run_config = {"ops": {"handbook_sync_step": {"config": config}}}
-    assert project.execute("handbook_sync", run_config).success
-    assert CountedSummarizer.n_answers == n_answers
-    after = json.loads(project.raptor("handbook", "status", "--json").stdout)
-    assert [tree["checks"] for tree in after["trees"]] == [t["checks"] for t in before["trees"]]

@@ -61,29 +61,6 @@ def test_a_drop_that_fails_is_told_and_made_good(start, monkeypatch):
     assert (report.dropped, report.failed) == (["two/d.md"], {})
 
 
-def test_one_tree_of_many_documents_is_not_rebuilt_without_most_of_them(start):
-    workshop, daemon = start("corpus")
-    before = live(workshop)
-    remove(workshop, *FEW)
-    assert daemon.tick()[:2] == ([], [])
-    assert "3 of 4" in refusal(workshop)
-    assert live(workshop) == before
-    assert workshop.build(confirm_removal=True).built == ["corpus"]
-    assert daemon.settle() == ([], [])
-
-
-def test_nothing_is_dropped_while_a_named_source_is_an_empty_mount_point(start, tmp_path):
-    workshop, _ = start()
-    mount = tmp_path / "mount"
-    mount.mkdir()
-    paths = [str(workshop.docs), str(mount)]
-    workshop.configure(tree={"max_layers": 1}, source={"paths": paths})
-    assert workshop.build().changes.doubt == ""
-    workshop.remove("one/a.md")
-    assert f"{mount} holds nothing" in refusal(workshop)
-    assert "one/a.md" in live(workshop)[1]
-
-
 def test_a_table_that_a_job_truncates_keeps_its_trees(tmp_path):
     path = tmp_path / "wiki.db"
 

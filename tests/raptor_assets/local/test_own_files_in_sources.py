@@ -46,13 +46,9 @@ def put_home(made, docs):
     shutil.copytree(made / ".raptor", docs / "data")
 
 
-def put_home_below_other_files(made, docs):
+def put_home_with_its_corpus_tree(made, docs):
     put_home(made, docs)
     (docs / "data" / "golden.toml").write_text("")
-
-
-def put_home_with_its_corpus_tree(made, docs):
-    put_home_below_other_files(made, docs)
     folder = docs / "data" / "corpus_tree" / "source"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "documents.jsonl").write_text(json.dumps({"id": "top", "text": "A summary."}))
@@ -78,27 +74,12 @@ def put_page_that_a_browser_saved(made, docs):
     (docs / "saved.html").write_text(page)
 
 
-def put_link_to_a_home(made, docs):
-    put_home(made, docs)
-    (docs / "link").symlink_to(docs / "data", target_is_directory=True)
-
-
-def put_home_without_its_records(made, docs):
-    put_home(made, docs)
-    shutil.rmtree(docs / "data" / "dagster")
-
-
 def put_archive(made, docs):
     shutil.make_archive(str(docs / "backup"), "zip", made / "export")
 
 
 def put_export(made, docs):
     shutil.copytree(made / "export", docs / "backups" / "monday")
-
-
-def put_export_that_was_broken_off(made, docs):
-    put_export(made, docs)
-    (docs / "backups" / "monday" / "export.json").unlink()
 
 
 def put_export_beside_documents(made, docs):
@@ -110,7 +91,10 @@ def put_table_of_a_team(made, docs):
     tables.write(["assets", "answers"], "all", pd.DataFrame({"id": ["t"], "text": ["A summary."]}))
 
 
-PLACES = [value for name, value in list(globals().items()) if name.startswith("put_")]
+PLACES = [
+    *(put_home_with_its_corpus_tree, put_tables, put_pages, put_page_that_a_browser_saved),
+    *(put_archive, put_export, put_export_beside_documents, put_table_of_a_team),
+]
 
 
 def ids(source, **settings):

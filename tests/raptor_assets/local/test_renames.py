@@ -47,14 +47,6 @@ def test_pairs(now, before, documents, successors):
         assert found[1] == successors
 
 
-def test_a_partition_is_dropped_when_its_successors_are_finished():
-    successors = {"a": ("c", "d")}
-    changes = Changes(new=("c", "d"), removed=("a", "b"), successors=successors)
-    assert changes.droppable(changes.to_build) == ("b",)
-    assert changes.droppable({"d"}) == ("b",)
-    assert changes.droppable(()) == ("a", "b")
-
-
 def test_partitions_that_documents_leave_come_last():
     changes = Changes(successors={"a": ("c",)})
     assert changes.in_order("dcab") == ["b", "c", "d", "a"]

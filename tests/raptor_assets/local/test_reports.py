@@ -3,12 +3,9 @@
 import json
 import os
 import re
-from pathlib import Path
 
 import pytest
 from support.workshop import Workshop, prose
-
-from raptor_assets.shown.report_records import read_records
 
 pytestmark = pytest.mark.slow
 
@@ -112,11 +109,3 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_tree_stays_published(t
     assert workshop.build("a.md", force=True).built == ["a.md"]
     assert page(workshop).exists()
     assert workshop.build().built == []
-
-
-@pytest.mark.rare
-def test_a_damaged_record_is_made_again(pair):
-    tables = pair.access().tables
-    Path(tables.path(["tree_report"], "a.md")).write_bytes(b"damaged")
-    pair.build(force=True)
-    assert set(read_records(tables, "a.md")) == {"a.md"}

@@ -6,7 +6,6 @@ from support.qdrant_stand_in import Fault
 from support.stand_ins import qdrant_stand_in
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.local import build
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever
 from raptor_core.errors import StoreError
@@ -64,15 +63,6 @@ def test_a_key_that_may_only_read_is_told_before_anything_is_embedded(served, mo
         assert workshop.embedder.n_embedded == n_embedded
         monkeypatch.setenv("QDRANT_API_KEY", KEY)
         assert workshop.build().failed == {}
-
-
-def test_a_run_that_dagster_starts_is_told_of_the_key_as_soon(served, monkeypatch):
-    workshop, server = served
-    server.keyed = True
-    monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
-    monkeypatch.setattr(build, "check_writable", lambda _settings: None)  # as no command looks
-    assert "403" in workshop.build().failed["a.md"].reason
-    assert workshop.embedder.n_embedded == 0
 
 
 def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work(served):

@@ -2,12 +2,10 @@
 
 import dagster as dg
 import pytest
-from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 from support.homes import built_once, copy_home
-from support.summarizers import ScriptedSummarizer
 from support.workshop import TWO_LAYERS, Workshop, prose
 
-from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.local.status import read_status
 from raptor_core.errors import TableError
@@ -75,24 +73,6 @@ def test_a_lost_layer_is_told_once_and_may_come_back(shrunken):
     assert shrunken.build().succeeded
     assert shrunken.metadata("layer_1/summaries", NAME)["state"] == "built"
     assert shrunken.access().tables.exists(CHAIN_NAMES.summaries(1).path, NAME)
-
-
-def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
-    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
-    workshop.write(NAME, prose(24, seed=1))
-    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
-    assert set(workshop.build().failed) == {"b.md"}
-    with workshop.instance() as instance:
-        shown, partitions = {}, corpus_partitions()
-        for asset in (CHAIN_NAMES.clusters(1), CHAIN_NAMES.summaries(1), CHAIN_NAMES.tree):
-            status = get_and_update_asset_status_cache_value(instance, asset.key, partitions)
-            failed = status.deserialize_failed_partition_subsets(partitions)
-            shown[asset.key] = set(failed.get_partition_keys())
-    assert shown == {
-        CHAIN_NAMES.clusters(1).key: set(),
-        CHAIN_NAMES.summaries(1).key: {"b.md"},
-        CHAIN_NAMES.tree.key: {"b.md"},
-    }
 
 
 def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):

@@ -1,6 +1,5 @@
-"""What the sensor makes of rows: of databases and of files."""
+"""What the sensor makes of rows of a database."""
 
-import json
 import sqlite3
 from contextlib import closing
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.slow
 MARKER = "The zebra Quixotl signed here."
 
 
-def test_rows_of_a_database_are_kept_in_step(tmp_path):
+def test_rows_of_a_database_are_kept_in_step_and_its_password_nowhere(tmp_path, monkeypatch):
     path = tmp_path / "wiki.db"
 
     def run(statement, *values):
@@ -23,15 +22,16 @@ def test_rows_of_a_database_are_kept_in_step(tmp_path):
 
     run("CREATE TABLE wiki (id INTEGER PRIMARY KEY, text TEXT, updated_at TEXT)")
     for number in range(4):
-        run("INSERT INTO wiki VALUES (?, ?, '2024-01-01')", number, prose(12, seed=number))
+        run("INSERT INTO wiki VALUES (?, ?, '2024-01-01')", number, prose(6, seed=number))
     run("UPDATE wiki SET text = ? || char(10) || text WHERE id = 3", MARKER)
-    table = {"url": f"sqlite:///{path}", "table": "wiki"}
+    monkeypatch.setenv("WIKI_URL", f"sqlite:///{path}?timeout=12345")
+    table = {"url_env": "WIKI_URL", "table": "wiki"}
     workshop = Workshop(tmp_path, source={"paths": [], "tables": [table]}, tree={"max_layers": 1})
     daemon = Daemon(workshop)
     assert daemon.settle() == (["wiki/0", "wiki/1", "wiki/2", "wiki/3"], [])
     assert "Quixotl" in live(workshop)[0]
     run("DELETE FROM wiki WHERE id = 3")
-    run("UPDATE wiki SET text = ?, updated_at = '2024-02-01' WHERE id = 1", prose(12, seed=8))
+    run("UPDATE wiki SET text = ?, updated_at = '2024-02-01' WHERE id = 1", prose(6, seed=8))
     n_embedded = workshop.embedder.n_embedded
     run("UPDATE wiki SET id = 9 WHERE id = 2")
     built, dropped = daemon.settle()
@@ -40,33 +40,6 @@ def test_rows_of_a_database_are_kept_in_step(tmp_path):
     rows = workshop.metadata("layer_0/embeddings", "wiki/9")
     assert rows["n_computed"] == 0
     assert workshop.embedder.n_embedded > n_embedded
-
-
-def test_rows_of_a_file_are_kept_in_step(tmp_path):
-    workshop = Workshop(tmp_path, tree={"max_layers": 1})
-    rows = [{"id": f"r{number}", "text": prose(12, seed=number)} for number in range(3)]
-
-    def write(*kept):
-        workshop.write("rows.jsonl", "\n".join(json.dumps(row) for row in kept))
-
-    write(*rows)
-    daemon = Daemon(workshop)
-    assert daemon.settle() == (["r0", "r1", "r2"], [])
-    write(rows[0], {**rows[1], "text": prose(12, seed=9)})
-    assert daemon.settle() == (["r1"], ["r2"])
-    assert live(workshop)[1] == {"r0", "r1"}
-
-
-def test_the_cursor_and_the_kept_scan_hold_no_password(tmp_path, monkeypatch):
-    path = tmp_path / "wiki.db"
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE wiki (id INTEGER, text TEXT, updated_at TEXT)")
-        connection.execute("INSERT INTO wiki VALUES (1, ?, '')", (prose(12),))
-    monkeypatch.setenv("WIKI_URL", f"sqlite:///{path}?timeout=12345")
-    table = {"url_env": "WIKI_URL", "table": "wiki"}
-    workshop = Workshop(tmp_path, source={"paths": [], "tables": [table]}, tree={"max_layers": 1})
-    daemon = Daemon(workshop)
-    daemon.settle()
     kept = b"".join(kept_bytes(workshop.home.path).values())
     assert b"AssetCheckEvaluationTargetMaterializationData" in kept
     assert b"12345" not in kept

@@ -1,8 +1,5 @@
 """The sensor requests exactly the partitions concerned, once, and never by mistake a removal."""
 
-import shutil
-from contextlib import suppress
-
 import dagster as dg
 import filelock
 import pytest
@@ -12,7 +9,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_core.errors import SourceError, StoreError
+from raptor_core.errors import SourceError
 
 pytestmark = pytest.mark.slow
 
@@ -87,16 +84,6 @@ def test_a_tick_leaves_the_corpus_to_a_run_and_sees_its_edits_afterwards(worksho
     assert daemon.tick()[0] == [["b.md"]]
 
 
-def test_content_that_comes_back_is_requested_again(published):
-    daemon = Daemon(published)
-    daemon.settle()
-    original = (published.docs / "b.md").read_text()
-    for text in (prose(6, seed=5), original):
-        published.write("b.md", text)
-        assert daemon.tick()[0] == [["b.md"]]
-        published.build()
-
-
 def test_a_removed_document_is_dropped_and_one_that_comes_back_is_built(published):
     daemon = Daemon(published)
     daemon.settle()
@@ -151,49 +138,6 @@ def test_what_failed_is_not_asked_for_again_until_it_changes_or_a_person_asks(tm
     assert daemon.tick()[0] == [["b.md"]]
 
 
-class Cancelling(ScriptedSummarizer):
-    """Has the run cancelled, as the UI does it, once it is asked for a summary."""
-
-    def __init__(self, workshop):
-        super().__init__()
-        self.workshop = workshop
-        self.is_cancelling = False
-
-    def summarize(self, requests):
-        if self.is_cancelling:
-            with self.workshop.instance() as instance:
-                (run,) = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
-                instance.report_run_canceling(run)
-            raise KeyboardInterrupt
-        yield from super().summarize(requests)
-
-
-def test_what_a_cancelled_run_left_waits_until_a_person_starts_it_again(workshop):
-    summarizer = Cancelling(workshop)
-    workshop.parts_given["summarizer"] = summarizer
-    workshop.configure(tree={"max_layers": 1})
-    daemon = Daemon(workshop)
-    daemon.settle()
-    for name in ("a.md", "b.md"):
-        workshop.write(name, prose(6, seed=ord(name[0]) + 7))
-    assert daemon.tick()[0] == [["a.md", "b.md"]]
-    summarizer.is_cancelling = True
-    with suppress(KeyboardInterrupt):
-        daemon.run()
-    assert daemon.tick() == ([], [], UNCHANGED)
-    summarizer.is_cancelling = False
-    assert workshop.build().built == ["a.md", "b.md"]
-
-
-def test_a_damaged_store_fails_the_tick(published):
-    daemon = Daemon(published)
-    daemon.settle()
-    published.write("b.md", prose(6, seed=9))
-    (published.home.qdrant / "corpus" / "identity.json").write_text("{")
-    with pytest.raises(StoreError, match=r"identity\.json is damaged"):
-        daemon.tick()
-
-
 def test_a_store_in_use_skips_the_tick_which_is_repeated(published):
     daemon = Daemon(published)
     daemon.settle()
@@ -203,10 +147,3 @@ def test_a_store_in_use_skips_the_tick_which_is_repeated(published):
     assert (builds, dropped) == ([], [])
     assert "corpus.lock" in reason
     assert daemon.tick()[0] == [["b.md"]]
-
-
-def test_lost_records_of_dagster_cost_nothing_and_drop_what_is_gone(published):
-    shutil.rmtree(published.home.dagster)
-    published.remove("b.md")
-    assert Daemon(published).settle() == ([], ["b.md"])
-    assert list(published.manifests()) == ["a.md", "c.md"]

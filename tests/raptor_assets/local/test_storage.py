@@ -2,18 +2,15 @@
 
 import os
 import queue
-import sqlite3
 import subprocess
 import sys
 import uuid
-from contextlib import closing
 
 import dagster as dg
 import filelock
 import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
-from dagster._serdes import serialize_value
 from support import build_process
 from support.sensor_daemon import Daemon
 from support.stores import PROCESS_PATH
@@ -91,25 +88,6 @@ def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
         assert answers(original, run_id) == found
     assert found["partitions"] == {"p"}
     assert [passed for _, _, passed in found["checks"]]
-
-
-def test_an_event_is_stored_once(tmp_path):
-    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
-        entries = instance.all_logs(pooled_job.execute_in_process(instance=instance).run_id)
-    (path,) = (tmp_path / "events").glob("*.db")
-    with closing(sqlite3.connect(path)) as database:
-        rows = database.execute("select event from event_logs order by id").fetchall()
-    assert [row for (row,) in rows] == [serialize_value(entry) for entry in entries]
-
-
-def test_a_check_that_is_repeated_in_a_run_has_one_result(tmp_path):
-    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
-        run_id = pooled_job.execute_in_process(instance=instance).run_id
-        checked = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
-        copied(checked, instance)
-        log = instance.event_log_storage
-        (record,) = log.get_asset_check_execution_history(CHECK, limit=5)
-        assert record.event.dagster_event == checked[0].dagster_event
 
 
 def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.workshop import Workshop, prose
 
-from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
+from raptor_assets.assets.names import corpus_partitions
 from raptor_assets.assets.specs import QDRANT, TABLES
 
 pytestmark = pytest.mark.slow
@@ -88,25 +88,6 @@ def test_one_layer_of_one_partition_is_made_from_what_is_kept(built):
     events = result.asset_materializations_for_node("raptor")
     assert [(e.asset_key.path, e.partition) for e in events] == [(["layer_1", "summaries"], "a.md")]
     assert built.data_version("layer_1/summaries", "a.md") == before
-
-
-def test_a_layer_without_the_one_below_says_what_to_do(tmp_path):
-    workshop = Workshop(tmp_path, tree={"max_layers": 1})
-    workshop.write("a.md", prose(8, seed=1))
-    with workshop.instance() as instance:
-        instance.add_dynamic_partitions("trees", ["a.md"])
-        result = (
-            workshop.definitions()
-            .resolve_implicit_global_asset_job_def()
-            .execute_in_process(
-                instance=instance,
-                asset_selection=[CHAIN_NAMES.clusters(1).key],
-                tags={"dagster/partition": "a.md"},
-                raise_on_error=False,
-            )
-        )
-    (failure,) = [e for e in result.all_events if e.is_step_failure]
-    assert "materialize its asset" in failure.step_failure_data.error.message
 
 
 def test_an_asset_that_is_no_data_frame_is_refused_with_the_remedy(built):

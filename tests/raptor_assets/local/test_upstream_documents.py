@@ -1,6 +1,5 @@
 """A corpus whose documents an asset of the team's own gives."""
 
-import json
 from types import SimpleNamespace
 
 import dagster as dg
@@ -8,9 +7,9 @@ import pandas as pd
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
-from support.workshop import NAMED_PARTS, SMALL, prose
+from support.team import Team, follow
+from support.workshop import prose
 
-from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import corpus_checks
 from raptor_assets.corpus.upstream import rows_of
 from raptor_assets.home.folder import Home
@@ -25,87 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
 ]
 
-QUICK = {**SMALL, "components": NAMED_PARTS}
-
 UNCHANGED = "no file changed since the last request"
-
-
-class Team:
-    """An upstream asset, the corpus that follows it, and an instance."""
-
-    def __init__(self, root, upstream, **options):
-        self.home = root / "kept"
-        self.instance = dg.DagsterInstance.ephemeral(str(root / "instance"))
-        corpus = build_raptor_corpus("wiki", home=self.home, upstream=upstream, **options, **QUICK)
-        self.definitions = dg.Definitions.merge(dg.Definitions(assets=[upstream]), corpus)
-        self.cursor = None
-
-    def materialize(self, key, **options):
-        job = self.definitions.resolve_implicit_global_asset_job_def()
-        done = job.execute_in_process(
-            instance=self.instance,
-            asset_selection=[dg.AssetKey(key)],
-            raise_on_error=False,
-            **options,
-        )
-        failed = [event for event in done.all_events if event.is_step_failure]
-        if failed:
-            return failed[0].step_failure_data.error.cause.message
-        (event,) = done.get_asset_materialization_events()
-        metadata = event.materialization.metadata
-        return {name: value.value for name, value in metadata.items()}
-
-    def tick(self):
-        """What the sensor says, and the partitions of the runs that it requests, which are run."""
-        sensor = self.definitions.resolve_sensor_def("wiki_source_sensor")
-        found = sensor(dg.build_sensor_context(self.instance, cursor=self.cursor))
-        if isinstance(found, dg.SkipReason):
-            return found.skip_message
-        self.cursor = found.cursor
-        for request in found.dynamic_partitions_requests or ():
-            self.instance.add_dynamic_partitions(
-                request.partitions_def_name, request.partition_keys
-            )
-        for run in found.run_requests:
-            job = self.definitions.resolve_job_def(run.job_name)
-            assert job.execute_in_process(
-                instance=self.instance, tags=run.tags, run_config=run.run_config
-            ).success
-        return [run.tags.get("dagster/partition") for run in found.run_requests]
-
-
-def follow(team):
-    return team.materialize(["wiki", "source"])
-
-
-def test_a_data_frame_rebuilds_exactly_what_changed(tmp_path):
-    rows = {f"page-{n}": prose(12, seed=n) for n in range(3)}
-
-    @dg.asset
-    def pages() -> pd.DataFrame:
-        listed = [{"id": key, "text": text, "title": key.title()} for key, text in rows.items()]
-        return pd.DataFrame(listed)
-
-    team = Team(tmp_path, pages)
-    assert "wiki/source was not materialized yet" in team.tick()
-    team.materialize(["pages"])
-    told = follow(team)
-    assert (told["dagster/row_count"], told["partitions_new"]) == (3, 3)
-    team.tick()
-    assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == sorted(rows)
-
-    team.materialize(["pages"])  # nothing changed
-    told = follow(team)
-    assert [told[f"partitions_{what}"] for what in ("new", "changed", "removed")] == [0, 0, 0]
-    assert team.tick() == UNCHANGED
-
-    rows["page-1"] += "\n\nThe lantern was lit again."
-    del rows["page-2"]
-    team.materialize(["pages"])
-    told = follow(team)
-    assert (told["partitions_changed"], told["partitions_removed"]) == (1, 1)
-    assert team.tick() == ["page-1", None]  # a build of one, and the drop job
-    assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == ["page-0", "page-1"]
 
 
 @pytest.mark.rare
@@ -152,17 +71,6 @@ def test_a_folder_is_named_in_the_metadata(tmp_path):
     assert team.instance.get_dynamic_partitions("wiki_trees") == ["a.md"]
 
 
-def test_metadata_without_the_entry_is_told(tmp_path):
-    @dg.asset
-    def download():
-        return dg.MaterializeResult(metadata={"folder": "somewhere"})
-
-    team = Team(tmp_path, download, upstream_path="path")
-    team.materialize(["download"])
-    message = follow(team)
-    assert "download has no entry 'path' in its metadata" in message
-
-
 def test_partitions_of_the_upstream_are_one_source(tmp_path):
     regions = dg.StaticPartitionsDefinition(["north", "south"])
 
@@ -176,25 +84,6 @@ def test_partitions_of_the_upstream_are_one_source(tmp_path):
     assert follow(team)["dagster/row_count"] == 2
     team.tick()
     assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == ["north", "south"]
-
-
-def test_what_holds_no_documents_is_refused_and_the_last_source_stays(tmp_path):
-    given = {"value": [{"id": "a", "text": prose(8)}]}
-
-    @dg.asset
-    def pages():
-        return given["value"]
-
-    team = Team(tmp_path, pages)
-    team.materialize(["pages"])
-    follow(team)
-    given["value"] = 7
-    team.materialize(["pages"])
-    message = follow(team)
-    assert "upstream asset pages: " in message
-    assert "gave int" in message
-    kept = (team.home / "source" / "documents.jsonl").read_text()
-    assert json.loads(kept)["id"] == "a"
 
 
 def test_rows_of_what_teams_have():
@@ -237,7 +126,8 @@ class Pages:
             return pd.DataFrame(list(self.rows.items()), columns=self.columns)
 
         self.team = Team(root, pages, **options)
-        self.follow()
+        assert "wiki/source was not materialized yet" in self.team.tick()
+        self.first = self.follow()
         self.team.tick()
 
     def follow(self, **config):
@@ -255,8 +145,17 @@ class Pages:
         return {file.name: file.read_bytes() for file in files}
 
 
-def test_an_upstream_that_lost_texts_or_most_rows_fails_until_a_person_confirms(tmp_path):
+def test_a_data_frame_rebuilds_exactly_what_changed_and_losses_wait_for_a_person(tmp_path):
     pages = Pages(tmp_path)
+    assert (pages.first["dagster/row_count"], pages.first["partitions_new"]) == (4, 4)
+    assert pages.published == set(pages.rows)
+    found = pages.follow()  # nothing changed
+    assert [found[f"partitions_{kind}"] for kind in ("new", "changed", "removed")] == [0, 0, 0]
+    assert pages.team.tick() == UNCHANGED
+    pages.rows["page-1"] += "\n\nThe lantern was lit again."
+    assert pages.follow()["partitions_changed"] == 1
+    assert pages.team.tick() == ["page-1"]
+
     before, kept, rows = pages.published, pages.kept, pages.rows
     pages.rows = {}
     message = pages.follow()

@@ -42,14 +42,6 @@ def test_a_sample_of_a_layer_has_its_share_or_the_minimum_and_does_not_change():
     assert {node.id for node in chosen[1:]} <= {node.id for node in kept}
 
 
-def test_a_report_counts_nodes_and_sentences():
-    report = audit(TRUE, FALSE)
-    assert report.unsupported_nodes == ["false"]
-    assert (len(report.findings), len(report.unsupported), report.n_judged) == (4, 1, 2)
-    assert report.unsupported_share == 0.5
-    assert audit().unsupported_share == 0
-
-
 def test_findings_survive_a_table_and_are_not_sought_again():
     judge = Counting()
     report = audit(TRUE, FALSE, judge=judge)

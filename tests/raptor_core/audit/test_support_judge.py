@@ -7,7 +7,7 @@ from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import AuditedSummary
-from raptor_core.audit.support import WEIGHTS, opposites, probability
+from raptor_core.audit.support import opposites
 from raptor_core.audit.terms import words
 from raptor_core.settings import AuditSettings
 
@@ -93,10 +93,6 @@ def test_a_relation_may_be_named_by_any_word_for_it(judge, child, claim, judgeme
     assert found.judgement == judgement
 
 
-def test_a_lone_accent_is_no_word():
-    assert [word.stem for word in words("pump \u0301 silt")] == ["pump", "silt"]
-
-
 CODES = (
     "The alarm E-1047 of the pump is explained at https://docs.pump.example/alarms/1047, and "
     "max_tokens is set in release 1.10.2. Mail ops@pump.example with the part number RX23."
@@ -137,20 +133,6 @@ def test_evidence_is_the_nearest_sentence_of_a_child(judge):
 def test_without_children_nothing_is_supported_and_a_blank_summary_has_no_sentence(judge):
     assert [f.judgement for f in verdicts(judge, "The pump failed.", ())] == ["unsupported"]
     assert verdicts(judge, "  \n ") == []
-
-
-def test_summaries_are_judged_alike_alone_and_together(judge):
-    pairs = [
-        AuditedSummary(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
-        for at, text in enumerate(["The pump failed on 17 March.", "The toll was abolished.", ""])
-    ]
-    assert judge.judge(pairs) == [judge.judge([pair])[0] for pair in pairs]
-    assert judge.judge([]) == []
-
-
-def test_more_doubt_is_never_more_probable(judge):
-    for name in WEIGHTS:
-        assert probability({name: 1.0}) < probability({})
 
 
 def test_opposites_are_mutual_and_no_word_is_its_own():

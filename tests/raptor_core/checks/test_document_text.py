@@ -72,7 +72,3 @@ def test_the_verdict_names_the_documents_up_to_a_bound():
     assert found.numbers == {"documents": 2.0, "odd": 1.0, "odd_share": 0.5}
     half = CheckSettings(max_odd_documents=0.5)
     assert document_text(documents, half).passed
-
-
-def test_no_document_passes():
-    assert document_text([], CheckSettings()).passed

@@ -1,13 +1,15 @@
-"""Laws 3, 4 and 5 as checks: coverage, shrink, budget, and the store against its manifest."""
+"""Laws 3, 4 and 5 as checks, the store against its manifest, and checks that block."""
 
 from dataclasses import replace
 
 import pytest
 from support.trees import checked_clusters, checked_layer, checked_trees, leaf, summary
 
+from raptor_core.checks.base import CheckResult, blocking_failures, require
 from raptor_core.checks.sizes import token_budget
 from raptor_core.checks.stored import StoredTree, store
 from raptor_core.checks.structure import coverage, shrink, tree_coverage, unreadable_nodes
+from raptor_core.errors import InvariantError
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 
@@ -85,3 +87,20 @@ def test_the_store_must_hold_the_published_nodes_and_no_other():
     assert not stored("aab").passed
     assert not stored("ab", sizes=(3,)).passed
     assert not store([StoredTree(None, "ab", "ab")]).passed
+
+
+RESULTS = [
+    CheckResult(f"{severity} {passed}", passed, severity, "Seen.", {}, remedy="Mend it.")
+    for severity in ("error", "warn")
+    for passed in (True, False)
+]
+
+
+def test_a_failed_error_blocks_and_nothing_else_does():
+    assert [result.name for result in blocking_failures(RESULTS)] == ["error False"]
+
+
+def test_a_build_ends_at_a_blocking_failure_with_its_remedy():
+    with pytest.raises(InvariantError, match=r"Seen.*Mend it"):
+        require(RESULTS)
+    require([result for result in RESULTS if result.name != "error False"])

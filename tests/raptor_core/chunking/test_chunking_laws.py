@@ -163,7 +163,9 @@ def outside(story, at):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most_sentences", [2, 4, 8])
+@pytest.mark.parametrize(
+    "most_sentences", [4, *(pytest.param(n, marks=pytest.mark.rare) for n in (2, 8))]
+)
 def test_an_edit_changes_its_paragraphs_chunks_and_on_average_at_most_two_others(most_sentences):
     chance = random.Random(224)
     original = story(chance, 60, most_sentences)

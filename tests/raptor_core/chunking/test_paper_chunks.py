@@ -2,7 +2,6 @@
 
 import importlib.util
 import random
-import re
 import textwrap
 from itertools import pairwise
 from pathlib import Path
@@ -41,17 +40,7 @@ def chunks_of(text, counter, **values):
     return make_chunker(settings, counter).chunk(Document("d", text))
 
 
-def count_as_the_authors_do(text, counter):
-    """Number of chunks by the rule of the authors' code, whose chunks lack marks and line ends."""
-    pieces = [f" {piece}" for piece in re.split(r"[.!?\n]", text) if piece.strip()]
-    n_chunks, length = 1, 0
-    for n_tokens in counter.count(pieces):
-        if length + n_tokens > LIMIT:
-            n_chunks, length = n_chunks + 1, 0
-        length += n_tokens
-    return n_chunks
-
-
+@pytest.mark.slow
 def test_whole_sentences_across_line_ends_fill_each_chunk(counter):
     text = wrapped_prose(300)
     chunks = chunks_of(text, counter)
@@ -61,10 +50,3 @@ def test_whole_sentences_across_line_ends_fill_each_chunk(counter):
         first = next(end for start, end in sentences(text) if start == following.start)
         assert counter.count([text[chunk.start : first]])[0] > LIMIT >= chunk.n_tokens
     assert [chunk.n_tokens for chunk in chunks] == counter.count([chunk.text for chunk in chunks])
-
-
-def test_a_sentence_over_the_limit_is_cut_and_nothing_is_lost(counter):
-    text = f"Short one. {'harbour, ' * 150}end. Short two.\nShort three."
-    chunks = chunks_of(text, counter)
-    assert "".join("".join(c.text.split()) for c in chunks) == "".join(text.split())
-    assert max(chunk.n_tokens for chunk in chunks) <= LIMIT

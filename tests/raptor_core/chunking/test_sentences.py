@@ -72,11 +72,6 @@ def test_tables_are_cut_at_rows_and_rules_are_no_sentences():
     assert split("One.\n\n-----\n\nTwo.") == ["One.", "Two."]
 
 
-@pytest.mark.parametrize("text", ["", " \n\t ", "\n\n\n"])
-def test_white_space_holds_no_sentence(text):
-    assert split(text) == []
-
-
 BLOCKS = ["A b. ", "c? ", '"Q!" ', "\n", "\n\n", "\r\n", "# h\n", "- i\n", "```\n", "    x = 1;\n"]
 MARKS = ["| t |\n", "===\n", "。", "他", "!", "...", "é", "e\u0301", "\x0c", "\u2028", "\x00", "  "]
 PIECES = st.sampled_from([*BLOCKS, *MARKS])

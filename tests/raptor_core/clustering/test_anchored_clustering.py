@@ -1,7 +1,6 @@
 """Anchored clustering: rows that stay, placed rows, splits, merges, and the laws of any layer."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.clustering_cases import assert_valid, tokens, topics, unit
@@ -143,19 +142,3 @@ def test_a_cluster_goes_on_from_the_one_that_most_of_it_comes_from():
     assert match_origins([(0, 1, 2), (3, 4, 5, 6, 7), (8, 10), (9, 11)], earlier) == (0, 1, 2, -1)
     assert match_origins([(0, 4, 8)], earlier) == (-1,)
     assert match_origins([(10, 11)], earlier) == (-1,)
-
-
-def test_one_new_row_among_thousands_touches_one_cluster():
-    vectors, labels = topics(200, 10, n_dims=48, seed=4)
-    kept = by_label(labels)
-    kept[77].remove(774)
-    found = run(vectors, kept)
-    assert len(changed(found, kept)) == 1
-
-
-@pytest.mark.parametrize("touched", [(), (0, 1, 2)])
-def test_a_layer_over_the_token_budget_is_split_lawfully(touched):
-    vectors, labels = topics(3, 6)
-    n_tokens = tokens(18, each=90)
-    found = run(vectors, by_label(labels), touched, Bounds(12, 300), n_tokens)
-    assert_valid(found, n_tokens, 300)

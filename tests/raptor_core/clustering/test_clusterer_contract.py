@@ -8,9 +8,8 @@ from hypothesis.extra.numpy import arrays
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering import Clusters, make_clusterer
+from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
-from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 
 METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "watershed")
@@ -21,11 +20,6 @@ by_method = pytest.mark.parametrize("method", METHODS)
 def clustered(method, vectors, n_tokens, **changes):
     settings = ClusteringSettings(method=method, **changes)
     return make_clusterer(settings).cluster(vectors, n_tokens)
-
-
-@pytest.mark.parametrize("name", ["default", "paper"])
-def test_the_presets_of_the_core_need_no_laboratory(name):
-    assert type(make_clusterer(preset(name).clustering)).__module__.startswith("raptor_core.")
 
 
 def feasible(n_tokens, max_tokens):
@@ -76,14 +70,6 @@ def test_a_layer_shrinks_to_a_half_at_most(method, n):
     clusters = clustered(method, vectors, tokens(n))
     assert_valid(clusters, tokens(n), 3500)
     assert len(clusters.members) <= n // 2
-
-
-@by_method
-def test_a_tight_budget_is_kept(method):
-    vectors, _ = topics(4, 30)
-    n_tokens = np.random.default_rng(3).integers(20, 101, size=120)
-    clusters = clustered(method, vectors, n_tokens, max_tokens=260)
-    assert_valid(clusters, n_tokens, 260)
 
 
 @by_method
@@ -149,43 +135,10 @@ def test_the_fingerprint_covers_exactly_what_the_method_reads(method):
         assert (changed != plain) == (name in CHANGES[method]), name
 
 
-def test_methods_have_fingerprints_of_their_own():
-    found = {make_clusterer(ClusteringSettings(method=method)).fingerprint for method in METHODS}
-    assert len(found) == len(METHODS)
-
-
-@by_method
-@pytest.mark.parametrize("n", [0, 1])
-def test_fewer_than_two_rows_give_no_cluster(method, n):
-    assert clustered(method, np.ones((n, 8), dtype=np.float32), tokens(n)) == Clusters(())
-
-
-@by_method
-@pytest.mark.parametrize("n", [2, 3])
-def test_two_or_three_rows_are_one_cluster(method, n):
-    vectors = unit(np.eye(8)[:n])
-    assert clustered(method, vectors, tokens(n)).members == (tuple(range(n)),)
-
-
 @pytest.mark.parametrize("n", range(2, 12))
 def test_a_layer_of_few_rows_is_one_cluster(n):
     vectors = unit(np.random.default_rng(n).normal(size=(n, 16)))
     assert clustered("raptor", vectors, tokens(n)).members == (tuple(range(n)),)
-
-
-def test_a_small_layer_over_the_budget_is_split():
-    vectors, _ = topics(2, 4)
-    clusters = clustered("raptor", vectors, tokens(8), max_tokens=400)
-    assert clusters.members == ((0, 1, 2, 3), (4, 5, 6, 7))
-    assert clusters.details["budget_splits"] == 1
-
-
-@by_method
-def test_three_rows_of_which_only_two_fit_share_one(method):
-    vectors = unit([[1, 0, 0], [0.9, 0.1, 0], [0, 0, 1]])
-    clusters = clustered(method, vectors, tokens(3, 100), max_tokens=200)
-    assert_valid(clusters, tokens(3, 100), 200)
-    assert len(clusters.members) == 2
 
 
 @by_method
@@ -195,13 +148,6 @@ def test_heavy_rows_share_the_one_light_row(method):
     clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
     assert_valid(clusters, n_tokens, 1000)
     assert all(2 in rows for rows in clusters.members)
-
-
-def test_one_component_only():
-    vectors, _ = topics(1, 40)
-    clusters = clustered("raptor", vectors, tokens(40), max_components=1)
-    assert clusters.members[0] == tuple(range(40))
-    assert clusters.details["global_components"] == 1
 
 
 ANGLES = np.linspace(0.1, 1.4, 80)

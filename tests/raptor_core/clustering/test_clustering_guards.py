@@ -21,12 +21,6 @@ def finished(guard, groups, recluster=never):
     return guard.finish([np.array(rows) for rows in groups], recluster, {})
 
 
-def test_lawful_groups_stay_as_they_are():
-    vectors, _ = topics(2, 3)
-    groups = ((0, 1, 2), (2, 3, 4, 5))
-    assert finished(guard(vectors, [10] * 6, 100), groups).members == groups
-
-
 def test_a_lone_row_joins_the_most_similar_cluster():
     vectors, _ = topics(2, 4)
     found = finished(guard(vectors, [10] * 8, 100), [(0, 1), (2, 3), (4, 5, 6), (7,)])

@@ -5,9 +5,13 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from raptor_core.clustering import compiled
 
 
+@pytest.mark.slow
+@pytest.mark.rare
 def test_kernels_compile_where_numba_may_write_to_no_folder(tmp_path):
     shutil.copy(compiled.__file__, tmp_path / "kernels.py")
     (tmp_path / "__pycache__").touch()  # no folder, so that root cannot write there either

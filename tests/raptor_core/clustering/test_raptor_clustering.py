@@ -1,53 +1,15 @@
 """Clustering of the paper: topics are found, and the result is deterministic."""
 
-import json
-import os
-import subprocess
-import sys
-
 import numpy as np
-import pytest
 from support.clustering_cases import assert_valid, tokens, topics
 
 from raptor_core.clustering import make_clusterer, raptor
 from raptor_core.settings.trees import ClusteringSettings
 
-SCRIPT = """
-import json, sys
-import numpy as np
-from raptor_core.clustering import make_clusterer
-from raptor_core.settings.trees import ClusteringSettings
-generator = np.random.default_rng(5)
-vectors = np.repeat(generator.normal(size=(12, 48)), 25, axis=0)
-vectors = (vectors + generator.normal(size=vectors.shape)).astype(np.float32)
-members = make_clusterer(ClusteringSettings()).cluster(vectors, np.full(300, 80)).members
-heavy = [m for m in ("torch", "umap", "sklearn") if m in sys.modules]
-print(json.dumps({"members": members, "heavy": heavy}))
-"""
-
 
 def clusters_of(vectors, **changes):
     settings = ClusteringSettings(**changes)
     return make_clusterer(settings).cluster(vectors, tokens(len(vectors)))
-
-
-def fresh_process(**environment):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
-
-
-@pytest.mark.slow
-def test_processes_with_other_threads_and_hash_seeds_agree_byte_for_byte():
-    one = fresh_process(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", PYTHONHASHSEED="1")
-    two = fresh_process(OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4", PYTHONHASHSEED="2")
-    assert one == two
-    assert one["heavy"] == []
 
 
 def test_the_number_of_workers_changes_nothing(monkeypatch):
@@ -90,23 +52,6 @@ def test_a_very_large_layer_is_parted_first(monkeypatch):
     assert clusters.details["coarse_parts"] >= 6
     pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
     assert np.mean(pure) > 0.9
-
-
-def test_clusters_over_the_budget_are_clustered_again():
-    vectors, _ = topics(6, 30)
-    free, tight = clusters_of(vectors), clusters_of(vectors, max_tokens=400)
-    assert "budget_splits" not in free.details
-    assert tight.details["budget_splits"] > 0
-    assert tight.details["clusters"] > free.details["clusters"]
-
-
-def test_details_add_up():
-    vectors, _ = topics(6, 30)
-    clusters = clusters_of(vectors)
-    sizes = [len(rows) for rows in clusters.members]
-    assert clusters.details["clusters"] == len(sizes)
-    assert clusters.details["mean_members"] == pytest.approx(np.mean(sizes))
-    assert clusters.details["clusters_per_row"] == pytest.approx(sum(sizes) / 180)
 
 
 def test_rows_that_kmeans_cannot_tell_apart_are_cut_too():

@@ -54,16 +54,6 @@ def test_clusters_are_those_of_the_two_libraries():
     assert len(wanted) > 2
 
 
-def test_clusters_inside_others_and_many_small_ones_stay(monkeypatch):
-    """The default method would drop the first and merge the second."""
-    fitted = [np.arange(12), np.arange(3), *np.arange(12, 28).reshape(8, 2), np.array([5])]
-    monkeypatch.setattr(
-        "raptor_core.clustering.raptor._LayerClustering.global_then_local", lambda *_: list(fitted)
-    )
-    vectors, _ = topics(4, 7)
-    assert {*clustered(vectors, tokens(28)).members} == {tuple(rows) for rows in fitted}
-
-
 def test_a_lone_node_has_a_summary_of_its_own(monkeypatch):
     monkeypatch.setattr(
         "raptor_core.clustering.raptor._LayerClustering.global_then_local",

@@ -8,7 +8,7 @@ import pytest
 
 from raptor_core.documents import load_documents, read_scanned, scan_source
 from raptor_core.errors import SourceError
-from raptor_core.settings import SourceSettings, load_settings
+from raptor_core.settings import SourceSettings
 
 PAGE = "# Tide\n\nIt rises at *noon*.\n"
 PYTHON = f'"{sys.executable}" -c'
@@ -37,12 +37,6 @@ def test_a_file_is_read_as_the_markdown_that_its_command_writes(tmp_path, name, 
     document, _ = read(tmp_path, name, command).documents
     assert (document.id, document.title) == (name, "Tide")
     assert [section.title for section in document.sections] == ["Tide"]
-
-
-def test_a_settings_file_names_a_command(tmp_path):
-    path = tmp_path / "raptor.toml"
-    path.write_text('[source]\nconvert = {".rtf" = "pandoc -t gfm {}"}\n')
-    assert load_settings(path).source.convert == {".rtf": "pandoc -t gfm {}"}
 
 
 @pytest.mark.parametrize(

@@ -5,25 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fpdf import FPDF
+from support.parsing import governed, outline, read
 
 from raptor_core.documents import load_documents
 from raptor_core.settings import SourceSettings
-
-
-def read(tmp_path, name, content):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    (document,) = load_documents(path).documents
-    return document
-
-
-def outline(document):
-    return [(section.level, section.title) for section in document.sections]
-
-
-def governed(document, title):
-    (section,) = [section for section in document.sections if section.title == title]
-    return document.text[section.start : section.end]
 
 
 def make_pdf():

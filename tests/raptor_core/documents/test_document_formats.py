@@ -1,25 +1,9 @@
 """Text formats, read from real files."""
 
 import pytest
+from support.parsing import governed, outline, read
 
 from raptor_core.chunking.outline import SectionPaths
-from raptor_core.documents import load_documents
-
-
-def read(tmp_path, name, content):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    (document,) = load_documents(path).documents
-    return document
-
-
-def outline(document):
-    return [(section.level, section.title) for section in document.sections]
-
-
-def governed(document, title):
-    (section,) = [section for section in document.sections if section.title == title]
-    return document.text[section.start : section.end]
 
 
 class TestText:
@@ -39,9 +23,6 @@ class TestText:
         document = read(tmp_path, "a.txt", raw)
         assert document.text == "Words and more words  and  more  words."
         assert len(document.text) == len(raw)
-
-    def test_composition_of_characters_is_left_alone(self, tmp_path):
-        assert read(tmp_path, "a.txt", "cafe\u0301 caf\u00e9").text == "cafe\u0301 caf\u00e9"
 
 
 OUTLINES = {

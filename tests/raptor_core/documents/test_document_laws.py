@@ -70,21 +70,15 @@ def test_sections_begin_at_their_heading_and_nest(parts):
         assert_sections_lawful(parsed.text, parsed.sections)
 
 
-@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.sampled_from("\n\t")))
+@given(
+    st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.sampled_from("\n\t"))
+    | st.text("<>/!-&;'\"= #ap1hrtdliun\n", max_size=80)
+)
 def test_any_text_can_be_parsed(text):
     for parse in (parse_markdown, parse_rst, parse_html):
         parsed = parse(b"Text. " * 9 + text.encode("utf-8", "replace"))
-        assert_ordered(parsed)
-
-
-def assert_ordered(parsed):
-    assert all(0 <= s.start < s.end <= len(parsed.text) for s in parsed.sections)
-    assert not any(ord(char) < 32 and char not in "\n\t" for char in parsed.text)
-
-
-@given(st.text("<>/!-&;'\"= #ap1hrtdliun\n", max_size=80))
-def test_any_markup_can_be_parsed(markup):
-    assert_ordered(parse_html(b"Text " + markup.encode()))
+        assert all(0 <= s.start < s.end <= len(parsed.text) for s in parsed.sections)
+        assert not any(ord(char) < 32 and char not in "\n\t" for char in parsed.text)
 
 
 @given(st.sets(NAMES))
@@ -96,22 +90,6 @@ def test_partition_keys_are_safe_and_never_shared(names):
         assert "..." not in key
         assert not any(unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} for char in key)
         assert len(key.encode()) <= 200
-
-
-@given(NAMES)
-def test_partition_key_of_a_plain_name_is_the_name(name):
-    plain = "".join(char for char in name if char.isalnum() or char in "/-_")[:30]
-    assert partition_key(plain, GroupingSettings()) == (plain or "%")
-
-
-@given(st.sets(NAMES), st.integers(1, 20_000))
-def test_shards_are_stable_and_bounded(names, shards):
-    grouping = GroupingSettings(shards=shards)
-    for name in names:
-        key = partition_key(name, grouping)
-        assert key == partition_key(name, grouping)
-        assert 0 <= int(key.removeprefix("shard-")) < shards
-        assert len(key) == len("shard-") + max(4, len(str(shards - 1)))
 
 
 READERS = st.sets(st.sampled_from(["*", "ana", "ana, ben", "ben", "everyone", "group:hr"]))

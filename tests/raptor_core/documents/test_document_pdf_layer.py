@@ -1,12 +1,19 @@
-"""Letters, fields, comments, paragraphs and sections of PDF files that are written by hand."""
+"""Letters, fields, paragraphs, pages and sections of PDF files, by hand and of a producer."""
 
 import pytest
+from fpdf import FPDF
 from support.printed import lines_at, outline_of, pdf_of, text_at
 
 from raptor_core.checks.document_text import find_odd_text
+from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.pdf import parse_pdf
+from raptor_core.models.reading.reader import Passage
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.settings import Settings
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
 
 BODY = [
     "The keeper wrote down the wind and the oil of every week, and",
@@ -64,9 +71,6 @@ class TestParagraphs:
     def test_lines_of_chinese_and_japanese_have_no_space_between_them(self):
         lines = ["灯塔看守人每周都记录风和", "油以及经过的船只从不间断"]
         assert text_of(lines_at(50, 600, lines)) == "".join(lines)
-
-    def test_letters_of_a_line_that_is_spaced_out_are_joined(self):
-        assert text_of(b"8 Tc " + text_at(50, 600, "灯塔看守人")) == "灯塔看守人"
 
 
 class TestLetters:
@@ -156,21 +160,6 @@ class TestOutline:
             parsed = parse_pdf(pdf_of(page, objects=objects, catalog=b"/Outlines 7 0 R"))
             assert [part.start for part in parsed.sections] == [parsed.text.rindex("Oil")]
 
-    def test_the_column_decides_between_equal_heights(self):
-        page = lines_at(50, 600, BODY[:2]) + lines_at(300, 600, ["Right side.", "It ends."])
-        objects = outline_of(("East", "0/XYZ 300 612 0"), n_pages=1)
-        assert titles_of(page, objects=objects, catalog=b"/Outlines 7 0 R") == [
-            ("East", "Right side.\n"),
-        ]
-
-    def test_an_entry_without_height_and_words_is_the_start_of_its_page(self):
-        objects = outline_of(("Cover", "0/Fit"), ("Log", "1/Fit"), n_pages=2)
-        pages = [lines_at(50, 600, [line]) for line in BODY[1:]]
-        assert titles_of(*pages, objects=objects, catalog=b"/Outlines 7 0 R") == [
-            ("Cover", "nobody ever "),
-            ("Log", "followed. He"),
-        ]
-
 
 class TestHeadingsBySize:
     def test_lines_that_are_12_percent_larger_are_headings(self):
@@ -193,16 +182,6 @@ class TestHeadingsBySize:
     def test_formulas_and_addresses_are_none(self, line):
         assert titles_of(text_at(50, 600, line, 14) + PARAGRAPHS) == []
 
-    def test_heads_that_recur_are_none(self):
-        years = [f"It was the year {year}, and the oil was dear." for year in range(1841, 1881)]
-        pages = [
-            lines_at(50, 600, years[at : at + 5])
-            + text_at(50, 530, "Yearbook", 14)
-            + lines_at(50, 500, years[at + 5 : at + 10])
-            for at in range(0, 40, 10)
-        ]
-        assert titles_of(*pages) == []
-
 
 class TestFilesWithoutText:
     IMAGE = b"q 100 0 0 100 50 500 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
@@ -219,3 +198,103 @@ class TestFilesWithoutText:
     def test_they_are_named_with_a_remedy(self, page, parts):
         with pytest.raises(UnreadableError, match="holds no text; it needs OCR first"):
             parse_pdf(pdf_of(page, **parts))
+
+
+SENTENCES = [
+    f"The keeper of light {n} wrote down wind, oil and ships of week {n * 7}." for n in range(40)
+]
+
+
+class Printed(FPDF):
+    """Pages with a running head and a counted foot."""
+
+    def header(self):
+        self.set_font("Helvetica", size=9)
+        self.cell(0, 8, "Yearbook of the lights", align="C", new_x="LMARGIN", new_y="NEXT")
+
+    def footer(self):
+        self.set_y(-15)
+        self.set_font("Helvetica", size=9)
+        self.cell(0, 8, f"{self.page_no()}", align="C")
+
+
+def printed(pages, *, running=True):
+    """A PDF of so many pages of lines."""
+    pdf = Printed() if running else FPDF()
+    for lines in pages:
+        pdf.add_page()
+        pdf.set_font("Helvetica", size=11)
+        for line in lines:
+            pdf.cell(0, 6, line, new_x="LMARGIN", new_y="NEXT")
+    return bytes(pdf.output())
+
+
+def test_glyphs_that_are_placed_without_spaces_are_words():
+    """XeTeX and others write no spaces: a gap between two glyphs is all that there is."""
+    line = b"BT /F1 12 Tf 50 600 Td [(This)-333(second)-333(set)-333(of)-333(files)]TJ ET"
+    assert parse_pdf(pdf_of(line)).text == "This second set of files"
+
+
+def test_running_lines_go_and_no_line_of_the_text():
+    pages = [SENTENCES[at : at + 8] for at in range(0, 40, 8)]
+    pages[2] = [*pages[2], "It burned down at the end of the year", "1984"]
+    parsed = parse_pdf(printed(pages))
+    assert "Yearbook" not in parsed.text
+    assert not any(paragraph in {"1", "2", "3", "4", "5"} for paragraph in parsed.text.split("\n"))
+    for line in (line for page in pages for line in page):
+        assert line in parsed.text
+    assert parsed.metadata["pages"] == 5
+
+
+def test_larger_lines_are_headings_where_there_is_no_outline():
+    pdf = FPDF()
+    pdf.add_page()
+    for title, size in (("Lights", 22), ("Lamps", 16), ("Oil", 13), ("Keepers", 16)):
+        pdf.set_font("Helvetica", size=size)
+        pdf.cell(0, 12, title, new_x="LMARGIN", new_y="NEXT")
+        pdf.set_font("Helvetica", size=10)
+        pdf.multi_cell(0, 6, " ".join(SENTENCES[:6]), new_x="LMARGIN", new_y="NEXT")
+    sections = parse_pdf(bytes(pdf.output())).sections
+    assert [(section.level, section.title) for section in sections] == [
+        (1, "Lights"),
+        (2, "Lamps"),
+        (3, "Oil"),
+        (2, "Keepers"),
+    ]
+
+
+def test_a_file_that_is_encrypted_with_an_empty_password_is_read():
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    pdf.cell(0, 10, "Open to all.")
+    pdf.set_encryption(owner_password="owner", user_password="")
+    assert parse_pdf(bytes(pdf.output())).text == "Open to all."
+
+
+@pytest.mark.slow
+def test_a_chunk_knows_its_pages(tmp_path):
+    (tmp_path / "lights.pdf").write_bytes(
+        printed([SENTENCES[at : at + 8] for at in range(0, 40, 8)])
+    )
+    (document,) = load_documents(tmp_path).documents
+    components = Components(Settings.model_validate({"chunking": {"max_tokens": 60}}))
+    tree = build_tree([document], components=components)
+    for leaf in tree.layers[0].nodes:
+        first, last = leaf.metadata["page"], leaf.metadata["last_page"]
+        found = [n // 8 + 1 for n, line in enumerate(SENTENCES) if line in leaf.text]
+        assert (first, last) == (min(found), max(found))
+    (hit, *_) = Retriever.from_trees([tree], components).search("week 140", Query("flat")).hits
+    first, last = hit.node.pages
+    assert Passage.from_node(hit.node).place.endswith(
+        f", page {first}" if first == last else f", pages {first}-{last}"
+    )
+
+
+def test_an_outline_that_goes_round_in_circles_ends():
+    entry = b"<</Title(Lamps)/Parent 7 0 R/Next 8 0 R/First 8 0 R/Dest[9 0 R/XYZ 0 0 0]>>"
+    outline = b"<</Type/Outlines/First 8 0 R/Last 8 0 R/Count 1>>"
+    page = text_at(50, 600, "Lamps burn")
+    parsed = parse_pdf(pdf_of(page, objects=(outline, entry), catalog=b"/Outlines 7 0 R"))
+    assert parsed.text == "Lamps burn"
+    assert [section.title for section in parsed.sections] == ["Lamps"]

@@ -1,4 +1,4 @@
-"""Looking at a source again: what is read, what is held, and that nothing is missed."""
+"""Scans of a source: what is read, what the catalog holds, and that nothing is missed."""
 
 import json
 import os
@@ -13,6 +13,11 @@ from support.examples import examples
 
 from raptor_core.documents import (
     Catalog,
+    Document,
+    Entry,
+    FileReading,
+    Inventory,
+    Skipped,
     load_documents,
     parser_fingerprint,
     read_scanned,
@@ -21,6 +26,7 @@ from raptor_core.documents import scan_source as scan_at
 from raptor_core.documents.formats import parsers
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
+from raptor_core.identity import digest
 from raptor_core.settings import SourceSettings
 
 NOW = time.time()
@@ -94,15 +100,6 @@ def test_a_scan_tells_what_a_reading_would(folder):
     assert scan.n_read == 3
 
 
-def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
-    scan = scan_source(of(folder))
-    reads.clear()
-    corpus = read_scanned(scan, {"a.md", "sub/c.md"})
-    assert reads == ["a.md", "sub/c.md"]
-    whole = {document.id: document for document in load_documents(folder).documents}
-    assert corpus.documents == (whole["a.md"], whole["sub/c.md"])
-
-
 @pytest.fixture
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
@@ -125,15 +122,6 @@ def test_a_new_file_is_parsed_once(folder, parses):
     write(folder / "b.txt", "It was changed.")
     read_scanned(scan, ids(scan))
     assert parses == ["b.txt"]
-
-
-def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
-    scan = scan_source(of(folder))
-    write(folder / "a.md", "Another text.")
-    (folder / "b.txt").unlink()
-    corpus = read_scanned(scan, {"a.md", "b.txt"})
-    assert [document.text for document in corpus.documents] == ["Another text."]
-    assert [skipped.name for skipped in corpus.skipped] == ["b.txt"]
 
 
 def test_of_tables_those_that_held_a_wanted_row_are_read(tmp_path, reads):
@@ -227,16 +215,6 @@ class TestWhereADocumentStands:
         shutil.copytree(tmp_path / "elsewhere", tmp_path / "x/y")
         assert scan_source(of(tmp_path / "x/y")).inventory == before
 
-    @pytest.mark.parametrize("new", ["renamed.md", "sub/a.md", "x/y/z.md"])
-    def test_a_renamed_file_says_the_same_in_another_place(self, folder, new):
-        (before,) = [d for d in load_documents(folder).documents if d.id == "a.md"]
-        (folder / new).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "a.md").rename(folder / new)
-        (after,) = [d for d in load_documents(folder).documents if d.id == new]
-        assert after.content_hash == before.content_hash
-        assert after.version != before.version
-        assert after.source == new
-
 
 def test_rows_of_a_table_change_one_by_one(tmp_path):
     rows = [{"id": number, "text": f"Row {number}."} for number in range(5)]
@@ -315,3 +293,51 @@ def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
         catalog = scan.catalog
         assert scan.inventory == scan_source(of(root)).inventory
     assert len(load_documents(root).documents) == len(ids(scan))
+
+
+TEXTS = st.text(st.characters(), max_size=12)
+"""Lone surrogates and NUL included."""
+
+
+def entry(name, text=""):
+    return Entry.of(Document(name, text or name))
+
+
+def reading(*named, skipped=()):
+    return FileReading(digest("stamp"), digest("content"), True, tuple(named), tuple(skipped))
+
+
+@examples(30)
+@given(st.lists(st.tuples(TEXTS, TEXTS)), st.lists(st.builds(Skipped, TEXTS, TEXTS, st.booleans())))
+def test_a_reading_in_a_row_is_read_as_it_was(named, skipped):
+    pairs = [(name, entry(document_id)) for name, document_id in named]
+    catalog, copy = Catalog({b"a": reading(*pairs, skipped=skipped)}), Catalog()
+    copy.add_rows(catalog.rows())
+    assert copy == catalog
+    assert copy[b"a"].ids == [found.id for _, found in pairs]
+
+
+def test_a_reading_that_failed_has_no_content_and_is_forgotten():
+    failed = FileReading(digest("stamp"), "", False, (), (Skipped("a", "no"),))
+    catalog = Catalog({b"a" * 16: failed, b"b" * 16: reading()})
+    assert catalog[b"a" * 16] == failed
+    catalog.forget_unread()
+    assert list(catalog) == [b"b" * 16]
+
+
+def test_a_catalog_is_current_a_final_stamp_alone():
+    later = FileReading(digest("stamp"), digest("content"), False)
+    catalog = Catalog({b"a" * 16: reading(), b"b" * 16: later})
+    assert catalog.is_current(b"a" * 16, digest("stamp"))
+    assert not catalog.is_current(b"a" * 16, digest("another"))
+    assert not catalog.is_current(b"b" * 16, digest("stamp"))
+    assert not catalog.is_current(b"c" * 16, digest("stamp"))
+
+
+def test_their_digest_changes_with_any_version_and_with_nothing_else():
+    entries = [entry(name) for name in "abc"]
+    whole = Inventory(tuple(entries))
+    assert whole.digest == Inventory(tuple(map(entry, "abc"))).digest
+    assert whole.digest != whole.without({"a"}).digest
+    moved = Entry("a", entries[0].content_hash, digest("elsewhere"))
+    assert whole.digest != Inventory((moved, *entries[1:])).digest

@@ -49,11 +49,6 @@ def test_folder_is_read_recursively_in_order_of_id(folder):
     assert last.metadata["folder"] == "sub/deep"
 
 
-def test_paths_of_the_settings_are_the_default(folder):
-    settings = SourceSettings(paths=(str(folder / "sub"), str(folder / "b.md")))
-    assert ids(load_documents(settings=settings)) == ["b.md", "c.md", "deep/d.txt"]
-
-
 def test_named_file_is_read_even_if_rules_leave_it_out(folder):
     settings = SourceSettings(include=("*.pdf",), exclude=("*.md",))
     assert ids(load_documents(folder / "sub/.f.md", settings=settings)) == [".f.md"]
@@ -65,17 +60,14 @@ def test_named_file_is_read_even_if_rules_leave_it_out(folder):
         (("*.md",), (), ["b.md", "sub/c.md"]),
         (("/*.md",), (), ["b.md"]),
         (("sub/",), (), ["sub/c.md", "sub/deep/d.txt"]),
-        (("sub/*.md",), (), ["sub/c.md"]),
         (("sub/**/*.txt",), (), ["sub/deep/d.txt"]),
         (("**/c.md", "[ab].*"), (), ["a.txt", "b.md", "sub/c.md"]),
-        ((), ("sub",), ["a.txt", "b.md"]),
         ((), ("deep/", "a.???"), ["b.md", "sub/c.md"]),
         ((), ("*.md", "!sub/c.md"), ["a.txt", "sub/c.md", "sub/deep/d.txt"]),
         ((), ("sub/**",), ["a.txt", "b.md"]),
         ((), ("[!a].*",), ["a.txt"]),
         ((), ("sub/**", "!sub/c.md"), ["a.txt", "b.md", "sub/c.md"]),
         ((), ("sub/**/",), ["a.txt", "b.md", "sub/c.md"]),
-        ((), (r"[^a].*",), ["a.txt"]),
     ],
 )
 def test_globs(folder, include, exclude, expected):
@@ -86,13 +78,6 @@ def test_globs(folder, include, exclude, expected):
 def test_ignore_file_is_obeyed(folder):
     (folder / ".raptorignore").write_text("# comment\n\n*.txt\n!/a.txt\n")
     assert ids(load_documents(folder)) == ["a.txt", "b.md", "sub/c.md"]
-
-
-def test_escaped_signs_stand_for_themselves(folder):
-    for name in ("#1.md", "!2.md", "x[1].md", "x1.md"):
-        (folder / name).write_text("text")
-    settings = SourceSettings(include=("/*.md",), exclude=(r"\#1.md", r"\!2.md", r"x\[1\].md"))
-    assert ids(load_documents(folder, settings=settings)) == ["b.md", "x1.md"]
 
 
 def test_malformed_pattern_is_an_error(folder):
@@ -131,11 +116,6 @@ def test_links_are_reported_and_not_followed(folder, tmp_path):
     assert corpus.documents == before
     assert {item.name for item in corpus.skipped} == set(targets)
     assert not any(item.is_empty for item in corpus.skipped)
-
-
-def test_source_that_is_itself_a_link_is_read(folder, tmp_path):
-    (tmp_path / "link").symlink_to(folder)
-    assert ids(load_documents(tmp_path / "link"))[0] == "a.txt"
 
 
 def test_pipes_are_not_waited_for(folder):
@@ -183,10 +163,10 @@ def test_a_source_that_is_not_there_is_an_error(paths, message):
         load_documents(*paths)
 
 
-@pytest.mark.parametrize("missing", ["s3fs", "aiobotocore"])
-def test_missing_client_names_the_extra(missing):
+@pytest.mark.slow
+def test_missing_client_names_the_extra():
     code = (
-        f"import sys; sys.modules[{missing!r}] = None; from raptor_core import load_documents;"
+        "import sys; sys.modules['s3fs'] = None; from raptor_core import load_documents;"
         "load_documents('s3://bucket/folder')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -2,12 +2,9 @@
 
 import pytest
 from support import offices
+from support.parsing import outline, parse, parse_all
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.archive import refuse_damage
-from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.errors import EmptySourceError
 from raptor_core.settings import SourceSettings
 
@@ -33,21 +30,6 @@ Later.
 EMPTY_ROWS = (
     '<table:table-row table:number-rows-repeated="1000000"><table:table-cell/></table:table-row>'
 )
-
-
-def parse_all(extension, data):
-    data = data if isinstance(data, bytes) else data.encode()
-    file = FileName(f"a.{extension}", f"a.{extension}")
-    return [item[1] for item in parse_file(file, data, SourceSettings())]
-
-
-def parse(extension, data):
-    (document,) = parse_all(extension, data)
-    return document
-
-
-def outline(document):
-    return [(section.level, section.title) for section in document.sections]
 
 
 def open_document(body):
@@ -152,8 +134,6 @@ def test_notes_and_text_boxes_of_an_open_text_follow_their_paragraph():
     [
         ("a.doc", 'source.convert = {".doc" = "soffice --headless --cat {}"}'),
         ("a.xls", "soffice --headless --convert-to xlsx FILE.xls"),
-        ("a.ppt", "soffice --headless --convert-to pptx FILE.ppt"),
-        ("a.tex", 'source.convert = {".tex" = "pandoc -t gfm {}"}'),
         ("a.rtf", 'source.convert = {".rtf" = "pandoc -t gfm {}"}'),
         ("a.ipynb", "jupyter nbconvert --to markdown --stdout {}"),
         ("a.msg", 'source.convert = {".msg" = "markitdown {}"}'),
@@ -165,20 +145,6 @@ def test_a_type_that_is_not_read_names_its_conversion(tmp_path, name, remedy):
     with pytest.raises(EmptySourceError, match=r"supported: \.c ") as failure:
         load_documents(tmp_path)
     assert remedy in str(failure.value)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        AttributeError("'NoneType' object has no attribute 'x'"),
-        ValueError("file '<_io.BytesIO object at 0x7f00aa>' is none"),
-    ],
-)
-def test_no_object_of_python_is_in_the_reason_of_damage(error):
-    damage = pytest.raises(UnreadableError, match="is damaged, or no sheet: ")
-    with damage as failure, refuse_damage("sheet"):
-        raise error
-    assert "object" not in str(failure.value)
 
 
 TIMES = [f"00:00:0{n},000 --> 00:00:0{n + 1},000" for n in range(4)]

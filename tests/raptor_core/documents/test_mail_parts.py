@@ -33,14 +33,6 @@ def test_texts_around_a_picture_are_all_read():
     assert parsed.metadata["attachments"] == "sea.png"
 
 
-def test_an_attached_text_is_named_and_not_read():
-    mail = message()
-    mail.set_content("See the list.\n")
-    mail.add_attachment("a, b, c\n", filename="list.txt")
-    parsed = parse_eml(mail.as_bytes())
-    assert (parsed.text, parsed.metadata["attachments"]) == ("See the list.", "list.txt")
-
-
 @pytest.mark.parametrize("blank", ["\n", " \n\xa0\n"])
 def test_a_blank_plain_part_does_not_hide_the_page(blank):
     mail = message()
@@ -70,15 +62,14 @@ def test_a_forwarded_message_is_a_section(disposition):
         ("unknown-8bit", "cp1250", POLISH),
         ("us-ascii", "iso8859-2", POLISH),
         ("iso-8859-8-i", "iso8859-8", "שומר המגדלור"),
-        ("ISO-8859-8-E", "iso8859-8", "שומר המגדלור"),
         ("x-sjis", "cp932", "灯台の番人"),
         ("gb2312", "gb18030", "灯塔的看守人镕"),
         ("iso-8859-1", "cp1252", "“sea” – 5 €"),
     ],
 )
-@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
-def test_unknown_visual_and_narrow_charsets_are_read(charset, page, text, kind):
-    assert parse_eml(part(charset, text.encode(page), kind)).text == text
+def test_unknown_visual_and_narrow_charsets_are_read(charset, page, text):
+    for kind in ("text/plain", "text/html"):
+        assert parse_eml(part(charset, text.encode(page), kind)).text == text
 
 
 def test_a_guess_is_named_and_a_named_encoding_counts_where_none_is_declared():

@@ -7,24 +7,12 @@ from datetime import datetime
 import openpyxl
 import pytest
 from support import offices
+from support.parsing import outline, parse
 
 from raptor_core.chunking.outline import SectionPaths
-from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parsers import parse_file
-from raptor_core.settings import SourceSettings
 
 ENTITIES = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
-
-
-def parse(extension, data, **given):
-    file = FileName(f"a.{extension}", f"a.{extension}")
-    ((_, document),) = parse_file(file, data, SourceSettings(**given))
-    return document
-
-
-def outline(document):
-    return [(section.level, section.title) for section in document.sections]
 
 
 def test_slides_with_titles_points_tables_groups_and_notes():
@@ -109,12 +97,6 @@ def test_a_mail_tells_who_wrote_when_about_what_with_what():
     }
 
 
-def test_a_mail_that_is_a_page_is_read_as_one():
-    page = b"Subject: x\nContent-Type: text/html\n\n<h1>Tide</h1><p>It <b>rises</b>.</p>"
-    document = parse("eml", page)
-    assert (document.text, outline(document)) == ("Tide\n\nIt rises.", [(1, "Tide")])
-
-
 OLE = b"\xd0\xcf\x11\xe0"
 
 
@@ -171,27 +153,13 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
         parse(extension, pictures, max_file_mb=0.5)
 
 
-def test_a_chapter_that_is_named_a_thousand_times_is_read_once():
-    items = "".join(
-        f'<item id="{n}" href="text/two.xhtml" media-type="text/html"/>' for n in range(1000)
-    )
-    order = "".join(f'<itemref idref="{n}"/>' for n in range(1000))
-    package = f"<package><manifest>{items}</manifest><spine>{order}</spine></package>"
-    assert parse("epub", offices.epub(**{"OPS/book.opf": package})).metadata["chapters"] == 1
-
-
+@pytest.mark.slow
 def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
     book = openpyxl.Workbook()
     for row in range(1, 400):
         book.active.cell(row, 16_384, "x")
     with pytest.raises(UnreadableError, match="more than 5,000,000 cells"):
         parse("xlsx", offices.saved(book))
-
-
-def test_a_lone_cell_at_the_end_of_a_sheet_is_read():
-    book = openpyxl.Workbook()
-    book.active["XFD1048576"] = "far"
-    assert parse("xlsx", offices.saved(book)).text == "Sheet\n\nfar"
 
 
 def test_a_size_that_a_part_does_not_have_is_not_believed():

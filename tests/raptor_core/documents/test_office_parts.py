@@ -14,13 +14,11 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 from support import offices
+from support.parsing import parse
 
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parsers import parse_file
-from raptor_core.settings import SourceSettings
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
@@ -48,12 +46,6 @@ POINTS = f"""<dgm:dataModel {DGM} {A}><dgm:ptLst>
 <dgm:pt><dgm:t><a:p><a:r><a:t>Ebb</a:t></a:r></a:p></dgm:t></dgm:pt>
 <dgm:pt type="pres"/><dgm:pt><dgm:t><a:p><a:r><a:t>Flow</a:t></a:r></a:p></dgm:t></dgm:pt>
 </dgm:ptLst></dgm:dataModel>"""
-
-
-def parse(extension, data):
-    file = FileName(f"a.{extension}", f"a.{extension}")
-    ((_, document),) = parse_file(file, data, SourceSettings())
-    return document
 
 
 def changed(data, **parts):
@@ -102,18 +94,11 @@ BOX = f"""<w:p {W} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibil
 OLD_BOX = f"""<w:p {W} xmlns:v="urn:schemas-microsoft-com:vml"><w:r><w:pict><v:shape>
 <v:textpath string="Curved"/><v:textbox><w:txbxContent><w:p><w:r><w:t>Old box.</w:t></w:r></w:p>
 </w:txbxContent></v:textbox></v:shape></w:pict></w:r></w:p>"""
-ART = f'<w:p {W} {R} {DGM}><w:r><w:drawing><dgm:relIds r:dm="rId99"/></w:drawing></w:r></w:p>'
 
 
 def test_text_boxes_of_word_are_read_once_after_their_paragraph():
     assert parse("docx", letter(BOX)).text == "It rises.\n\nAround.\n\nIn a box."
     assert parse("docx", letter(OLD_BOX)).text == "It rises.\n\nCurved\n\nOld box."
-
-
-def test_smart_art_of_word_is_read():
-    data = with_diagram(letter(ART), "document.xml", "word")
-    data = changed(data, **{"d/data1.xml": POINTS})
-    assert parse("docx", data).text == "It rises.\n\nEbb\n\nFlow"
 
 
 def test_foot_notes_of_word_follow_their_paragraph():
@@ -273,11 +258,6 @@ def test_labels_of_merged_cells_name_columns_and_rows_of_a_sheet():
     )
 
 
-def test_names_of_empty_columns_are_kept():
-    text = parse("csv", b"Ware,Note,Euro\nOil,,x\n").text
-    assert text == "Ware: Oil | Euro: x\nEmpty columns: Note"
-
-
 def test_formulas_without_a_saved_value_are_a_doubt():
     book = openpyxl.Workbook()
     book.active.append(["Sum", "=1+1", "=2+2"])
@@ -289,6 +269,7 @@ def test_formulas_without_a_saved_value_are_a_doubt():
         parse("xlsx", offices.saved(lone))
 
 
+@pytest.mark.slow
 def test_a_text_that_cells_share_without_end_is_refused():
     main = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     rows = b'<row><c t="s"><v>0</v></c></row>' * 900
@@ -306,14 +287,6 @@ def test_a_text_that_cells_share_without_end_is_refused():
     )
     with pytest.raises(UnreadableError, match="more than 24 MB of text in cells"):
         parse("xlsx", data)
-
-
-def test_a_paragraph_that_old_programs_show_otherwise_is_read_once():
-    names = f'{W} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
-    new, old = (f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in ("New.", "Old."))
-    choice = f'<mc:Choice Requires="x">{new}</mc:Choice><mc:Fallback>{old}</mc:Fallback>'
-    element = f"<mc:AlternateContent {names}>{choice}</mc:AlternateContent>"
-    assert parse("docx", letter(element)).text == "It rises.\n\nNew."
 
 
 def test_hidden_text_of_word_is_left_out():
@@ -335,23 +308,3 @@ def sheet(*cells):
     part = f'<worksheet xmlns="{main}">{rows}</worksheet>'
     book = offices.saved(openpyxl.Workbook())
     return changed(book, **{"xl/worksheets/sheet1.xml": part})
-
-
-def test_escaped_characters_of_a_sheet_are_read():
-    cell = '<c t="inlineStr"><is><t>one_x000D_ two _x005F_x0041_</t></is></c>'
-    assert parse("xlsx", sheet(cell)).text == "Sheet\n\none two _x0041_"
-
-
-@pytest.mark.parametrize(
-    ("stamp", "shown"),
-    [
-        ("2026-11-27T06:30:00Z", "2026-11-27 6:30:00"),
-        ("2026-11-27", "2026-11-27"),
-        ("06:30", "6:30"),
-    ],
-)
-def test_dates_of_a_sheet_may_have_a_zone_or_no_day(stamp, shown):
-    text = parse(
-        "xlsx", sheet('<c t="inlineStr"><is><t>At</t></is></c>', f'<c t="d"><v>{stamp}</v></c>')
-    )
-    assert shown in text.text

@@ -3,34 +3,19 @@
 import os
 import signal
 import threading
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import offices
 
-from raptor_core.documents import load_documents, scan_source
+from raptor_core.documents import load_documents
 from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.mail import parse_eml
-from raptor_core.documents.formats.parser_process import PARSERS, ParserPool, parse
+from raptor_core.documents.formats.parser_process import PARSERS, ParserPool
 from raptor_core.documents.formats.parsers import read_file
 from raptor_core.settings import SourceSettings
 
 PAGE = FileName("page.html", "page.html")
 HTML = b"<h1>Lamp</h1><p>It burns.</p>"
-BODY = "The lamp burns all night."
-FILL = 280_000
-FIELDS = {
-    "encoded words": "Subject: " + "=?utf-8?q?a?= " * (FILL // 14),
-    "charsets that nobody knows": "".join(f"X-{n}: =?c{n}?q?a?=\n" for n in range(FILL // 22))
-    + "A: b",
-    "numbered parameters": "Content-Type: text/plain"
-    + "".join(f"; p*{n}*=utf-8''x" for n in range(FILL // 18)),
-    "folded lines": "Subject: s" + "\n x" * (FILL // 3),
-    "recipients": "To: " + ", ".join(f"N {n} <a{n}@b.example>" for n in range(FILL // 28)),
-    "comments": "From: a@b.example " + "(" * FILL,
-    "a text without a space": "Subject: " + "x" * FILL,
-}
 
 
 @pytest.fixture
@@ -38,27 +23,6 @@ def pool():
     made = ParserPool()
     yield made
     made.close()
-
-
-@pytest.mark.rare
-@pytest.mark.parametrize("field", FIELDS)
-def test_a_mail_with_a_long_field_is_read_with_its_body_in_little_memory(field):
-    data = f"{FIELDS[field]}\nMessage-Id: <a@b>\n\n{BODY}\n".encode()
-    tracemalloc.start()
-    parsed = parse_eml(data)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert parsed.text == BODY
-    assert peak < 20_000_000
-
-
-def test_a_long_field_is_cut_between_its_words():
-    people = ", ".join(f"Keeper {n} <keeper{n}@lights.example>" for n in range(1000))
-    parsed = parse_eml(f"To: {people}\nSubject: Oil\n\n{BODY}\n".encode())
-    assert parsed.title == "Oil"
-    whole = str(parsed.metadata["recipients"]).rpartition(", ")[0]
-    assert people.startswith(whole)
-    assert whole.count("@") > 150
 
 
 HOSTILE = {
@@ -84,12 +48,6 @@ def test_a_hostile_file_is_skipped_with_a_reason_and_the_rest_is_read(tmp_path, 
     assert skipped.name == name
     assert skipped.reason.startswith("is damaged")
     assert not skipped.is_empty
-
-
-def test_a_page_of_deep_elements_is_read():
-    data = b"<div>" * 50_000 + b"Deep.<p>" + b"</div>" * 50_000
-    ((_, document),) = parse(PAGE, data, SourceSettings())
-    assert document.text == "Deep."
 
 
 @pytest.mark.rare
@@ -118,11 +76,12 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_told_with_its_remedy(poo
 
 def stop_and_kill(pid):
     os.kill(pid, signal.SIGSTOP)
-    timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
+    timer = threading.Timer(0.2, os.kill, (pid, signal.SIGKILL))
     timer.start()
     return timer
 
 
+@pytest.mark.slow
 @pytest.mark.rare
 def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(pool):
     pool.parse(PAGE, HTML, SourceSettings())
@@ -132,6 +91,7 @@ def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(po
     assert document.title == "Lamp"
 
 
+@pytest.mark.slow
 def test_a_file_that_ends_a_new_process_is_told(pool):
     pool.parse(PAGE, HTML, SourceSettings())
     pool._idle[0].has_read = False
@@ -151,11 +111,12 @@ def test_a_fault_of_a_parser_costs_its_file_alone(pool, tmp_path, monkeypatch):
     assert isinstance(pool.parse(FileName("a.csv", "a.csv"), b"a\n1", SourceSettings())[0], tuple)
 
 
+@pytest.mark.slow
 def test_files_that_are_read_at_the_same_time_have_a_process_each(pool):
-    with ThreadPoolExecutor(3) as threads:
-        results = list(threads.map(lambda _: pool.parse(PAGE, HTML, SourceSettings()), range(12)))
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda _: pool.parse(PAGE, HTML, SourceSettings()), range(8)))
     assert {len(items) for items in results} == {1}
-    assert 1 <= len({process.process.pid for process in pool._idle}) <= 3
+    assert 1 <= len({process.process.pid for process in pool._idle}) <= 2
 
 
 def test_a_run_of_markdown_starts_no_process(tmp_path):
@@ -180,14 +141,3 @@ def test_an_answer_holds_all_that_a_document_has(pool):
         there = pool.parse(file, data, SourceSettings())
         assert there == here
         assert [d.content_hash for _, d in there] == [d.content_hash for _, d in here]
-
-
-def test_what_a_hostile_file_held_stays_published(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n")
-    (tmp_path / "b.md").write_text("Words.")
-    settings = SourceSettings(paths=(str(tmp_path),))
-    first = scan_source(settings)
-    (tmp_path / "a.csv").write_bytes(HOSTILE["field.csv"])
-    second = scan_source(settings, first.catalog)
-    (skipped,) = second.inventory.skipped
-    assert (skipped.name, skipped.is_empty) == ("a.csv", False)

@@ -3,14 +3,13 @@
 import errno
 import json
 import os
-import sqlite3
 from contextlib import closing
 
 import pytest
 from support.object_store import forget_connections, object_store
 
-from raptor_core.documents import Skipped, Unread, load_documents, scan_source
-from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.documents import Unread, load_documents, scan_source
+from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 FILES = ("a.md", "sub/b.md", "sub/deep/c.md")
@@ -60,8 +59,9 @@ def unknown(corpus):
     return [item.name for item in corpus.skipped if unread.place_of(f"{item.name}/x.md", "")]
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOENT])
-@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize(
+    ("number", "after"), [(errno.EACCES, 0), (errno.EIO, 1), (errno.ENOENT, 0)]
+)
 def test_a_folder_that_cannot_be_listed_to_its_end_is_unknown(folder, failing, number, after):
     failing(folder / "sub", number, after)
     corpus = load_documents(folder)
@@ -81,22 +81,8 @@ def test_a_link_to_a_folder_that_is_away_is_unknown(folder, tmp_path):
     assert unknown(load_documents(folder)) == ["link"]
 
 
-def test_ignore_rules_behind_a_link_that_leads_nowhere_are_unknown(folder):
-    (folder / ".raptorignore").symlink_to(folder / "gone")
-    with pytest.raises(SourceError, match="cannot read the ignore rules"):
-        load_documents(folder)
-
-
 def of(url, **values):
     return SourceSettings(paths=(url,), **values)
-
-
-def test_a_folder_behind_a_cache_that_cannot_be_listed_is_an_error(folder, failing):
-    url = f"simplecache::file://{folder}"
-    assert ids(load_documents(url)) == list(FILES)
-    failing(folder / "sub", errno.EACCES)
-    with pytest.raises(SourceError, match="does not answer, or refuses"):
-        load_documents(url)
 
 
 @pytest.mark.slow
@@ -147,52 +133,6 @@ def test_a_table_of_rows_that_was_cut_short_is_unknown(tmp_path, content):
     (tmp_path / "t.jsonl").write_text(content)
     unread = Unread(load_documents(tmp_path).skipped)
     assert unread.place_of("7", "t.jsonl") == "t.jsonl"
-
-
-def test_a_parquet_file_without_rows_is_unknown(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    (tmp_path / "a.md").write_text("Some text.")
-    pq.write_table(pa.table({"id": pa.array([], pa.string()), "text": []}), tmp_path / "t.parquet")
-    assert load_documents(tmp_path).skipped == (Skipped("t.parquet", "holds no row"),)
-
-
-@pytest.fixture
-def database(tmp_path):
-    path = tmp_path / "wiki.db"
-
-    def run(*statements):
-        with closing(sqlite3.connect(path)) as connection, connection:
-            for statement in statements:
-                connection.execute(statement)
-
-    run(
-        "CREATE TABLE wiki (id INTEGER PRIMARY KEY, text TEXT, updated_at TEXT)",
-        "INSERT INTO wiki VALUES (1, 'First.', '2024'), (2, 'Other.', '2024')",
-    )
-    table = {"url": f"sqlite:///{path}", "table": "wiki"}
-    return run, SourceSettings(tables=(table,))
-
-
-@pytest.mark.parametrize("column", ["id", "updated_at"])
-def test_a_database_whose_column_was_renamed_is_an_error(database, column):
-    run, settings = database
-    catalog = scan_source(settings).catalog
-    run(f"ALTER TABLE wiki RENAME COLUMN {column} TO other")
-    with pytest.raises(SourceError, match=column):
-        scan_source(settings, catalog)
-
-
-def test_a_table_that_was_truncated_is_an_empty_source(database, tmp_path):
-    run, settings = database
-    (tmp_path / "a.md").write_text("Some text.")
-    beside = settings.model_copy(update={"paths": (str(tmp_path / "a.md"),)})
-    assert scan_source(beside).inventory.empty_sources == ()
-    run("DELETE FROM wiki")
-    assert scan_source(beside).inventory.empty_sources == ("table 'wiki'",)
-    with pytest.raises(EmptySourceError):
-        scan_source(settings)
 
 
 def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):

@@ -1,20 +1,24 @@
-"""How a retrieval is held against what answers the question, and the check over a golden set."""
+"""Golden sets: files, figures of a retrieval, and the check."""
 
+import json
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
-from raptor_core.documents import Document
+from raptor_core.documents import Document, load_documents
+from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden import (
     GoldenReport,
     evaluate_golden,
     judge_case,
     measure_golden,
 )
-from raptor_core.evaluation.golden_file import Question
+from raptor_core.evaluation.golden_file import Question, load_golden
+from raptor_core.identity import normalize_text
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.store import open_store
@@ -22,7 +26,6 @@ from raptor_core.store.base import Hit
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
-from raptor_lab.comparison.measures import runs
 
 SPAN = "The lamp was lit in 1872 by Agnes Moor with oil."
 
@@ -69,12 +72,6 @@ def test_what_is_not_there_is_missed():
     hit = judge_case(case("?", ("c.md",), ("No such words stand there.",)), retrieval(*NODES))
     assert (hit.rank, hit.evidence, hit.documents_found) == (0, 0.0, 0.0)
     assert judge_case(case("?", ("a.md",)), retrieval()).rank == 0
-
-
-def test_runs_ignore_case_space_and_marks_and_keep_short_texts():
-    assert runs("The LAMP,\n was  lit") == runs("the lamp was lit")
-    assert runs("Agnes Moor") == {("agnes", "moor")}
-    assert runs("…") == frozenset()
 
 
 def report(*ranks):
@@ -135,3 +132,89 @@ def test_a_golden_set_is_measured_with_the_retriever(published):
     assert [hit.rank > 0 for hit in found.hits] == [True, True, False]
     assert found.hits[0].evidence == 1.0
     assert {hit.node.tree for hit in found.hits[2].retrieved.hits} == {"b.md"}
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "questions.jsonl"
+
+
+def load(tmp_path, text):
+    path = tmp_path / "golden.jsonl"
+    path.write_text(text, encoding="utf-8")
+    return load_golden(path)
+
+
+def test_documents_spans_and_trees_are_read(tmp_path):
+    lines = (
+        '{"question": "When was it lit?", "expected": "point.md", "answer": "1872"}\n\n'
+        '{"question": "Who?", "span": ["Agnes Moor lit it."], "tree": "point.md", "kind": "x"}\r\n'
+    )
+    first, second = load(tmp_path, "\ufeff" + lines)
+    assert (first.text, first.sources, first.evidence, first.id) == (
+        "When was it lit?",
+        ("point.md",),
+        (),
+        "line 1",
+    )
+    assert (second.sources, second.evidence, second.document, second.id) == (
+        (),
+        ("Agnes Moor lit it.",),
+        "point.md",
+        "line 3",
+    )
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_passage_stands_in_an_expected_document_and_each_of_these_has_one(rows):
+    documents = load_documents(EXAMPLE.parent / "handbook").documents
+    texts = {document.id: normalize_text(document.text) for document in documents}
+    for row in rows:
+        assert set(row["expected"]) <= texts.keys(), row["question"]
+        found = [
+            {name for name in row["expected"] if normalize_text(span) in texts[name]}
+            for span in row["span"]
+        ]
+        assert all(found), row["question"]
+        assert set().union(*found) == set(row["expected"]), row["question"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "it is no JSON"),
+        ("[1]", "expected an object"),
+        ('{"expected": ["a.md"]}', "as 'question', it is missing"),
+        ('{"question": " ", "expected": ["a.md"]}', "as 'question'"),
+        ('{"question": "Who?"}', "neither 'expected' (documents) nor 'span' (text)"),
+        ('{"question": "Who?", "expected": []}', "neither"),
+        ('{"question": "Who?", "expected": [1]}', "as 'expected', got [1]"),
+        ('{"question": "Who?", "span": [""]}', "as 'span'"),
+        ('{"question": "Who?", "expected": "a", "tree": 3}', "as 'tree', got 3"),
+        ('{"question": "Who?", "expcted": "a"}', "unknown key 'expcted'; did you mean 'expected'?"),
+    ],
+)
+def test_a_mistake_names_file_line_and_what_to_write(tmp_path, line, told):
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, f'{{"question": "Who?", "expected": "a"}}\n{line}\n')
+    assert told in str(caught.value)
+    assert "golden.jsonl, line 2" in str(caught.value)
+    assert "a line reads {" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_a_file_without_a_question_is_refused(tmp_path, text):
+    with pytest.raises(SettingsError, match="holds no question"):
+        load(tmp_path, text)
+
+
+def test_a_missing_file_and_another_encoding_are_refused(tmp_path):
+    with pytest.raises(SettingsError, match="there is no golden set at"):
+        load_golden(tmp_path / "nosuch.jsonl")
+    with pytest.raises(SettingsError, match=r"cannot be read.*a line reads"):
+        load_golden(tmp_path)
+    (tmp_path / "latin.jsonl").write_bytes('{"question": "Où?", "expected": "a"}'.encode("latin-1"))
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        load_golden(tmp_path / "latin.jsonl")

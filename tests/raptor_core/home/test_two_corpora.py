@@ -6,7 +6,7 @@ from support.stand_ins import qdrant_stand_in
 from support.workshop import prose
 
 from raptor_core import Document, HomeRetriever, Query, Settings, Where, build_trees, open_store
-from raptor_core.errors import StoreError, UnknownTreeError
+from raptor_core.errors import UnknownTreeError
 from raptor_core.home.published import corpus_tree_folder
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, build_corpus_tree
@@ -114,16 +114,6 @@ def test_a_search_within_a_node_of_the_corpus_tree_stays_under_it(retriever):
         hits = retriever.search_within("the harbour", layer[0].id, query).hits
         assert hits
         assert {hit.node.id for hit in hits} <= {layer[0].id, *layer[0].children}
-
-
-def test_close_closes_the_stores_of_both_corpora(retriever):
-    corpora = [retriever.corpus_of(None), retriever.corpus_of(CORPUS_TREE_NAME)]
-    stores = [corpus.read(lambda store: store) for corpus in corpora]
-    retriever.close()
-    for store in stores:
-        with pytest.raises(StoreError):
-            store.nodes()
-    assert retriever.manifests()[-1].tree == CORPUS_TREE_NAME
 
 
 @pytest.mark.parametrize("scope", ["corpus", "both"])

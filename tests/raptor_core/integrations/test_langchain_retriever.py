@@ -7,7 +7,6 @@ import sys
 from dataclasses import replace
 
 import pytest
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from raptor_core.errors import MissingExtraError, SettingsError
@@ -35,12 +34,6 @@ def test_relevance_falls_from_one_to_zero_at_least(retriever, strategy):
     assert relevances == sorted(relevances, reverse=True)
     assert relevances[0] == 1.0
     assert relevances[-1] >= 0.0
-
-
-def test_documents_stand_in_the_order_of_the_texts_on_request(retriever, mixed):
-    ours = RaptorRetriever(searcher=retriever, query=mixed, order="document")
-    found = retriever.search(QUESTION, mixed).hits
-    assert [document.id for document in ours.invoke(QUESTION)] == [hit.node.id for hit in found]
 
 
 def test_metadata_leads_to_the_source(retriever, mixed):
@@ -78,24 +71,6 @@ def test_no_strategy_gives_more_than_were_asked_for(retriever, strategy):
     assert {document.id for document in asyncio.run(ours.ainvoke(QUESTION, k=2))} == best
 
 
-def test_it_stands_in_a_chain(retriever):
-    told = RunnableLambda(lambda documents: " ".join(d.page_content for d in documents))
-    ours = RaptorRetriever(searcher=retriever, query=Query(budget_tokens=60))
-    chain = {"context": ours | told, "question": RunnablePassthrough()} | RunnableLambda(dict)
-    given = chain.invoke(QUESTION)
-    assert given["question"] == QUESTION
-    assert given["context"] == " ".join(
-        hit.node.text for hit in retriever.search(QUESTION, ours.query).ranked
-    )
-
-
-def test_without_a_query_the_searcher_decides(retriever):
-    found = RaptorRetriever(searcher=retriever).invoke(QUESTION)
-    assert [document.id for document in found] == [
-        hit.node.id for hit in retriever.search(QUESTION).ranked
-    ]
-
-
 class TestStandard(RetrieversIntegrationTests):
     """LangChain's own tests of a retriever."""
 
@@ -111,13 +86,6 @@ class TestStandard(RetrieversIntegrationTests):
         return {"searcher": self._searcher}
 
 
-def test_fewer_documents_are_the_best_of_the_query_that_is_given(retriever, mixed):
-    ours = RaptorRetriever(searcher=retriever, query=mixed, k=2)
-    best = [hit.node.id for hit in retriever.search(QUESTION, replace(mixed, top_k=2)).ranked]
-    assert [document.id for document in ours.invoke(QUESTION)] == best
-    assert len(asyncio.run(ours.ainvoke(QUESTION, k=5))) == 5
-
-
 def test_a_parameter_that_nobody_knows_is_an_error(retriever):
     with pytest.raises(ValueError, match="top_n"):
         RaptorRetriever(searcher=retriever, top_n=3)
@@ -125,11 +93,6 @@ def test_a_parameter_that_nobody_knows_is_an_error(retriever):
         RaptorRetriever(searcher=retriever).invoke(QUESTION, top_n=3)
     with pytest.raises(SettingsError, match="expected 1 or more results, got 0"):
         RaptorRetriever(searcher=retriever).invoke(QUESTION, k=0)
-
-
-def test_errors_are_ours(retriever):
-    with pytest.raises(SettingsError, match="no strategy"):
-        RaptorRetriever(searcher=retriever, query=Query("nosuch")).invoke(QUESTION)
 
 
 def test_without_langchain_the_extra_is_named(monkeypatch):

@@ -5,9 +5,7 @@ import sys
 
 import pytest
 from llama_index.core.llms import MockLLM
-from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import MetadataMode
 
 from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.llama_index import RaptorRetriever
@@ -26,14 +24,6 @@ def test_nodes_are_the_hits_the_best_first(retriever, mixed):
     assert [node.metadata["score"] for node in nodes] == [hit.score for hit in found]
 
 
-def test_a_cutoff_by_similarity_keeps_what_is_nearly_as_good_as_the_best(retriever):
-    nodes = RaptorRetriever(retriever, Query(budget_tokens=100_000)).retrieve(QUESTION)
-    kept = SimilarityPostprocessor(similarity_cutoff=0.8).postprocess_nodes(nodes)
-    assert nodes[0].score == 1.0
-    assert kept == [node for node in nodes if node.score >= 0.8]
-    assert 0 < len(kept) < len(nodes)
-
-
 def test_a_chunk_has_its_place_and_a_summary_has_none(retriever, mixed):
     nodes = [found.node for found in RaptorRetriever(retriever, mixed).retrieve(QUESTION)]
     chunks = [node for node in nodes if node.metadata["layer"] == 0]
@@ -45,14 +35,6 @@ def test_a_chunk_has_its_place_and_a_summary_has_none(retriever, mixed):
     summaries = [node for node in nodes if node.metadata["layer"] > 0]
     assert summaries
     assert all(node.start_char_idx is None for node in summaries)
-
-
-def test_models_read_the_documents_and_no_keys(retriever, mixed):
-    found = RaptorRetriever(retriever, mixed).retrieve(QUESTION)[0].node
-    shown = found.get_content(MetadataMode.LLM)
-    assert found.metadata["documents"][0] in shown
-    assert found.text in shown
-    assert found.node_id not in shown
 
 
 def test_it_stands_in_a_query_engine(retriever):

@@ -169,13 +169,8 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
     assert plan.cost.usd == pytest.approx(usd / 1e6)
 
 
-def test_without_a_price_the_cost_is_unknown():
-    components = make_components(summarizer={"kind": "openai", "model": "chat"})
-    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=components)
-    assert plan.cost.usd is None
-
-
 @pytest.mark.parametrize("kind", ["bundled", "openai"])
+@pytest.mark.slow
 def test_the_range_of_a_first_build_holds_what_comes(kind):
     """With vectors of leaves their clusters are exact; no vectors come from an endpoint."""
     documents = load_documents("examples/handbook").documents
@@ -203,18 +198,6 @@ def test_the_range_of_a_first_build_holds_what_comes(kind):
     assert 0 < width <= (0.3 if kind != "openai" else 1.1) * made
 
 
-def test_equal_texts_of_two_first_trees_are_planned_once_as_they_are_made_once():
-    documents = {name: [Document(name, text(60))] for name in ("a", "b")}
-    summarizer = FailingSummarizer()
-    components = make_components(maker=summarizer)
-    plan = plan_rebuild({}, documents, components=components)
-    first, second = plan.trees
-    assert first.summaries.calls > second.summaries.calls == 0
-    build_trees(documents, components=components)
-    least, most = plan.summaries_range
-    assert least <= summarizer.n_made <= most
-
-
 def test_a_forecast_of_a_models_calls_and_money_has_room_for_repeats():
     priced = {"prices": {"chat": {"input": 1.0, "output": 4.0}}}
     summarizer = FailingSummarizer()
@@ -240,14 +223,6 @@ def test_a_tree_without_documents_is_dropped_and_costs_nothing():
         assert plan.summaries.calls == 0
 
 
-def test_layers_that_a_shorter_tree_does_not_reach_are_told_as_gone():
-    tree = built()
-    shorter = {"a": [Document("a", text(8))]}
-    (plan,) = plan_rebuild({"a": tree}, shorter, components=make_components()).trees
-    assert plan.layers[-1].n_removed == len(tree.layers[-1].nodes)
-    assert plan.layers[-1].n_added == 0
-
-
 def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
     documents = {"a": [Document("a", text(120))]}
     changed = make_components(clustering={**SMALL["clustering"], "threshold": 0.2})
@@ -259,10 +234,10 @@ def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
 def test_edits_cost_little_more_than_the_least_possible(tmp_path):
     """Law 7, summed over many rebuilds of one long document."""
     library = Library(tmp_path)
-    library.documents["north/a"] = [paragraph(number) for number in range(300)]
+    library.documents["north/a"] = [paragraph(number) for number in range(150)]
     library.rebuild()
     made = least = 0
-    for at in range(5, 300, 59):
+    for at in range(5, 150, 29):
         library.documents["north/a"][at] = f"Nobody expected entry {at} to change like this."
         least += library.plan().lower_bound
         made += library.rebuild()[1]
@@ -276,7 +251,7 @@ def test_heavy_rewriting_costs_the_least_and_leaves_a_tree_as_cohesive_as_a_new_
     library.documents["north/a"] = [paragraph(number) for number in range(120)]
     library.rebuild()
     calls = least = 0
-    for step in range(4):
+    for step in range(3):
         for at in range(step, 120, 3):
             library.documents["north/a"][at] = paragraph(1000 * (step + 1) + 7 * at)
         planned = library.plan()

@@ -51,13 +51,3 @@ def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters(tmp_path):
     assert [len(layer.nodes) for layer in trees["south"].layers] == before
     assert violations(trees["south"]) == []
     assert [manifest.tree for manifest in library.store.manifests()] == ["south"]
-
-
-def test_two_documents_that_swap_their_names_are_told_apart_by_content(tmp_path):
-    library = edited_library(tmp_path)
-    documents = library.documents
-    documents["north/a"], documents["north/b"] = documents["north/b"], documents["north/a"]
-    trees, _ = library.rebuild()
-    assert violations(trees["north"]) == []
-    texts = {n.text for n in library.store.nodes() if n.documents == ("north/a",) and n.is_leaf}
-    assert any("day 7." in text for text in texts)

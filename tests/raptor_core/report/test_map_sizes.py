@@ -52,6 +52,7 @@ def test_a_hundred_thousand_nodes_are_drawn_zoomed_and_clicked(show):
     page.locator(".icicle[data-frames]").wait_for()
 
 
+@pytest.mark.slow
 def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
     nodes, _, vectors = many(5_000)
     points = lay_out(nodes, vectors)

@@ -52,6 +52,7 @@ def test_hostile_text_is_shown_and_never_runs_nor_does_a_script_of_others(show):
     assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.rare
 def test_a_browser_that_cannot_unpack_the_script_says_so(show):
     page = show(lighthouse(), before="delete window.DecompressionStream")
     assert page.locator("#too-old").is_visible()
@@ -85,6 +86,7 @@ def test_the_tree_is_walked_by_keyboard_down_to_a_leaf(show):
     assert page.locator("#tree [tabindex='0']").count() == 1
 
 
+@pytest.mark.rare
 def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
     document, leaves = document_of([f"Sentence {n} stands here. " * 6 for n in range(60)])
     page = show(Report("t", (tree_of(leaves, document),)), f"#node={leaves[40].id}")
@@ -102,6 +104,7 @@ def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
     assert page.locator(".document .span").inner_text() == leaves[41].text
 
 
+@pytest.mark.rare
 def test_pages_are_told_of_leaves_and_of_the_sources_of_summaries(show):
     document, leaves = document_of(["Of oil.", "Of wind.", "Of the lamp.", "Of ships."], "log.pdf")
     on = [(2, 2), (3, 4), (9, 9), (12, 12)]
@@ -122,13 +125,6 @@ def test_pages_are_told_of_leaves_and_of_the_sources_of_summaries(show):
     assert " · page 2 · Part › Chapter · " in page.locator(".place").inner_text()
     page.locator("#query").fill("lamp")
     page.locator("#results .meta", has_text=", page 9").wait_for()
-
-
-def test_a_leaf_without_its_document_says_so(show):
-    _, leaves = document_of(["One.", "Two."])
-    page = show(Report("t", (tree_of(leaves),)), f"#node={leaves[1].id}")
-    assert page.locator(".text").inner_text() == "Two."
-    assert "is not known here" in page.locator("main").inner_text()
 
 
 def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
@@ -179,24 +175,7 @@ def test_a_finding_is_followed_to_its_span(show):
     assert page.locator(".finding:focus").count() == 1
 
 
-def test_evidence_in_a_summary_leads_on_to_the_nearest_span(show):
-    page = show(lighthouse(), f"#node={node_id('top')}")
-    evidence = page.locator(".finding .evidence")
-    follow(evidence.get_by_role("link", name="Open the evidence in layer 1"))
-    assert page.locator(".text mark.passage").all_inner_texts()
-    page.go_back()
-    follow(evidence.get_by_role("link", name="Open the nearest span"))
-    assert page.locator(".document .span").inner_text() in LEAVES
-
-
-def test_findings_are_chosen_by_judgement(show):
-    page = show(lighthouse(), "#findings")
-    page.get_by_role("button", name="Supported 1", exact=False).last.click()
-    assert page.locator("#panel-findings a").count() == 4
-    page.get_by_role("button", name="▲ Unsupported 2").click()
-    assert page.locator("#panel-findings a").count() == 2
-
-
+@pytest.mark.rare
 def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     page = show(lighthouse(), f"#node={node_id('s1')}")
     assert page.locator("h2").inner_text() == "Summary · layer 1"
@@ -209,6 +188,7 @@ def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     assert page.locator("h2").inner_text() == "Overview"
 
 
+@pytest.mark.rare
 def test_change_cost_and_settings_are_shown_as_they_are_known(show):
     report = lighthouse()
     change = RebuildChange("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
@@ -229,6 +209,7 @@ def test_change_cost_and_settings_are_shown_as_they_are_known(show):
     assert page.locator("pre").inner_text() == report.settings
 
 
+@pytest.mark.rare
 def test_several_trees_are_chosen_by_name(show):
     one, ones = document_of(["One."], "one.md", tree="one")
     two, twos = document_of(["Two."], "two.md", tree="two")

@@ -16,7 +16,6 @@ from support.report_cases import (
     leaf,
     lighthouse,
     node_id,
-    summary,
     tree_of,
 )
 
@@ -116,16 +115,6 @@ def test_a_leaf_whose_document_changed_or_is_unknown_keeps_its_own_text():
     assert "x" not in values_of(Report("t", (tree_of(leaves, document),)))["nodes"][0]
 
 
-def test_a_tree_of_one_node_has_one_layer_and_no_means():
-    document, leaves = document_of(["Only."])
-    values = values_of(Report("t", (tree_of(leaves, document),)))
-    (layer,) = values["trees"][0]["layers"]
-    assert (layer["nodes"], layer["children"], layer["compression"]) == (1, None, None)
-    assert values["findings"] is None
-    assert values["cost"] is None
-    assert values["trees"][0]["change"] is None
-
-
 def test_layer_statistics_are_means_over_summaries():
     report = lighthouse()
     leaves, first, top = layer_values(report.trees[0].nodes)
@@ -153,13 +142,6 @@ def test_findings_point_at_nodes_and_evidence_and_strangers_are_left_out():
     assert found[-1]["child"] == -1
 
 
-def test_an_audit_without_findings_is_told_from_no_audit():
-    _, leaves = document_of(["One.", "Two."])
-    node = summary("s", "Both.", 1, leaves)
-    report = Report("t", (tree_of([*leaves, node]),), ())
-    assert values_of(report)["findings"] == []
-
-
 def test_new_nodes_are_marked_and_gone_ones_counted():
     report = lighthouse()
     ids = [node.id for node in report.trees[0].nodes]
@@ -170,22 +152,6 @@ def test_new_nodes_are_marked_and_gone_ones_counted():
     assert [node.get("w", 0) for node in values["nodes"]] == [1, 0, 0, 0, 0, 0, 0]
     assert values["trees"][0]["change"]["removed"] == 2
     assert change_since("", [], ids) == RebuildChange()
-
-
-def test_unknown_money_stays_unknown():
-    tree = lighthouse().trees[0]
-    cost = {"calls": 3, "spent_usd": None}
-    assert values_of(Report("t", (tree,), cost=cost))["cost"] == [["calls", 3], ["spent_usd", None]]
-
-
-def test_several_trees_share_one_page():
-    one, ones = document_of(["One."], "a/one.md", tree="one")
-    two, twos = document_of(["Two."], "b/two.md", tree="two")
-    trees = (tree_of(ones, one, name="one"), tree_of(twos, two, name="two"))
-    values = values_of(Report("shard-0001", trees))
-    assert [node["t"] for node in values["nodes"]] == [0, 1]
-    assert [shown_text(values, number) for number in (0, 1)] == ["One.", "Two."]
-    assert [document["id"] for document in values["documents"]] == ["a/one.md", "b/two.md"]
 
 
 def test_settings_are_toml_without_secrets():

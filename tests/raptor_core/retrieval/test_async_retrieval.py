@@ -64,8 +64,3 @@ def test_errors_reach_who_awaits(retriever):
         asyncio.run(retriever.asearch("why?", Query("nosuch")))
     with pytest.raises(UnknownTreeError, match="no published node"):
         asyncio.run(retriever.atrace("00000000-0000-0000-0000-000000000000"))
-
-
-def test_a_trace_is_the_same_as_without_waiting(retriever):
-    top = max(retriever.search(QUESTIONS[0], Query("collapsed")).hits, key=lambda h: h.node.layer)
-    assert asyncio.run(retriever.atrace(top.node.id)) == retriever.trace(top.node.id)

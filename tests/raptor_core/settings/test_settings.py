@@ -1,12 +1,11 @@
-"""Settings: presets, the file, the environment, and what is refused."""
+"""Settings: presets, the file, the environment, endpoints, and what is refused."""
 
 import pytest
-from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
-from raptor_core.settings import PRESETS, Settings, load_settings, preset
+from raptor_core.settings import EndpointPart, Settings, load_settings, preset
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.tree.publish import build_settings_fingerprint
+from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
 
 def write(tmp_path, text):
@@ -17,11 +16,6 @@ def write(tmp_path, text):
 
 def test_the_default_preset_is_the_defaults():
     assert preset("default") == Settings()
-
-
-@pytest.mark.parametrize("name", sorted(PRESETS))
-def test_every_preset_is_valid(name):
-    assert isinstance(preset(name), Settings)
 
 
 def test_the_paper_preset_has_the_papers_figures():
@@ -46,10 +40,6 @@ def test_a_file_overrides_its_preset_and_the_environment_overrides_the_file(tmp_
 def test_a_list_in_the_environment_is_comma_separated():
     settings = load_settings(None, {"RAPTOR_SOURCE__PATHS": "docs, papers.jsonl"})
     assert settings.source.paths == ("docs", "papers.jsonl")
-
-
-def test_the_home_variable_is_no_setting():
-    assert load_settings(None, {"RAPTOR_HOME": "somewhere"}) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -124,35 +114,12 @@ def test_a_missing_file_says_how_to_make_one(tmp_path):
         load_settings(tmp_path / "raptor.toml", {})
 
 
-def test_settings_cannot_be_changed():
-    with pytest.raises(ValidationError):
-        Settings().chunking.max_tokens = 3
-
-
 def test_the_build_fingerprint_ignores_what_does_not_change_the_tree():
     base = build_settings_fingerprint(Settings(), {})
     faster = load_settings(None, {"RAPTOR_EMBEDDER__BATCH_SIZE": "7"})
     other = load_settings(None, {"RAPTOR_CLUSTERING__SEED": "7"})
     assert build_settings_fingerprint(faster, {}) == base
     assert build_settings_fingerprint(other, {}) != base
-
-
-def test_prices_are_by_model_name_and_embedding_models_need_no_output(tmp_path):
-    path = write(
-        tmp_path,
-        '[prices."gpt-4o-mini"]\ninput = 0.15\noutput = 0.60\n'
-        '[prices]\n"org/embedder:v1" = { input = 0.02 }\n',
-    )
-    prices = load_settings(path, {}).prices
-    assert (prices["gpt-4o-mini"].input, prices["gpt-4o-mini"].output) == (0.15, 0.60)
-    assert (prices["org/embedder:v1"].input, prices["org/embedder:v1"].output) == (0.02, 0.0)
-
-
-def test_a_run_is_bounded_only_where_it_is_said(tmp_path):
-    assert set(Settings().budget.model_dump().values()) == {None}
-    path = write(tmp_path, "[budget]\ncalls = 5\nusd = 1.5\n")
-    budget = load_settings(path, {"RAPTOR_BUDGET__CALLS": "none"}).budget
-    assert (budget.calls, budget.tokens, budget.usd) == (None, None, 1.5)
 
 
 def test_dollars_need_a_price_of_every_endpoints_model_and_of_no_local_one(tmp_path):
@@ -186,3 +153,43 @@ def test_texts_over_what_the_embedder_reads_are_warned_of(tmp_path, caplog, sect
     path.write_text(name)
     load_settings(path)
     assert (f"{section}.max_tokens allows texts of" in caplog.text) is bool(section)
+
+
+PARTS = ("embedder", "summarizer", "audit", "reader")
+CHANGED = {
+    "base_url": "http://elsewhere/v1",
+    "api_key_env": "OTHER_KEY",
+    "timeout_seconds": 7.0,
+    "max_retries": 7,
+    "concurrency": 77,
+    "requests_per_minute": 500,
+    "tokens_per_minute": 90_000,
+}
+
+
+def test_every_setting_of_an_endpoint_is_looked_at_here():
+    assert set(CHANGED) | {"model"} == set(EndpointPart.model_fields)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_that_calls_an_endpoint_has_all_of_them(part):
+    settings = getattr(Settings.model_validate({part: CHANGED}), part)
+    assert {name: getattr(settings, name) for name in CHANGED} == CHANGED
+    assert settings.purpose == part
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_how_an_endpoint_is_called_makes_nothing_stale(part):
+    other = Settings.model_validate({part: CHANGED})
+    assert build_settings_fingerprint(other, {}) == build_settings_fingerprint(Settings(), {})
+    assert content_settings(other, part, {}) == content_settings(Settings(), part, {})
+
+
+def test_so_it_is_with_batches():
+    other = Settings.model_validate({"summarizer": {"batch_from": 9}})
+    assert build_settings_fingerprint(other, {}) == build_settings_fingerprint(Settings(), {})
+
+
+def test_another_model_does_change_the_tree():
+    other = Settings.model_validate({"summarizer": {"model": "other"}})
+    assert build_settings_fingerprint(other, {}) != build_settings_fingerprint(Settings(), {})

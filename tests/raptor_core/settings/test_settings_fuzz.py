@@ -3,8 +3,9 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from raptor_assets.home.settings_file import settings_text
 from raptor_core.errors import SettingsError
@@ -45,7 +46,7 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("settings") / "raptor.toml"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6)), min_size=1, max_size=4))
 def test_a_file_of_changed_bytes(path, changes):
     data = bytearray(TEXT)
@@ -57,7 +58,7 @@ def test_a_file_of_changed_bytes(path, changes):
         assert isinstance(load_settings(path), Settings)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(name=st.sampled_from(NAMES), value=VALUES)
 def test_any_value_of_any_setting(path, name, value):
     part, _, key = name.partition(".")

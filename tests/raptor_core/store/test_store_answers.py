@@ -4,8 +4,9 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.stores import IDENTITY, make_tree, open_at, publish_together, vectors_of
 
 from raptor_lab.search_recall import search_recall
@@ -33,9 +34,7 @@ def answers(store):
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(16, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_answers_are_those_of_a_new_store_on_every_engine(stand_in, tmp_path_factory, steps):
     corpus = f"c{next(NUMBERS)}"
@@ -61,6 +60,7 @@ def test_answers_are_those_of_a_new_store_on_every_engine(stand_in, tmp_path_fac
         assert answers(reader) == expected
 
 
+@pytest.mark.slow
 def test_exact_searches_find_the_same_on_every_engine(stand_in, tmp_path):
     trees = {name: make_tree(name, 12) for name in ("one", "two")}
     with (

@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from support.engines import edge_only
 from support.stores import (
     faults,
     make_tree,
     open_at,
     publish,
     publish_together,
-    vectors_of,
 )
 
 from raptor_core import disk
@@ -45,6 +45,7 @@ def break_off(store, n_operations, monkeypatch):
             change(store)
 
 
+@pytest.mark.parametrize("store", ["edge", "server"], indirect=True)
 @pytest.mark.parametrize("n_operations", range(6))
 def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, n_operations):
     publish_together(store, {"t": OLD, "gone": GONE})
@@ -62,17 +63,7 @@ def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, 
     assert {node.id for node in store.nodes()} == {node.id for node in (*NEW, *BESIDE)}
 
 
-@pytest.mark.parametrize("n_operations", range(1, 6))
-def test_a_build_of_what_was_there_before_takes_the_rest_away(store, monkeypatch, n_operations):
-    publish_together(store, {"t": OLD, "gone": GONE})
-    break_off(store, n_operations, monkeypatch)
-    publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
-    assert faults(store) == []
-    assert {node.id for node in store.nodes()} == {node.id for node in (*OLD, *GONE)}
-    hits = store.search(vectors_of(OLD), 99)
-    assert {hit.node.id for row in hits for hit in row} == {node.id for node in (*OLD, *GONE)}
-
-
+@edge_only
 def test_points_that_are_there_are_not_written_again(store, monkeypatch):
     publish(store, OLD)
     written, apply = [], store._engine.apply

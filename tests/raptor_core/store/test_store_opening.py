@@ -1,15 +1,18 @@
 import json
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from functools import partial
 
 import pytest
-from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
+from support import store_process
+from support.engines import edge_only
+from support.stores import IDENTITY, NEWER, PROCESS_PATH, make_tree, open_at, publish
 
-from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.errors import StoreError, StoreLockedError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import open_store, stored_identity
+from raptor_core.store import stored_identity
 from raptor_core.store.collection import SCHEMA
 
 
@@ -75,34 +78,6 @@ def test_reading_where_nothing_was_made_says_so_and_makes_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_store_in_memory_needs_an_identity():
-    with pytest.raises(StoreError, match="identity"):
-        open_at(None, identity=None)
-    assert stored_identity(StoreSettings(), None) is None
-    with open_at(None) as store:
-        assert store.identity == IDENTITY
-
-
-def test_the_identity_is_known_without_an_engine(tmp_path):
-    open_at(tmp_path).close()
-    code = (
-        "import sys; from pathlib import Path; from raptor_core.settings.models import *;"
-        "from raptor_core.store import stored_identity;"
-        f"print(stored_identity(StoreSettings(), Path({str(tmp_path)!r})).n_dims);"
-        "print(sorted({'qdrant_edge', 'qdrant_client', 'torch'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["16", "[]"]
-
-
-def test_a_damaged_record_is_named(tmp_path):
-    open_at(tmp_path).close()
-    for content in (b"", b"{", b"[]", b"\xff\xfe", b'{"schema": 7, "identity": 7}'):
-        (tmp_path / "corpus" / "identity.json").write_bytes(content)
-        with pytest.raises(StoreError, match=r"identity\.json.*move .*corpus away"):
-            open_at(tmp_path)
-
-
 def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     part = tmp_path / "corpus.part" / "engine"
     part.mkdir(parents=True)
@@ -112,29 +87,7 @@ def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     assert not part.exists()
 
 
-def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path):
-    place = tmp_path / "corpus"
-    place.mkdir()
-    (place / "letters.txt").write_text("mine")
-    with pytest.raises(StoreError, match="holds no collection of this program"):
-        open_at(tmp_path)
-    assert (place / "letters.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize("damage", ["remove", "empty", "garble"])
-def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, damage):
-    with open_at(tmp_path) as store:
-        publish(store, make_tree())
-    engine = next(tmp_path.glob("*/engine"))
-    if damage == "remove":
-        engine.rename(tmp_path / "away")
-    for file in engine.rglob("*.json"):
-        file.write_bytes(b"" if damage == "empty" else b"\x00garbage" * 99)
-    for _ in range(2):
-        with pytest.raises(StoreError, match=str(tmp_path)):
-            open_store(StoreSettings(lock_seconds=0.2), tmp_path, IDENTITY)
-
-
+@pytest.mark.slow
 def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path):
     def files_with(word):
         return [f for f in tmp_path.rglob("*") if f.is_file() and word.encode() in f.read_bytes()]
@@ -177,3 +130,43 @@ def test_a_machine_without_a_wheel_of_edge_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("raptor_core.store.folder.find_spec", lambda _: None)
     with pytest.raises(StoreError, match=r"no wheel for this machine.*store\.url"):
         open_at(tmp_path)
+
+
+def start(*args):
+    return subprocess.Popen(
+        [sys.executable, store_process.__file__, *map(str, args)],
+        env={"PYTHONPATH": PROCESS_PATH},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_waiter_says_who_holds_the_store_and_a_killed_holder_lets_it_go(tmp_path):
+    with open_at(tmp_path) as store:
+        publish(store, make_tree())
+    with start("hold", tmp_path) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StoreLockedError, match=rf"process {holder.pid} on .*store_process"):
+            open_at(tmp_path, lock_seconds=0.1)
+        holder.kill()
+    with open_at(tmp_path, lock_seconds=5) as store:
+        assert store.count() == 15
+
+
+@edge_only
+def test_threads_share_one_store(store):
+    publish(store, make_tree(n=40))
+    found, failed = [], []
+
+    def ask():
+        try:
+            found.append(len(store.search_text(["leaf"], 99)[0]))
+        except StoreError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (found, failed) == ([40] * 8, [])

@@ -1,15 +1,22 @@
-"""Outlines, which rank candidates without their texts."""
+"""Outlines, which rank candidates without their texts, and lists in metadata."""
 
 from dataclasses import replace
 
 import numpy as np
-from support.stores import keyed_vectors, make_manifest, make_tree, publish, vectors_of
-from support.trees import leaf, outlined, uid
+from support.engines import edge_only
+from support.stores import make_tree, publish, vectors_of
 
+from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
-from raptor_core.store import store as store_module
+from raptor_core.store.facts import fact
 from raptor_core.store.outlines import CandidateSearch, full_id
 from raptor_core.store.payload import node_to_payload, payload_to_node
+from raptor_core.tables.values import (
+    documents_to_table,
+    nodes_to_table,
+    table_to_documents,
+    table_to_nodes,
+)
 
 
 def told(outlines) -> list[tuple]:
@@ -44,6 +51,7 @@ def test_a_search_for_rare_words_returns_nothing_where_more_nodes_match(store):
     assert [len(row.scores) for row in store.candidates(searches)] == [n_holders, 0]
 
 
+@edge_only
 def test_candidates_of_a_node_that_changed_are_new(store):
     nodes = make_tree()
     for position in (0, 50):
@@ -53,6 +61,7 @@ def test_candidates_of_a_node_that_changed_are_new(store):
         assert sorted(told(near.outlines)) == sorted(expected(moved))
 
 
+@edge_only
 def test_points_that_go_before_their_outlines_come_hide_no_node(store, monkeypatch):
     publish(store, make_tree())
     fetch = store._engine.fetch
@@ -61,21 +70,17 @@ def test_points_that_go_before_their_outlines_come_hide_no_node(store, monkeypat
     assert len(near.scores) == len(near.outlines.nodes) == 12
 
 
-def test_views_for_readers_forget_outlines_that_are_too_many(store, monkeypatch):
-    monkeypatch.setattr(store_module, "MAX_OUTLINES", 5)
-    nodes = make_tree()
-    readers = dict.fromkeys(("d0.md", "d1.md", "d2.md"), ("ana",))
-    manifest = replace(make_manifest(nodes), readers=readers)
-    store.publish(manifest, nodes, keyed_vectors(nodes))
-    for at in (slice(0, 7), slice(7, 10)):
-        searches = [CandidateSearch(vector, 1) for vector in vectors_of(nodes[at])]
-        store.for_readers(["ana"]).candidates(searches)
-    assert len(store._outlines) == 3
+def node(name, **metadata):
+    return Node(name, "t", 0, name, "x", 1, 0, ("d",), (), "f", "e", 0, 1, metadata=metadata)
 
 
-def test_a_leaf_keeps_its_paragraphs():
-    before = replace(leaf("a"), id=uid("a"))
-    known = replace(before, paragraphs=((0, 4), (30, 6)))
-    assert payload_to_node(node_to_payload(known)) == known
-    assert payload_to_node(node_to_payload(before)) == before
-    assert outlined([known]).children.tolist() == [[0, 4], [30, 6]]
+def test_a_list_has_a_fact_for_each_item_and_comes_back_as_it_was():
+    leaf = node("a", tags=("pumps", "brass"), sizes=(1, 2.5), draft=True)
+    payload = node_to_payload(leaf)
+    items = (("tags", "pumps"), ("tags", "brass"), ("sizes", "1"))
+    assert {fact("value", *item) for item in items} < {*payload["facts"]}
+    assert payload["metadata"]["tags"] == ["pumps", "brass"]
+    assert payload_to_node(payload) == leaf
+    assert table_to_nodes(nodes_to_table([leaf])) == (leaf,)
+    document = Document("d", "x", metadata=leaf.metadata)
+    assert table_to_documents(documents_to_table({"t": [document]})) == {"t": (document,)}

@@ -64,12 +64,3 @@ def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_
         assert store.count() == len(TREE)
     with open_at(root, identity=None) as store:
         assert store.nodes() == sorted(TREE, key=lambda n: (n.tree, n.layer, *n.order))
-
-
-def test_a_closed_store_is_opened_again(root):
-    store = open_at(root)
-    store.close()
-    with pytest.raises(StoreError, match="open it again"):
-        store.count()
-    with open_at(root) as store:
-        assert store.count() == len(TREE)

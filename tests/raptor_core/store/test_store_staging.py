@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.engines import edge_only
 from support.stores import (
     faults,
     keyed_vectors,
@@ -67,12 +68,14 @@ def test_staged_nodes_are_in_no_answer_until_their_tree_is_published(store, monk
     assert faults(store) == []
 
 
+@edge_only
 def test_nodes_that_are_live_are_not_staged(store):
     publish(store, OLD)
     assert stage(store, OLD) == [0, 0]
     assert states(store) == {"live": 15, "manifest": 1}
 
 
+@edge_only
 def test_what_a_later_build_does_not_use_goes_with_its_publication(store):
     publish(store, OLD)
     stage(store, NEW)
@@ -90,6 +93,7 @@ def test_a_tree_that_was_only_staged_is_dropped_with_its_points(store):
     assert states(store) == {}
 
 
+@edge_only
 def test_a_staged_point_that_differs_is_replaced(store, monkeypatch):
     stage(store, NEW)
     manifest = replace(make_manifest(NEW), quarantined=(NEW[-1].id,))
@@ -103,6 +107,7 @@ def test_a_staged_point_that_differs_is_replaced(store, monkeypatch):
     assert states(store) == {"live": 15, "manifest": 1}
 
 
+@edge_only
 def test_a_vector_that_is_none_is_refused_by_name(store):
     node = make_node()
     with pytest.raises(StoreError, match=node.id):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.engines import edge_only
 from support.stores import (
     keyed_vectors,
     make_manifest,
@@ -38,13 +39,7 @@ def test_publishing_counts_what_changed(store):
     assert store.nodes() == sorted(new, key=lambda n: (n.tree, n.layer, *n.order))
 
 
-def test_publishing_leaves_other_trees_alone(store):
-    publish(store, make_tree("one"), "one")
-    publish(store, make_tree("three"), "three")
-    assert len(store.point_ids("one")) == 15
-    assert [manifest.tree for manifest in store.manifests()] == ["one", "three"]
-
-
+@edge_only
 def test_a_missing_vector_changes_nothing(store):
     nodes = make_tree()
     publish(store, nodes)
@@ -55,6 +50,7 @@ def test_a_missing_vector_changes_nothing(store):
     assert (store.nodes(), store.manifests(), store.point_ids("t")) == before
 
 
+@edge_only
 def test_publishing_refuses_nodes_of_another_tree(store):
     nodes = make_tree("other")
     with pytest.raises(StoreError, match="other"):
@@ -96,6 +92,7 @@ def test_manifests_come_back_as_they_were(store):
     assert store.manifests(["unknown"]) == store.manifests([]) == []
 
 
+@edge_only
 def test_vectors_of_a_wrong_shape_or_norm_are_refused_by_name(store):
     nodes = make_tree()
     with pytest.raises(StoreMismatchError, match=r"\(15, 16\).*\(15, 8\)"):
@@ -117,12 +114,14 @@ def test_vectors_of_a_wrong_shape_or_norm_are_refused_by_name(store):
         {"metadata": {"n": 2**70}},
     ],
 )
+@edge_only
 def test_a_node_that_cannot_be_stored_without_loss_is_refused_by_name(store, values):
     node = replace(make_node(), **values)
     with pytest.raises(StoreError, match=node.id):
         store.publish(make_manifest([node]), [node], keyed_vectors([make_node()]))
 
 
+@edge_only
 def test_a_closed_store_says_so(store):
     store.close()
     store.close()

@@ -1,12 +1,9 @@
 """Tables on a real S3 server: written whole, read whole, and its failures have words."""
 
-import threading
-
 import pytest
 from support.object_store import KEY, SECRET, forget_connections
 
 from raptor_core.errors import TableError
-from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
 from raptor_core.tables.files import TableStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
@@ -35,41 +32,6 @@ def test_a_table_comes_back_and_goes(s3):
     assert store.delete(*AT)
     assert not store.delete(*AT)
     assert s3.keys(bucket) == set()
-
-
-def test_what_one_process_decided_another_reads(s3):
-    url = f"s3://{s3.new_bucket()}/tables"
-    reader = TableStore(url)
-    assert read_decisions(reader) == []
-    made = [decide(TableStore(url), "chunk", "t", leaf, who="Ines") for leaf in "ab"]
-    assert read_decisions(reader) == made
-    take_back(TableStore(url), made[0].id, who="Per")
-    assert read_curation(reader).chunks == {"b"}
-
-
-def test_readers_beside_a_writer_see_whole_tables(s3):
-    store = TableStore(f"s3://{s3.new_bucket()}/tables")
-    store.write(*AT, frame("0", 2000))
-    seen, wrong, done = set(), [], threading.Event()
-
-    def read():
-        while not done.is_set():
-            found = store.read(*AT)
-            rows = trees(found)
-            seen.update(rows)
-            if len(rows) != 1 or len(found) != 2000 + int(*rows):
-                wrong.append(len(found))
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for number in range(1, 12):
-        store.write(*AT, frame(str(number), 2000 + number))
-    done.set()
-    for reader in readers:
-        reader.join()
-    assert wrong == []
-    assert len(seen) > 1
 
 
 def test_a_write_that_fails_leaves_what_stood_there(s3, monkeypatch):

@@ -98,18 +98,3 @@ def test_vectors_of_another_embedder_and_unknown_builds_are_refused(published):
         kept.read("t", name, other)
     with pytest.raises(UnknownTreeError, match="no build 'x' of tree 't' is kept"):
         kept.read("t", "x", store.identity)
-
-
-def test_a_damaged_file_is_named(published, tmp_path):
-    store, manifest, kept = published
-    name = kept.keep(store, manifest, {})
-    (file,) = tmp_path.glob("versions/*/*.parquet")
-    data = bytearray(file.read_bytes())
-    for at in range(4, len(data) - 500, 37):
-        data[at] ^= 255
-    file.write_bytes(bytes(data))
-    with pytest.raises(ExportError, match=name):
-        kept.read("t", name, store.identity)
-    file.write_bytes(b"no Parquet")
-    with pytest.raises(ExportError, match=name):
-        kept.builds("t")

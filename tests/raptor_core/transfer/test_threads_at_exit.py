@@ -26,6 +26,7 @@ print(len(os.listdir("/proc/self/task")) - n_threads)
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.parametrize("reader", CALLS)
 def test_reading_parquet_starts_no_thread(one, reader):
     _, folder, export = one

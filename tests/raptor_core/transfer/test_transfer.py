@@ -1,9 +1,7 @@
 """Exports: what goes out of one store comes into another, whole or not at all."""
 
-import numpy as np
 import pytest
 from support.stores import (
-    N_DIMS,
     open_at,
     vectors_of,
 )
@@ -89,13 +87,6 @@ def test_a_tree_that_is_there_with_other_content_is_told(one, open_kind):
     assert {node.id for node in store.nodes(Where(trees=("t",)))} == {n.id for n in make_tree("t")}
 
 
-def test_trees_are_chosen_by_name(one):
-    _, _, export = one
-    assert [file.manifest.tree for file in select_trees(export, ["t"]).trees] == ["t"]
-    with pytest.raises(UnknownTreeError, match=r"no tree 'x'.*2"):
-        select_trees(export, ["t", "x"])
-
-
 def test_what_is_not_published_is_not_exported(one):
     store, folder, _ = one
     with pytest.raises(UnknownTreeError, match="'x'"):
@@ -113,27 +104,3 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
         folder.read("trees/none.parquet")
     with pytest.raises(ExportError, match="expected a folder or a URL"):
         ExportFolder("nowhere://user:pw@x")
-
-
-def test_nodes_may_have_no_vectors_all_or_some():
-    from raptor_core.transfer.format import decode_rows, encode_rows
-
-    nodes = make_tree("t", 4)
-    data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]})
-    found, vectors = decode_rows(data, "x")
-    assert list(found) == nodes
-    assert [row is None for row in vectors] == [False, True, True, True, True]
-    assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), (None,) * 5)
-
-
-def test_trees_whose_names_differ_by_case_or_normal_form_stand_side_by_side(tmp_path):
-    names = ["Straße.md", "straße.md", "cafe\u0301.md", "caf\u00e9.md"]
-    with open_at(None) as store:
-        for name in names:
-            publish(store, make_tree(name, 4), name)
-        before = state(store)
-        folder, export = exported(store, tmp_path / "export")
-    with open_at(None) as store:
-        import_trees(store, folder, read_export(folder))
-        assert state(store) == before
-    assert len({file.name for file in export.trees}) == 4

@@ -86,14 +86,6 @@ def test_a_manifest_that_is_not_ours_is_refused(one, tmp_path, change, told):
         read_export(folder)
 
 
-def test_a_manifest_that_is_cut_short_is_refused(one, tmp_path):
-    _, folder, _ = one
-    path = tmp_path / "export" / MANIFEST
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ExportError, match=r"export\.json is damaged"):
-        read_export(folder)
-
-
 def test_names_of_files_cannot_leave_the_folder():
     assert tree_file("../../etc/passwd").count("/") == 1
     assert tree_file(ODD) != tree_file("t")

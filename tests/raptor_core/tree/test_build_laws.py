@@ -3,12 +3,14 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.invariants import violations
 
+from raptor_core.checks.base import CheckedLayer
+from raptor_core.checks.registry import check_layer
 from raptor_core.clustering.base import Clusters
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
@@ -107,30 +109,6 @@ class Refusing:
         raise AssertionError(f"asked for {len(requests)} summaries")
 
 
-def test_a_renamed_document_has_the_same_content_keys():
-    text = "\n\n".join(f"Paragraph {number} about the vault and its seeds." for number in range(40))
-    cache = NodeCache()
-    first_tools = make_components().with_cache(cache)
-    first = build_tree([Document("a.md", text)], components=first_tools, name="a.md")
-    components = make_components().with_cache(cache)
-    renamed = build_tree([Document("b.md", text)], components=components, name="b.md")
-    assert components.embedder.n_embedded == 0
-    keys = [node.content_key for node in first.nodes()]
-    assert [node.content_key for node in renamed.nodes()] == keys
-    assert not {node.id for node in first.nodes()} & {node.id for node in renamed.nodes()}
-
-
-def test_copies_of_a_document_in_one_tree_are_nodes_of_their_own():
-    text = "\n\n".join(
-        f"Entry {number}: the relay closed and the log says so." for number in range(30)
-    )
-    documents = [Document("a.md", text), Document("b.md", text)]
-    for method in ("raptor", "contiguous", "kmeans"):
-        tree = build_tree(documents, components=make_components(method))
-        assert violations(tree) == []
-        assert {leaf.documents[0] for leaf in tree.layers[0].nodes} == {"a.md", "b.md"}
-
-
 def test_trees_built_side_by_side_equal_trees_built_alone():
     documents = {
         "a": [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))],
@@ -219,3 +197,38 @@ def test_junk_that_a_summarizer_lets_through_fails_by_name_and_is_never_cached()
     with pytest.raises(SummaryError, match=r"node [0-9a-f-]{36} of tree 'a'.*junk \(refusal\)"):
         build_tree(documents, components=broken)
     assert cache.count_texts() == 0
+
+
+CONTENTS = ["Of Name List. Set 36.17. Set Name by", "Use It is the"]
+PIECES = st.sampled_from(
+    [
+        *("36.17. ", "List. ", "Set ", "Name ", "It ", "a. ", "Parameters of the ", "and "),
+        *("(", ", ", "[truncated] ", "\ufffd" * 9),
+        *("It ended. ", "Error: rate limit exceeded. ", "I cannot help with that. ", "x" * 60),
+        *("0.1 | 2 | ", "🌊", "水位計", "كان ", "\u200b", "la la la la la la la la ", "\n", "\n\n"),
+    ]
+)
+NASTY = (
+    st.lists(PIECES | st.text(max_size=12), min_size=1, max_size=60).map("".join).filter(str.strip)
+)
+SETTINGS = Settings.model_validate(
+    {
+        "chunking": {"max_tokens": 16, "max_context_tokens": 0},
+        "summarizer": {"ratio": 0.9, "max_tokens": 40, "min_tokens": 8},
+        "clustering": {"method": "contiguous", "max_tokens": 200},
+        "tree": {"top_nodes": 1},
+    }
+)
+
+
+@examples(40)
+@given(st.lists(NASTY, min_size=1, max_size=4))
+@example(CONTENTS)
+def test_any_text_is_built_and_passes_the_checks_that_block(texts):
+    components = Components(SETTINGS, embedder=HashingEmbedder())
+    documents = [Document(f"{n}.html", text) for n, text in enumerate(texts)]
+    tree = build_tree(documents, components=components)
+    for below, layer in pairwise(tree.layers):
+        known = {node.id: node for node in below.nodes}
+        verdicts = check_layer(CheckedLayer(layer.nodes, known, SETTINGS, quotes=components.quotes))
+        assert not [v for v in verdicts if not v.passed and v.severity == "error"]

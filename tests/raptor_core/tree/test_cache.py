@@ -1,4 +1,4 @@
-"""The cache of unfinished work: it loses no value, and forgets values that no tree needs."""
+"""The cache of unfinished work: no value is lost or paid for twice, unneeded ones go."""
 
 import random
 import signal
@@ -11,10 +11,13 @@ from contextlib import closing
 import numpy as np
 import pytest
 from support import cache_process
+from support.openai_server import FakeOpenAI
+from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.stores import PROCESS_PATH
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import BudgetError, StoreError
 from raptor_core.tree import cache as cache_module
+from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import FILE, ChainedKnown, NodeCache
 
 ODD = "Grüße 世界 😀,\ttwo\nlines"
@@ -61,14 +64,6 @@ def test_a_text_that_no_store_takes_is_not_kept(tmp_path, text):
     assert cache.texts(["a"]) == {}
     cache.keep_texts({"a": "made again"})
     assert cache.texts(["a"]) == {"a": "made again"}
-
-
-def test_a_cache_that_keeps_nothing_makes_no_file(tmp_path):
-    cache = NodeCache(tmp_path / "answers")
-    assert cache.texts(["a"]) == cache.vectors(["a"]) == {}
-    assert cache.unfinished() == []
-    cache.forget(["t"])
-    assert not (tmp_path / "answers").exists()
 
 
 @pytest.mark.slow
@@ -141,12 +136,6 @@ def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
     cache.keep_texts({"b": "two"})
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("a file")
-    with pytest.raises(StoreError, match="file"):
-        NodeCache(tmp_path / "file").keep_texts({"a": "one"})
-
-
 @pytest.mark.slow
 def test_a_disk_that_fills_up_is_named_and_what_was_kept_stays(tmp_path):
     with start("keep_on_full_disk", tmp_path) as process:
@@ -198,3 +187,31 @@ def test_the_first_place_that_knows_a_key_is_taken():
     both = ChainedKnown(one, two)
     assert both.texts("abc") == {"a": "one", "b": "two"}
     assert both.vectors(["v", "w"]).keys() == {"v"}
+
+
+def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
+    with FakeOpenAI() as server:
+        settings = paid_settings(server.base_url, tree={"max_layers": 1})
+        bounded = paid_settings(server.base_url, tree={"max_layers": 1}, budget={"calls": 5})
+        with pytest.raises(BudgetError):
+            build_tree(DOCUMENTS, components=make_components(bounded, tmp_path))
+        assert server.n_requests == 5
+        tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
+        assert len(tree.layers[1].nodes) == server.n_requests
+    cache = NodeCache(tmp_path)
+    assert cache.unfinished() == ["a.md"]
+    cache.forget(["a.md"])
+    assert cache.texts(node.content_key for node in tree.nodes()) == {}
+    assert cache.vectors(node.embedding_key for node in tree.nodes()) == {}
+
+
+def test_junk_in_the_cache_becomes_no_summary(tmp_path):
+    with FakeOpenAI() as server:
+        settings = paid_settings(server.base_url, tree={"max_layers": 1})
+        tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
+        n_paid = server.n_requests
+        key = tree.layers[1].nodes[0].content_key
+        NodeCache(tmp_path).keep_texts({key: "I'm sorry, but I can't assist with that request."})
+        again = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
+        assert server.n_requests == n_paid + 1
+    assert list(again.nodes()) == list(tree.nodes())

@@ -8,8 +8,7 @@ from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
 from raptor_core.models.reading import Passage
 from raptor_core.tokens import WordCounter
-from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.custom_components import custom_component, custom_fingerprints, reader_of
+from raptor_core.tree.custom_components import custom_fingerprints, reader_of
 from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
 MODULE = """
@@ -136,26 +135,6 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
     expected = build_settings_fingerprint(settings, custom)
     assert Components(settings).settings_fingerprint == expected
     assert build_settings_fingerprint(settings, {}) != expected
-
-
-def test_copies_share_what_is_made_but_not_summarizer_and_cache():
-    components = Components(Settings(tokens={"counter": "words"}))
-    counter, summarizer = components.counter, components.summarizer
-    cache = NodeCache()
-    copy = components.with_cache(cache)
-    assert (copy.ledger, copy.counter) == (components.ledger, counter)
-    assert copy.cache is cache
-    assert (copy.forgets, components.forgets) == (False, True)
-    assert copy.summarizer is not summarizer
-
-
-def test_the_corpus_tree_shares_the_embedder_and_takes_the_chunker_of_its_settings(named):
-    lines = custom_component("chunker", named(chunker="Lines"))
-    components = Components(named(clusterer="All"), chunker=lines)
-    above = components.above(named(chunker="Lines", clusterer="All"))
-    assert above.embedder is components.embedder
-    assert above.ledger is components.ledger
-    assert above.chunker is not components.chunker
 
 
 @pytest.mark.parametrize(

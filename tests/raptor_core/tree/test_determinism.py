@@ -16,7 +16,7 @@ from raptor_core.documents.base import Document
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 
-EMBEDDERS = ["hashing", pytest.param("default", marks=pytest.mark.slow)]
+EMBEDDERS = ["hashing", pytest.param("default", marks=[pytest.mark.slow, pytest.mark.rare])]
 PARAGRAPHS = (HANDBOOK / "vault" / "operating-the-cold-store.md").read_text().split("\n\n")
 TESTS = Path(__file__).parents[2]
 
@@ -58,6 +58,7 @@ def test_a_tree_is_the_same_where_another_has_left_its_summaries():
 
 
 @pytest.mark.parametrize("embedder", EMBEDDERS)
+@pytest.mark.slow
 def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):
     is_quick = embedder == "hashing"
     documents, components = handbook(4 if is_quick else 2), make_components(embedder)

@@ -68,12 +68,6 @@ def test_a_script_without_spaces_is_named_by_pairs_of_characters():
     assert [one.key_terms[0] for one in found] == ["水泵", "灯塔"]
 
 
-@pytest.mark.parametrize("text", ["", "12 34 5.6", "the and of"])
-def test_what_holds_no_words_has_no_name(text):
-    (found,) = name_summaries((node("s", "x", 1, "a"),), [(node("a", text or "."),)], None, PLAIN)
-    assert (found.name, found.key_terms) == ("", ())
-
-
 def test_a_title_of_a_chat_model_is_the_name():
     chat = Components(Settings(summarizer={"kind": "openai", "titles": True}))
     cooling, lamp = name_summaries(SUMMARIES, [LEAVES], None, chat)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.openai_server import FakeOpenAI, Fault
+from support.openai_server import Fault
 from support.paid_build import DOCUMENTS as LONG
 from support.paid_build import make_components, paid_settings
 
@@ -16,12 +16,6 @@ from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 
 DOCUMENTS = [replace(document, text=document.text[:4000]) for document in LONG]
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def components_of(server, cache=None, method="contiguous", **summarizer):
@@ -53,9 +47,7 @@ def marked(tree):
 
 REFUSALS = {
     "filtered": Fault.filtered(),
-    "refused": Fault.refusing(),
     "cut off": Fault.truncated(),
-    "empty": Fault.answering(""),
     "a loop": Fault.answering("the river and the sea, " * 10),
 }
 
@@ -63,12 +55,17 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_refused_summary_is_written_of_its_childrens_sentences_and_marked(server, name):
     refuse(server, 1, REFUSALS[name])
-    tree = build(components_of(server))
+    components = components_of(server)
+    tree = build(components)
     (node,) = marked(tree)
     joined = " ".join(child.text for child in tree.children(node.id))
     assert all(f"{sentence}." in joined for sentence in node.text.rstrip(".").split(". "))
     others = [n for n in tree.nodes() if n.layer and n.id != node.id]
     assert all(n.text.startswith("In short:") for n in others)
+    below = {node.id: node for node in tree.layers[0].nodes}
+    result = model_answers(CheckedLayer(tree.layers[1].nodes, below, components.settings))
+    assert (result.passed, result.severity, result.numbers["fallback"]) == (False, "warn", 1)
+    assert [worst.node_id for worst in result.worst] == [node.id]
 
 
 @pytest.mark.parametrize("fault", [Fault.error(401), Fault.error(503), Fault.rate_limited()])
@@ -85,17 +82,14 @@ def test_a_layer_with_more_refused_summaries_than_allowed_fails_with_count_and_c
     assert len(marked(build(components_of(server, max_fallback=0.4)))) == 3
 
 
-def test_a_small_layer_may_have_one_refused_summary(server):
+def test_a_small_layer_may_have_one_refused_summary_but_where_the_settings_forbid_it(server):
     refuse(server, 1)
     assert len(marked(build(components_of(server, max_fallback=0.001)))) == 1
-
-
-def test_a_refusal_fails_the_tree_where_the_settings_say_so(server):
-    refuse(server, 1)
     with pytest.raises(SummaryError, match="content filter"):
         build(components_of(server, max_fallback=0.0))
 
 
+@pytest.mark.slow
 def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(server):
     refuse(server, 1)
     cache = NodeCache()
@@ -112,6 +106,7 @@ def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(serv
     assert n_new > 1
 
 
+@pytest.mark.slow
 def test_a_summary_that_is_refused_again_stays_and_so_do_those_above_it(server):
     refuse(server, 1)
     cache = NodeCache()
@@ -120,18 +115,6 @@ def test_a_summary_that_is_refused_again_stays_and_so_do_those_above_it(server):
     again = build(components_of(server, cache), previous=tree)
     assert [(n.id, n.text) for n in again.nodes()] == [(n.id, n.text) for n in tree.nodes()]
     assert server.n_requests - n_before == 1
-
-
-def test_the_check_counts_and_names_refused_summaries_and_warns(server):
-    refuse(server, 1)
-    components = components_of(server)
-    tree = build(components)
-    below = {node.id: node for node in tree.layers[0].nodes}
-    result = model_answers(CheckedLayer(tree.layers[1].nodes, below, components.settings))
-    (refused,) = marked(tree)
-    assert (result.passed, result.severity) == (False, "warn")
-    assert result.numbers["fallback"] == 1
-    assert [worst.node_id for worst in result.worst] == [refused.id]
 
 
 def test_a_cut_answer_is_marked_and_never_paid_for_again(server):

@@ -34,6 +34,7 @@ def test_trees_of_one_summary_each_are_summarized_side_by_side():
     assert all(len(tree.layers) > 1 for tree in built.values())
 
 
+@pytest.mark.slow
 def test_batches_of_an_embedding_endpoint_go_side_by_side_too():
     with FakeOpenAI() as server:
         part = {"kind": "openai", "model": "vectors", "base_url": server.base_url}

@@ -1,14 +1,16 @@
-"""Embedders that run locally: the bundled model, and a tiny model that the test builds."""
+"""Embedders that run locally, the bundled and a tiny model, and the choice of precision."""
 
 import numpy as np
 import pytest
 from support.tiny_models import build_tiny_model
 
 from raptor_core.errors import ModelError
-from raptor_core.models.embedding import make_embedder
+from raptor_core.models.embedding import local_models, make_embedder
 from raptor_core.models.embedding.base import embed_distinct
 from raptor_core.models.embedding.bundled import BundledEmbedder
+from raptor_core.models.embedding.local_models import fast_precision, resolve_precision
 from raptor_core.settings import EmbedderSettings
+from raptor_core.tree.components import Components
 
 
 @pytest.fixture(scope="session")
@@ -28,10 +30,8 @@ def test_vectors_are_float32_of_norm_one_in_the_order_asked(embedder):
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(vectors[0], vectors[2])
-
-
-def test_nothing_gives_an_empty_matrix(embedder):
-    assert embedder.embed([]).shape == (0, embedder.n_dims)
+    for text, vector in zip(texts[1:], vectors[1:], strict=True):  # the same bits alone
+        np.testing.assert_array_equal(embedder.embed([text])[0], vector)
 
 
 def test_the_bundled_model_finds_what_belongs_together():
@@ -81,3 +81,46 @@ def test_distinct_texts_are_encoded_once_longest_first():
 def test_vectors_that_mean_nothing_are_an_error_that_shows_the_text(bad):
     with pytest.raises(ModelError, match="of the text 'x'"):
         embed_distinct(["x"], lambda texts: np.full((1, 2), bad, dtype=np.float32), 2, "broken")
+
+
+FULL, HALF = EmbedderSettings(precision="float32"), EmbedderSettings(precision="bfloat16")
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Makes this machine one whose processor has some flags."""
+
+    def become(flags):
+        (tmp_path / "cpuinfo").write_text(f"flags\t: fpu {flags} avx512_bf16\n")
+        monkeypatch.setattr(local_models, "_CPU_FLAGS", tmp_path / "cpuinfo")
+        monkeypatch.setattr(local_models, "_NVIDIA_DRIVER", tmp_path / "none")
+        fast_precision.cache_clear()
+
+    yield become
+    fast_precision.cache_clear()
+
+
+@pytest.mark.parametrize(("flags", "wanted"), [("", "float32"), ("amx_bf16", "bfloat16")])
+def test_a_new_store_gets_what_the_machine_is_fast_at(machine, flags, wanted):
+    machine(flags)
+    assert resolve_precision(EmbedderSettings()).precision == wanted
+    assert Components().settings.embedder.precision == wanted
+
+
+@pytest.mark.parametrize("flags", ["", "amx_bf16"])
+@pytest.mark.parametrize("made_with", [FULL, HALF])
+def test_a_store_goes_on_with_what_it_was_made_with(machine, flags, made_with):
+    machine(flags)
+    stored = make_embedder(made_with).fingerprint
+    assert resolve_precision(EmbedderSettings(), stored) == made_with
+
+
+def test_a_precision_that_is_set_stays(machine):
+    machine("amx_bf16")
+    assert resolve_precision(FULL, make_embedder(HALF).fingerprint) == FULL
+
+
+def test_float32_is_what_was_built_before_there_was_a_choice():
+    assert make_embedder(FULL).fingerprint == "6b09ef5d72e1217417b682acc10b1312"
+    before = EmbedderSettings(kind="sentence-transformers", precision="float32")
+    assert make_embedder(before).fingerprint == "f3cda2d849ad8361e8f6358e32a51bce"

@@ -1,24 +1,15 @@
 """Embeddings by an OpenAI-compatible endpoint: batches, checks, and failures."""
 
-import threading
-
 import numpy as np
 import pytest
-from support.openai_server import FakeOpenAI, Fault, hash_vector
+from support.openai_server import hash_vector
 
 from raptor_core.errors import AnswerError, ModelError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
 
-CONCURRENCY = 4  # by default
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def embedder(server, **values):
@@ -51,19 +42,6 @@ def test_every_distinct_text_is_sent_once_in_batches(server):
     made.embed(["a", "b"] * 10 + ["c", "d", "e"])
     assert sorted(sent_texts(server)[n_before:]) == ["a", "b", "c", "d", "e"]
     assert [len(body["input"]) for body in server.bodies[n_before:]] in ([4, 1], [1, 4])
-
-
-def test_batches_are_under_way_together_up_to_a_bound(server):
-    made = embedder(server, batch_size=1, concurrency=CONCURRENCY)
-    assert made.n_dims == 8
-    barrier = threading.Barrier(CONCURRENCY, timeout=60)
-    server.hold = lambda _body: barrier.wait()
-    made.embed([str(n) for n in range(5 * CONCURRENCY)])
-    assert server.peak == CONCURRENCY
-
-
-def test_no_texts_give_no_rows(server):
-    assert embedder(server).embed([]).shape == (0, 8)
 
 
 def test_the_dimension_is_asked_for_once_or_known(server):
@@ -105,12 +83,3 @@ def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server)
     np.testing.assert_allclose(kept["text 6"], unit("text 6"), atol=1e-6)
     with pytest.raises(ModelError, match="'text 7'"):
         embedder(server).embed(texts)
-
-
-def test_a_zero_vector_is_an_error_that_shows_the_text(server):
-    made = embedder(server)
-    assert made.n_dims == 8
-    zeros = b'{"data": [{"index": 0, "embedding": [0, 0, 0, 0, 0, 0, 0, 0]}]}'
-    server.fail(Fault.malformed(zeros))
-    with pytest.raises(ModelError, match="the blank page"):
-        made.embed(["the blank page"])

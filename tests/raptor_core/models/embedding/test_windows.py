@@ -44,6 +44,7 @@ def retriever():
 
 
 @pytest.mark.parametrize("strategy", ["hybrid", "flat", "collapsed"])
+@pytest.mark.slow
 def test_the_end_of_a_long_chunk_is_found_in_its_document(retriever, strategy):
     found = retriever.search("Which whistle calls the pilot?", Query(strategy))
     assert found.ranked[0].node.documents == ("a.md",)
@@ -51,6 +52,7 @@ def test_the_end_of_a_long_chunk_is_found_in_its_document(retriever, strategy):
 
 
 @pytest.mark.parametrize("question", ["{chatter}{question}", "{question}{chatter}"])
+@pytest.mark.slow
 def test_a_question_in_long_chatter_is_answered_with_a_note(retriever, question):
     chatter = "My aunt sends her love and hopes that your garden does well this year. " * 45
     text = question.format(chatter=chatter, question="How is the bread baked? ")

@@ -49,7 +49,6 @@ def limited_to(n_texts, message):
 @pytest.mark.parametrize(
     "message",
     [
-        "batch size 20 > maximum allowed batch size 6",
         "Invalid 'input': array too long. Expected an array with maximum length 6.",
         "Too many inputs in request. Split into more batches.",
         "batch size is invalid, it should not be larger than 6.",

@@ -1,6 +1,5 @@
 """Servers of docs/endpoints.md, as they differ at the wire, by the settings told there."""
 
-import logging
 import re
 import tomllib
 from pathlib import Path
@@ -15,9 +14,7 @@ from support.openai_dialects import (
     plain_server,
     reasoning_model,
     strict_fields,
-    vllm_with_key,
 )
-from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
@@ -25,7 +22,7 @@ from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import Dialect, connect, is_azure
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.base import Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import EndpointPart, Settings
@@ -39,12 +36,6 @@ def _key(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", AZURE_KEY)
     monkeypatch.setenv("VLLM_API_KEY", "token-abc")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def told(title):
@@ -110,29 +101,6 @@ def test_azure_is_known_by_its_host(base_url, azure):
             assert client.default_headers["api-key"] == "secret"
 
 
-def test_models_that_take_no_temperature_get_none(server):
-    server.refuse = reasoning_model
-    settings = settings_of("OpenAI, a reasoning model", server)
-    answer = summary(settings)
-    assert isinstance(answer, Summary)
-    assert "temperature" not in server.bodies[-1]
-
-
-def test_vllm_has_a_key_and_a_model_of_its_own(server):
-    server.refuse = vllm_with_key
-    settings = settings_of("vLLM", server)
-    assert isinstance(summary(settings), Summary)
-    assert judged(settings, server) == "supported"
-
-
-def test_ollama_needs_no_key(server, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY")
-    settings = settings_of("Ollama", server)
-    assert isinstance(summary(settings), Summary)
-    assert vectors(settings).shape == (2, 8)
-    assert server.bodies[0]["max_tokens"] == settings.summarizer.max_tokens
-
-
 def test_a_server_without_schemas_and_base64_is_asked_without(server):
     server.refuse = plain_server
     settings = settings_of("A simple server", server)
@@ -143,15 +111,8 @@ def test_a_server_without_schemas_and_base64_is_asked_without(server):
     assert '"unsupported"' in system  # the form is told in words
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '```json\n{"unsupported": []}\n```',
-        'Here is the JSON:\n\n```json\n{"unsupported": []}\n```',
-        '<think>\nAll is well.\n</think>\n{"unsupported": []}</s>',
-    ],
-)
-def test_json_within_borders_is_read(server, answer):
+def test_json_within_borders_is_read(server):
+    answer = '<think>\nAll is well.\n</think>\n```json\n{"unsupported": []}\n```</s>'
     settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
     judge = LlmJudge(settings.audit, policy=ONCE)
     server.answer = lambda _body: answer
@@ -198,13 +159,6 @@ def test_a_lesson_is_learnt_by_all_clients_of_an_endpoint(server):
     assert server.n_requests == 4
 
 
-def test_an_encoding_that_is_refused_is_left_out(server):
-    server.refuse = plain_server
-    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
-    assert client.embed(["one"]).shape == (1, 8)
-    assert [body["encoding_format"] for body in server.bodies] == ["base64", "float"]
-
-
 def test_a_refused_form_of_answers_is_asked_for_in_the_prompt(server):
     server.refuse = plain_server
     settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
@@ -213,12 +167,3 @@ def test_a_refused_form_of_answers_is_asked_for_in_the_prompt(server):
     assert "response_format" not in second
     assert second["messages"][0]["content"].startswith(first["messages"][0]["content"])
     assert '"unsupported"' in second["messages"][0]["content"]
-
-
-def test_azures_key_is_in_no_error_and_no_log(server, caplog):
-    caplog.set_level(logging.DEBUG)
-    server.refuse = lambda _seen: Fault.error(401, f"wrong key {AZURE_KEY}")
-    answer = summary(settings_of("Azure, v1 API", server))
-    assert isinstance(answer, FailedSummary)
-    assert "check the key" in answer.reason
-    assert AZURE_KEY not in answer.reason + caplog.text

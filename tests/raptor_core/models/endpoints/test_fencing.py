@@ -46,7 +46,12 @@ def tags_in(text, tag):
 
 
 @pytest.mark.parametrize("text", attempts("excerpts"))
-def test_text_cannot_end_the_fence_of_a_summarys_prompt(text):
+def test_no_way_to_write_a_tag_ends_its_fence(text):
+    assert tags_in(fence("excerpts", text), "excerpts") == ["<excerpts", "</excerpts"]
+
+
+def test_text_cannot_end_the_fence_of_a_summarys_prompt():
+    text = attempts("excerpts")[0]
     settings = SummarizerSettings(kind="openai", api_key_env="PLANTED_KEY")
     with FakeOpenAI() as server:
         given = settings.model_copy(update={"base_url": server.base_url})
@@ -58,7 +63,7 @@ def test_text_cannot_end_the_fence_of_a_summarys_prompt(text):
     assert user.index("Write at most") > user.index("</excerpts>")
 
 
-@pytest.mark.parametrize("text", attempts("source") + attempts("sentence"))
+@pytest.mark.parametrize("text", [attempts("source")[0], attempts("sentence")[0]])
 def test_text_cannot_end_the_fence_of_an_audits_prompt(text):
     with FakeOpenAI(answer=lambda _body: '{"unsupported": []}') as server:
         settings = AuditSettings(judge="llm", base_url=server.base_url)
@@ -70,7 +75,7 @@ def test_text_cannot_end_the_fence_of_an_audits_prompt(text):
     assert tags_in(user, "sentence") == ["<sentence", "</sentence"] * n_sentences
 
 
-@pytest.mark.parametrize("text", attempts("passage") + attempts("question"))
+@pytest.mark.parametrize("text", [attempts("passage")[0], attempts("question")[0]])
 def test_text_cannot_end_the_fence_of_a_readers_prompt(text):
     user = ask("Why?", [Passage(text, "n"), Passage("More.", "m")])
     assert tags_in(user, "passage") == ["<passage", "</passage"] * 2

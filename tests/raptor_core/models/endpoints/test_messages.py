@@ -4,90 +4,42 @@ import pytest
 from support.endpoint_clients import ask, client_of
 from support.openai_server import Fault
 
-from raptor_core.errors import AnswerError, EndpointError
+from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.messages import fault_of_text, message_of
+from raptor_core.models.endpoints.messages import fault_of_text
 
 CONTEXT = {
-    "openai": (
-        400,
-        (
-            "This model's maximum context length is 8192 tokens. However, your messages "
-            "resulted in 9001 tokens. Please reduce the length of the messages."
-        ),
-    ),
+    "openai": (400, "This model's maximum context length is 8192 tokens."),
     "openai, new": (400, "Input tokens exceed the configured limit of 272000 tokens."),
-    "openai, rate": (
-        429,
-        (
-            "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, "
-            "Requested 40000. Visit https://platform.openai.com/account/rate-limits."
-        ),
-    ),
+    "openai, rate": (429, "Request too large on TPM: Limit 30000. See openai.com/rate-limits."),
     "llama.cpp": (400, "the request exceeds the available context size, try increasing it"),
     "llama.cpp, tokens": (400, "request (4200 tokens) exceeds the available context size"),
     "llama.cpp, 500": (500, "Context size has been exceeded."),
-    "llama.cpp, vectors": (
-        500,
-        (
-            "input (600 tokens) is too large to process. increase the physical "
-            "batch size (current batch size: 512)"
-        ),
-    ),
+    "llama.cpp, vectors": (500, "input (600 tokens) is too large to process."),
     "vllm": (400, "The decoder prompt (length 5000) is longer than the maximum model length."),
     "tgi": (422, "`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3000"),
     "tei": (413, "Input validation error: `inputs` must have less than 512 tokens. Given: 700"),
     "sglang": (400, "The input (5000 tokens) is longer than the model's context length."),
     "ollama": (400, "prompt too long; exceeded max context length by 12 tokens"),
-    "lm studio": (
-        400,
-        (
-            "Trying to keep the first 5000 tokens when context the overflows. However, the "
-            "model is loaded with context length of only 4096 tokens"
-        ),
-    ),
-    "mistral": (
-        400,
-        (
-            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 "
-            "maximum context length"
-        ),
-    ),
+    "lm studio": (400, "the model is loaded with context length of only 4096 tokens"),
+    "mistral": (400, "Prompt contains 40000 tokens, too large for 32768 maximum context length"),
     "gemini": (400, "The input token count (1300000) exceeds the maximum number of tokens allowed"),
-    "groq": (
-        413,
-        (
-            "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested "
-            "7000. Need more tokens? Upgrade at https://console.groq.com/settings/billing"
-        ),
-    ),
+    "groq": (413, "Request too large on tokens per minute (TPM). Upgrade at groq.com/billing"),
     "bedrock": (400, "Input is too long for requested model."),
     "cohere": (400, "too many tokens: total number of tokens in the prompt cannot exceed 4081"),
     "dashscope": (400, "Range of input length should be [1, 30720]"),
-    "cloudflare": (
-        413,
-        (
-            "The estimated number of input and maximum output tokens (9000) exceeded this "
-            "model context window limit (7968)."
-        ),
-    ),
+    "cloudflare": (413, "The tokens (9000) exceeded this model context window limit (7968)."),
     "fireworks": (400, "The prompt is too long: 140000, model maximum context length: 131071"),
     "litellm": (400, "litellm.ContextWindowExceededError: AnthropicException - prompt is too long"),
     "anthropic": (400, "prompt is too long: 210000 tokens > 200000 maximum"),
     "limit of the answer": (
         400,
-        ("max_tokens is too large: 5000. This model supports at most 4096 completion tokens"),
+        "max_tokens is too large: 5000. This model supports at most 4096 completion tokens",
     ),
     "in a body": (200, "This model's maximum context length is 4096 tokens"),
 }
 FILTER = {
-    "azure": (
-        400,
-        (
-            "The response was filtered due to the prompt triggering Azure OpenAI's content "
-            "management policy."
-        ),
-    ),
+    "azure": (400, "The response was filtered due to Azure's content management policy."),
     "dashscope": (400, "Input data may contain inappropriate content."),
     "openrouter": (403, "Your input was flagged by the moderation of the provider"),
     "gemini": (400, "The prompt was blocked: PROHIBITED_CONTENT"),
@@ -118,13 +70,7 @@ def test_a_text_that_is_refused_before_an_answer_is_the_calls_own_fault(form):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        (
-            429,
-            (
-                "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, "
-                "Requested 2000. Please try again in 2s."
-            ),
-        ),
+        (429, "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000."),
         (429, "Rate limit exceeded: too many tokens per minute"),
         (402, "This request requires more credits, or fewer max_tokens."),
         (403, "Your access was blocked by our firewall."),
@@ -142,21 +88,8 @@ def test_other_errors_are_the_endpoints(status, message):
 @pytest.mark.parametrize(
     ("status", "message", "codes", "retryable"),
     [
-        (
-            429,
-            "You exceeded your current quota, please check your plan and billing details.",
-            "insufficient_quota",
-            False,
-        ),
-        (
-            429,
-            (
-                "You exceeded your current quota, please check your plan and billing details. "
-                "Please retry in 30s."
-            ),
-            "RESOURCE_EXHAUSTED",
-            True,
-        ),
+        (429, "You exceeded your quota, check your billing details.", "insufficient_quota", False),
+        (429, "You exceeded your quota. Please retry in 30s.", "RESOURCE_EXHAUSTED", True),
         (402, "Insufficient Balance", "", False),
         (400, "Budget has been exceeded! Current cost: 5.0, Max budget: 4.0", "", False),
         (403, "Access denied: Arrearage", "", False),
@@ -184,43 +117,6 @@ def test_a_model_that_loads_is_no_outage(status, message):
 def test_a_model_that_failed_to_load_is_not_waited_for():
     assert fault(500, "Error loading model: file is damaged").meaning != "loading"
     assert fault(400, "Failed loading model").meaning != "loading"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"error": {"message": "words"}},
-        {"error": "words"},
-        [{"error": {"message": "words"}}],
-        {"detail": "words"},
-        {"detail": [{"msg": "words"}]},
-        {"message": "words", "object": "error"},
-        {"errors": [{"message": "words"}]},
-        {"error": {"message": '{"error": {"message": "words"}}'}},
-        {"Message": "words"},
-        {"fault": {"faultstring": "words"}},
-        "words",
-    ],
-)
-def test_the_message_is_taken_from_every_place(body):
-    assert message_of(body) == "words"
-
-
-def test_a_call_that_is_too_long_is_sent_once_and_named(server):
-    server.fail(Fault.error(500, CONTEXT["llama.cpp, 500"][1]), times=None)
-    with pytest.raises(
-        AnswerError, match=r"after 1 attempt: Context size has been exceeded\."
-    ) as caught:
-        client_of(server).chat(ask())
-    assert caught.value.kind == "context"
-    assert server.n_requests == 1
-
-
-def test_a_page_of_a_gateway_says_its_title(server):
-    page = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-    server.fail(Fault(status=502, raw=page), times=None)
-    with pytest.raises(EndpointError, match=r"502 Bad Gateway, an HTML page \(HTTP 502\)"):
-        client_of(server).chat(ask())
 
 
 def test_a_page_in_place_of_an_answer_says_what_to_check(server):

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from support.endpoint_clients import QUICK, ask, endpoint_of
+from support.endpoint_clients import ask, endpoint_of
 from support.raw_server import RawServer
 
 from raptor_core.errors import EndpointError
@@ -76,15 +76,12 @@ def streaming(pieces, pause=0.0):
 @pytest.mark.parametrize("form", STREAMS)
 def test_the_events_of_a_stream_are_joined(form):
     with RawServer(streaming(STREAMS[form])) as server:
-        assert client_at(server).chat(ask()).text == "One two."
+        answer = client_at(server).chat(ask())
+    assert answer.text == "One two."
+    assert form != "openai" or answer.usage == Usage(1, 7, 3, usd=None)
     sent = json.loads(server.requests[0].partition(b"\r\n\r\n")[2])
     assert sent["stream"] is True
     assert sent["stream_options"] == {"include_usage": True}
-
-
-def test_the_usage_of_a_stream_is_the_endpoints():
-    with RawServer(streaming(STREAMS["openai"])) as server:
-        assert client_at(server).chat(ask()).usage == Usage(1, 7, 3, usd=None)
 
 
 def test_a_line_separator_within_a_text_ends_no_line():
@@ -121,12 +118,12 @@ def test_a_stream_without_a_complete_answer_is_a_fault(pieces, words):
 @pytest.mark.slow
 def test_an_answer_that_goes_on_may_take_longer_than_the_timeout():
     pieces = [event(f"word{n} ") for n in range(10)] + [event(finish="stop"), DONE]
-    with RawServer(streaming(pieces, pause=0.12)) as server:
-        assert client_at(server, timeout_seconds=0.6).chat(ask()).text.endswith("word9")
+    with RawServer(streaming(pieces, pause=0.06)) as server:
+        assert client_at(server, timeout_seconds=0.5).chat(ask()).text.endswith("word9")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [b"", HEAD, HEAD + event("One ")])
+@pytest.mark.parametrize("first", [b"", HEAD + event("One ")])
 def test_a_silent_attempt_ends_and_its_connection_is_closed(first):
     closed = threading.Event()
 
@@ -136,15 +133,6 @@ def test_a_silent_attempt_ends_and_its_connection_is_closed(first):
             closed.set()
 
     with RawServer(reply) as server:
-        with pytest.raises(EndpointError, match=r"no answer within 0\.5 s"):
-            client_at(server, timeout_seconds=0.5).chat(ask())
+        with pytest.raises(EndpointError, match=r"no answer within 0\.2 s"):
+            client_at(server, timeout_seconds=0.2).chat(ask())
         assert closed.wait(30)
-
-
-def test_a_server_that_loads_its_model_is_waited_for(monkeypatch):
-    monkeypatch.setattr("raptor_core.models.endpoints.faults.LOADING_POLL_SECONDS", 0.01)
-    body = b'{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}'
-    answers = [b"HTTP/1.1 503 Wait\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)] * 8
-    answers.append(HEAD + event("One two.", "stop") + DONE)
-    with RawServer(lambda connection, _request: connection.sendall(answers.pop(0))) as server:
-        assert client_at(server, policy=QUICK).chat(ask()).text == "One two."

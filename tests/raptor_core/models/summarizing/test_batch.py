@@ -1,11 +1,9 @@
 """Summaries by the batch endpoint: all arrive at its price, and a killed run pays nothing twice."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from support.openai_batches import FakeBatches
-from support.openai_server import FakeOpenAI, Fault
+from support.openai_server import Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.word_counter import WordCounter
 
@@ -23,12 +21,6 @@ PRICES = {"small": PriceSettings(input=1.0, output=2.0)}
 
 class Killed(BaseException):
     """Ends a run at a given place."""
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 @pytest.fixture(autouse=True)
@@ -97,12 +89,6 @@ def test_what_a_batch_sends_is_what_is_sent_at_once(server, batches):
     by_text[str(first.body["messages"])] = first.body
     assert by_text == {str(seen.body["messages"]): seen.body for seen in single}
     assert summarizer(server).fingerprint == summarizer(server, batch_from=0).fingerprint
-
-
-def test_a_few_summaries_are_asked_for_at_once(server, batches):
-    assert len(list(summarizer(server).summarize(requests(3)))) == 3
-    assert list(summarizer(server).summarize([])) == []
-    assert (batches.batches, len(chats(server))) == ({}, 3)
 
 
 FAULTS = {
@@ -178,21 +164,7 @@ def test_a_batch_whose_files_are_gone_costs_no_more_than_asking_anew(server, bat
     assert sum(isinstance(answer, Summary) for answer in answers) == 6
 
 
-def test_the_open_batch_of_a_run_that_lives_is_not_waited_for(server, batches):
-    run_until_killed(server, batches, "create")
-    (theirs,) = batches.batches.values()
-    theirs["looks"] = -(10**9)  # never over
-    others = [replace(request, key=f"other {request.key}") for request in requests(6)]
-    assert len(list(summarizer(server).summarize(others))) == 6
-    assert theirs["status"] == "validating"
-
-
-def test_another_model_leaves_the_batch_of_the_first_alone(server, batches):
-    run_until_killed(server, batches, "create")
-    list(summarizer(server, model="large").summarize(requests(6)))
-    assert len(batches.batches) == 2
-
-
+@pytest.mark.slow
 def test_an_answer_that_was_lost_on_the_way_begins_no_second_batch(server, batches):
     """The batch is begun, and the connection ends before the client hears of it."""
     batches.loses = 1
@@ -216,6 +188,7 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
     assert (few / 9, many / 10) == (pytest.approx(0.0012), pytest.approx(0.0006))
 
 
+@pytest.mark.slow
 def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     settings = paid_settings(server.base_url, summarizer={"batch_from": 5})
     components = make_components(settings, tmp_path / "answers")

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from support.openai_server import FakeOpenAI, Fault
+from support.openai_server import Fault
 from support.word_counter import WordCounter
 
 from raptor_core.checks.junk import find_unfit
 from raptor_core.identity import CUT_OFF, marked_content_key
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, whole_sentences
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import preset
@@ -19,12 +19,6 @@ REQUEST = SummaryRequest(
     "key", "node", ("The lamp was lit.", "The keeper came."), (4, 3), np.eye(2, dtype=np.float32)
 )
 TOO_LONG = Fault.error(400, "the prompt exceeds the context window")
-
-
-@pytest.fixture
-def server():
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def answer_of(server, keep=None, **values):
@@ -52,11 +46,6 @@ def test_an_answer_that_is_too_long_by_our_count_is_kept_up_to_a_sentence(server
     answer = answer_of(server, max_tokens=24)
     assert answer.text == "The sea was calm all day. " * 2 + "The sea was calm all day."
     assert answer.cut_off
-
-
-def test_a_whole_answer_is_not_marked(server):
-    answer = answer_of(server)
-    assert (answer.cut_off, answer.text[:9]) == (False, "In short:")
 
 
 def test_a_cut_answer_without_a_whole_sentence_is_requested_again(server):
@@ -99,12 +88,6 @@ def test_a_single_text_that_is_too_long_fails_by_the_settings_to_change(server):
     answer = answer_of(server)
     assert isinstance(answer, FailedSummary)
     assert "lower clustering.max_tokens or summarizer.max_tokens" in answer.reason
-
-
-def test_an_outage_changes_no_request(server):
-    server.fail(Fault.error(502), times=2)
-    assert isinstance(answer_of(server), Summary)
-    assert len({str(body) for body in server.bodies}) == 1
 
 
 def test_long_answers_reach_the_papers_length_with_one_call(server):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.word_counter import WordCounter
 
-from raptor_core.chunking.sentences import sentences
 from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest, remedy_of
 from raptor_core.models.summarizing.extractive import ExtractiveSummarizer
 from raptor_core.settings.models import SummarizerSettings
@@ -39,21 +38,6 @@ def summarizer(**values):
 def summarize(texts, vectors=None, **values):
     (answer,) = summarizer(**values).summarize([requested(texts, vectors)])
     return answer.text
-
-
-def found_in(summary, texts):
-    """Places of the summary's sentences in the children's joined text; -1 where one is not."""
-    source = " ".join(" ".join(texts).split())
-    return [source.find(summary[a:b]) for a, b in sentences(summary)]
-
-
-def test_sentences_are_whole_and_in_source_order_and_none_comes_twice():
-    texts = [f"{HARBOUR[n]} {HARBOUR[n + 1]}" for n in range(5)]
-    summary = summarize(texts, ratio=0.4)
-    places = found_in(summary, texts)
-    assert len(places) >= 3
-    assert -1 not in places
-    assert places == sorted(set(places))
 
 
 @pytest.mark.parametrize("ratio", [0.2, 0.28, 0.4])
@@ -110,11 +94,6 @@ def test_a_sentence_is_cut_at_a_clause_only_where_no_sentence_fits():
     )
 
 
-def test_a_cut_without_a_clause_ends_at_a_word():
-    endless = "harbour " * 60
-    assert summarize([endless, endless], max_tokens=16, min_tokens=8) == " ".join(["harbour"] * 16)
-
-
 def test_a_central_child_is_preferred():
     texts = [
         "Ships carry grain across the northern sea every summer.",
@@ -146,25 +125,12 @@ def test_headings_and_line_breaks_inside_a_child_are_not_in_the_text():
     assert "Methods" not in summary
 
 
-def test_tokens_are_counted_in_one_call_for_a_batch():
-    counter = WordCounter()
-    made = ExtractiveSummarizer(SummarizerSettings(), counter, "embedder")
-    requests = [requested(HARBOUR, key=str(n)) for n in range(64)]
-    assert len(list(made.summarize(requests))) == 64
-    assert counter.n_calls == 1
-
-
 def test_children_without_visible_text_fail_by_name():
     (answer,) = summarizer().summarize([requested([" ", "\n"])])
     assert answer == FailedSummary(
         "key", "layer 1, node 1", "its children hold no text", comes_again=True
     )
     assert "build again" not in remedy_of([answer])
-
-
-def test_vectors_that_do_not_match_the_texts_are_refused():
-    with pytest.raises(ValueError, match="layer 1, node 1: expected 6 vectors"):
-        summarize(HARBOUR, np.ones((2, 3), dtype=np.float32))
 
 
 def test_the_embedder_and_the_counter_are_in_the_fingerprint():

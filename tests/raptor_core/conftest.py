@@ -1,4 +1,4 @@
-"""A stand-in endpoint for each test; files with another kind have a fixture of their own."""
+"""A stand-in endpoint for each test that asks for one."""
 
 import pytest
 from support.openai_server import FakeOpenAI
