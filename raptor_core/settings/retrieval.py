@@ -31,6 +31,10 @@ class HybridSettings(Part):
     """Weight of the rare names that a chunk shares with the best one, where short documents
     compete; 0 switches the second hop off.
     """
+    named: float = Field(6.0, ge=0)
+    """Added to the chunks of a document that the question names, and taken from those of other
+    years, where long documents compete; 0 switches it off.
+    """
     candidates: int = Field(256, ge=1, le=10000)
     """Nodes that each search of all documents returns."""
     documents: int = Field(4, ge=1, le=1000)

@@ -182,8 +182,9 @@ class Hit:
     """Node that a search returned.
 
     ``score`` is the cosine similarity, the lexical score, or a strategy's score; then ``why``
-    has its parts by name ("dense", "lexical", "neighbours", "document", "hop", "paragraph", or
-    "coverage"). Of a chunk that is shown in part, the node has the text and span of that part.
+    has its parts by name ("dense", "lexical", "neighbours", "document", "hop", "named",
+    "paragraph", or "coverage"). Of a chunk that is shown in part, the node has the text and span
+    of that part.
     """
 
     node: Node

@@ -54,11 +54,15 @@ def _retrieval(
         leaves = add_surroundings(leaves, weights)
         if (names := pool.leaves.names).any():
             leaves = add_hop(leaves, names, weights.hop)
+        named = pool.leaves.named
+        if named.any():
+            leaves = leaves.plus("named", weights.named * named)
+        diversity = 0.0 if named.min() < 0 else weights.diversity
         by_paragraph = query.top_k is None and query.max_per_document is None
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
-        packing.add_leaves(leaves, passages, weights.diversity, query.max_per_document)
+        packing.add_leaves(leaves, passages, diversity, query.max_per_document)
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

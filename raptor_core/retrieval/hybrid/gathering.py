@@ -1,6 +1,7 @@
 """Candidates of a question: by vectors, words, the best documents, summaries and shared names.
 
-Scoring them is in ``scoring``, reading the names of the best chunks in ``hop``.
+Scoring them is in ``scoring``, reading the names of the best chunks in ``hop``, and those of the
+question in ``naming``.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,10 @@ import numpy as np
 
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.hop import Hop
+from raptor_core.retrieval.hybrid.naming import name_searches, score_named
 from raptor_core.retrieval.hybrid.scoring import (
     BEST_OF_DOCUMENT,
+    SHORT_DOCUMENT,
     Pool,
     Ranked,
     Scores,
@@ -32,8 +35,8 @@ LEADING_SUMMARIES = 8
 def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
     """Search for the candidates of each question, first in all nodes, then in the best documents.
 
-    There is no second search in documents if the first one returned every node that the filter
-    allows, and none for names unless short documents compete.
+    There is no second search if the first one returned every node that the filter allows, but for
+    the names of a chunk where short documents compete.
     """
     queries = (*questions.vectors, *questions.texts)
     limit = query.hybrid.candidates
@@ -50,29 +53,38 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
 def _complete_pool(
     question: Questions, query: Query, dense: Candidates, lexical: Candidates, store: VectorStore
 ) -> Pool:
-    """Add the nodes of a second search to those of the first."""
+    """Add the nodes of a second search to those of the first, and the scores by names."""
     limit = query.hybrid.candidates
     is_cut = len(lexical.scores) == limit
     pool = _merge([dense], [lexical], (), is_cut=is_cut)
     filters = _filters(pool, query) if len(dense.scores) == limit else []
-    hop = _hop(question.texts[0], pool, query, store)
-    if not filters and not hop:
-        return pool
+    size = pool.document_size
+    hop, by_names = None, []
+    if size is not None and size < SHORT_DOCUMENT:
+        hop = _hop(question.texts[0], pool, query, store)
+        by_names = hop.searches(query.where) if hop else []
+    elif size is not None and query.hybrid.named and filters:
+        by_names = name_searches(question.texts[0], query.where)
     inside = [
         CandidateSearch(each, MAX_INSIDE, where)
         for each in (question.vectors[0], question.texts[0])
         for where in filters
     ]
-    answers = store.candidates([*inside, *(hop.searches(query.where) if hop else ())])
+    searches = [*inside, *by_names]
+    answers = store.candidates(searches) if searches else []
     n_filters = len(filters)
     holders = answers[2 * n_filters :]
     pool = _merge(
         [dense, *answers[:n_filters]],
         [lexical, *answers[n_filters : 2 * n_filters]],
-        holders,
+        holders if hop else (),
         is_cut=is_cut,
     )
-    return replace(pool, names=hop.scores(holders, pool.outlines)) if hop else pool
+    if hop:
+        return replace(pool, names=hop.scores(holders, pool.outlines))
+    if size is not None and query.hybrid.named:
+        return replace(pool, named=score_named(question.texts[0], holders, pool.outlines.nodes))
+    return pool
 
 
 def _filters(pool: Pool, query: Query) -> list[Where]:
@@ -88,8 +100,8 @@ def _filters(pool: Pool, query: Query) -> list[Where]:
 
 
 def _hop(question: str, pool: Pool, query: Query, store: VectorStore) -> Hop | None:
-    """Read the best chunk for a second hop; None unless short documents compete."""
-    if not query.hybrid.hop or not pool.has_short_documents:
+    """Read the best chunk for a second hop; None where it is switched off."""
+    if not query.hybrid.hop:
         return None
     ranked = add_surroundings(Ranked.from_pool(pool.leaves, query.hybrid.lexical), query.hybrid)
     best = ranked.id(int(np.argmax(ranked.scores)))
@@ -157,5 +169,6 @@ def _merge(
         every.take(first[order]),
         np.where(np.isnan(similarities), least_dense, similarities),
         np.where(np.isnan(words), least_lexical, words),
-        np.zeros(len(first)),
+        names=np.zeros(len(first)),
+        named=np.zeros(len(first)),
     )

@@ -1,4 +1,4 @@
-"""Scores of a question's candidates: by text, neighbours, document, and shared names.
+"""Scores of a question's candidates: by text, neighbours, document, and names.
 
 Searching for the candidates is in ``gathering``, forming passages of chunks in ``passages``.
 """
@@ -38,12 +38,14 @@ class Pool:
         dense: cosine similarities, shape ``(len(outlines.nodes),)``.
         lexical: BM25 scores, of the same shape.
         names: BM25 scores of the rare names that the best chunk holds, of the same shape.
+        named: 1 in a document that the question names, -1 in another edition of it, else 0.
     """
 
     outlines: Outlines
     dense: Scores
     lexical: Scores
     names: Scores
+    named: Scores
 
     @property
     def leaves(self) -> "Pool":
@@ -56,20 +58,19 @@ class Pool:
         return self._select(self.outlines.nodes["layer"] != 0)
 
     @property
-    def has_short_documents(self) -> bool:
-        """True where most documents of the chunks are passages of a few chunks themselves."""
+    def document_size(self) -> float | None:
+        """Last position of a chunk in the median document; None unless several compete."""
         nodes = self.leaves.outlines.nodes
         documents = group_numbers(nodes["document"])
-        if not documents.any():  # chunks of one document compete, or none do
-            return False
+        if not documents.any():
+            return None
         last = np.zeros(documents.max() + 1, dtype=np.int64)
         np.maximum.at(last, documents, nodes["position"])
-        return bool(np.median(last) < SHORT_DOCUMENT)
+        return float(np.median(last))
 
     def _select(self, mask: NDArray[np.bool_]) -> "Pool":
-        return Pool(
-            self.outlines.take(mask), self.dense[mask], self.lexical[mask], self.names[mask]
-        )
+        scores = (self.dense, self.lexical, self.names, self.named)
+        return Pool(self.outlines.take(mask), *(each[mask] for each in scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,10 @@ class Ranked:
     def scores(self) -> Scores:
         """Sums of the parts."""
         return sum(self.parts.values(), np.zeros(len(self.outlines.nodes)))
+
+    def plus(self, part: str, scores: Scores) -> "Ranked":
+        """Return the nodes with a further part of their scores."""
+        return Ranked(self.outlines, {**self.parts, part: scores})
 
     def id(self, row: int) -> str:
         """Return the id of the node in a row."""
@@ -127,8 +132,9 @@ def add_hop(leaves: Ranked, names: Scores, weight: float) -> Ranked:
         weight: weight of this part.
     """
     spread = leaves.scores.std()
-    part = weight * spread * np.clip(standardize(np.sqrt(names)), 0, MOST_BY_NAMES)
-    return Ranked(leaves.outlines, {**leaves.parts, "hop": part})
+    return leaves.plus(
+        "hop", weight * spread * np.clip(standardize(np.sqrt(names)), 0, MOST_BY_NAMES)
+    )
 
 
 def _places(leaves: Rows, max_distance: int) -> Numbers:

@@ -42,7 +42,7 @@ def over(name, children, **fields):
 def pool(nodes, dense, lexical=None):
     zeros = np.zeros(len(nodes))
     words = zeros if lexical is None else lexical
-    return Pool(outlined(nodes), np.array(dense, float), words, zeros)
+    return Pool(outlined(nodes), np.array(dense, float), words, zeros, zeros)
 
 
 def scores(leaves, **weights):
@@ -374,3 +374,67 @@ def test_a_hop_takes_one_further_request(hop, monkeypatch):
         return len(requests)
 
     assert count(2.0) == count(0) + 1
+
+
+REPORTS = {
+    "reports/Brightwell-2021.md": "The {0} pump of Halvorsen turned as in every year.",
+    "reports/Brightwell-2022.md": "The {0} pump of Halvorsen turned as in every year.",
+    "reports/Coldmere-2022.md": "The {0} pump turned, and Tarmondel oiled it.",
+    "notes.md": "A {0} pump was seen by Ostrander.",
+}
+
+
+@pytest.fixture(scope="module")
+def reports():
+    components = Components(embedder=HashingEmbedder())
+    numerals = [a + b for a in ORDINALS[:6] for b in ORDINALS[:6]]
+    documents = [
+        Document(name, "\n\n".join(f"{text.format(word)} " * 8 for word in numerals))
+        for name, text in REPORTS.items()
+    ]
+    trees = build_trees({document.id: [document] for document in documents}, components=components)
+    return Retriever.from_trees(list(trees.values()), components)
+
+
+def named_parts(retriever, question, budget=10_000, **weights):
+    hybrid = HybridSettings(candidates=100, **weights)
+    query = Query(hybrid=hybrid, kind="detail", budget_tokens=budget)
+    hits = retriever.search(question, query).hits
+    return {hit.node.documents[0]: hit.why.get("named") for hit in hits}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which pump did Tarmondel oil?", {"reports/Coldmere-2022.md": 6.0}),
+        (
+            "Did Tarmondel oil the pump that Ostrander saw?",
+            {"reports/Coldmere-2022.md": 6.0, "notes.md": 6.0},
+        ),
+        ("Which pump did tarmondel oil?", {}),
+        ("Which pump had Halvorsen?", {}),
+        ("Which pump turned in FY2022?", {"reports/Brightwell-2021.md": -6.0}),
+        ("Which pump turned in 2021 and 2022?", {}),
+        ("Which pump turned in 2023?", {}),
+        ("Which pump turned?", {}),
+    ],
+)
+def test_a_document_is_named_by_a_name_of_its_own_or_by_the_year_of_its_edition(
+    reports, question, expected
+):
+    parts = named_parts(reports, question)
+    assert parts.keys() >= expected.keys()
+    assert {name: part for name, part in parts.items() if part is not None} == expected
+    assert not any(named_parts(reports, question, named=0).values())
+
+
+def test_a_named_document_fills_the_context(reports):
+    question = "Which pump turned as in every year, says Tarmondel?"
+    assert named_parts(reports, question, 1000, named=99).keys() == {"reports/Coldmere-2022.md"}
+    assert len(named_parts(reports, question, 1000, named=0)) > 1
+
+
+def test_where_a_year_is_named_no_diversity_brings_in_other_documents(reports):
+    question = "The pump of Halvorsen turned as in every year"
+    assert len(named_parts(reports, question, 1000)) > 1
+    assert named_parts(reports, f"{question} 2022", 1000).keys() == {"reports/Brightwell-2022.md"}
