@@ -22,20 +22,15 @@ GENERAL = """Summarize the whole meeting.
 What is this document about?
 What's the gist of this book?
 What is the central theme of the story?
-What were the most important decisions of the meeting?
 How do the characters develop in the course of the story?
-Which problems come up again and again, and how are they solved?
 Walk me through the rules and procedures.
-What were the different opinions in the meeting?
 Below is a report. Produce a concise version of the given text.
 Sum up the following dialogue in fewer than ten words
-Help me understand the film: which parts of the script are crucial?
 Fasse den folgenden Dialog prägnant zusammen
 Résume le dialogue ci-dessus en une seule phrase
 Resume el texto anterior en menos palabras
 请总结以下对话
 以下の対話を要約してください
-Fasse das ganze Treffen zusammen
 Worum geht es in diesem Buch?
 Was ist die Moral von der Geschichte?
 Wie verändern sich die Figuren in der Geschichte?
@@ -43,13 +38,11 @@ Résume toute la réunion.
 Comment évoluent les personnages ?
 De quoi parle ce livre ?
 Quelle est l'intrigue de l'histoire ?
-Resume toda la reunión.
 ¿De qué trata este libro?
 ¿Cómo cambian los personajes?
 ¿Cuál es el tema central de la historia?
 Riassumi tutta la riunione
 Resuma a reunião inteira.
-总结这次会议
 这本书讲了什么？
 请用三句话总结全文。
 この会議を要約してください
@@ -60,19 +53,15 @@ SPECIFIC = """Who kept the lamp burning?
 How many people took part in the meeting?
 When was the story written?
 What does the handbook say about fuel?
-Which part of the reactor is crucial?
 Summarize the review of the generator
 Wer hat den Leuchtturm gebaut?
 Wie viele Teilnehmer hatte das Treffen?
-Was kostet das Buch?
 How did the captain change the rules for fuel?
 Combien de personnes étaient à la réunion ?
 Quelle main tient la lampe ?
-¿Cuántas personas asistieron a la reunión?
 ¿Qué dijo el ministro sobre las escuelas?
 谁建造了灯塔？
 这本书多少钱？
-灯塔在哪里？
 誰が灯台を建てましたか？
 会議は何時に始まりましたか？
 電池についての議論を要約してください""".splitlines()

@@ -227,42 +227,22 @@ def test_the_fault_of_a_cut_answer_holds_its_text_without_borders():
     assert caught.value.too_long
 
 
+ERROR = {"message": "out of order", "code": 502}
+ERRORS = {
+    "error": {"error": ERROR},
+    "error as text": {"error": "out of order"},
+    "error in a list": [{"error": ERROR}],
+    "object": {"object": "error", "message": "out of order", "code": 50001},
+    "detail": {"detail": "out of order"},
+    "details": {"detail": [{"loc": ["body"], "msg": "out of order"}]},
+    "message": {"message": "out of order"},
+    "errors": {"success": False, "errors": [ERROR], "result": None},
+    "status of a base": {"base_resp": {"status_code": 1013, "status_msg": "out of order"}},
+    "error in a choice": {"choices": [{"error": ERROR, "message": {"content": ""}}]},
+    "error beside a text": {**body(TEXT[:9], "error"), "error": ERROR},
+}
 ENDPOINT_FAULTS = {
-    "error": ({"error": {"message": "out of order", "code": 500}}, "out of order", True),
-    "error as text": ({"error": "out of order"}, "out of order", True),
-    "error in a list": (
-        [{"error": {"message": "out of order", "code": 503}}],
-        "out of order",
-        True,
-    ),
-    "object": ({"object": "error", "message": "out of order", "code": 50001}, "out of order", True),
-    "detail": ({"detail": "out of order"}, "out of order", True),
-    "details": ({"detail": [{"loc": ["body"], "msg": "out of order"}]}, "out of order", True),
-    "message": ({"message": "out of order"}, "out of order", True),
-    "errors": (
-        {"success": False, "errors": [{"code": 7, "message": "out of order"}], "result": None},
-        "out of order",
-        True,
-    ),
-    "status of a base": (
-        {"choices": None, "base_resp": {"status_code": 1013, "status_msg": "out of order"}},
-        "out of order",
-        True,
-    ),
-    "error in a choice": (
-        {
-            "choices": [
-                {"error": {"code": 502, "message": "out of order"}, "message": {"content": ""}}
-            ]
-        },
-        "out of order",
-        True,
-    ),
-    "error beside a text": (
-        {**body(TEXT[:9], "error"), "error": {"code": 502, "message": "out of order"}},
-        "out of order",
-        True,
-    ),
+    **{form: (answer, "out of order", True) for form, answer in ERRORS.items()},
     "finish error": (body(TEXT[:9], "error"), "broke the answer off", True),
     "abort": (body(TEXT[:9], "abort"), "broke the answer off", True),
     "no choices": ({"choices": []}, "holds no message", True),
