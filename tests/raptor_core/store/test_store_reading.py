@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from support.engines import edge_only
 from support.examples import examples
@@ -157,6 +157,10 @@ def test_filters_agree_with_their_meaning_on_every_call(store):
 
     @PER_STORE
     @given(WHERE)
+    @example(Where(trees=("two",)))
+    @example(Where(documents=("d0.md",)))
+    @example(Where(layers=(1,)))
+    @example(Where(metadata={"year": 1}))
     def agrees(where):
         expected = {node.id for node in nodes if passes(node, by_id, where)}
         assert {node.id for node in store.nodes(where)} == expected

@@ -34,7 +34,6 @@ DOC = Path(__file__).parents[4] / "docs/endpoints.md"
 @pytest.fixture(autouse=True)
 def _key(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", AZURE_KEY)
-    monkeypatch.setenv("VLLM_API_KEY", "token-abc")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
 
 
