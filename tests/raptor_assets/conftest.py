@@ -1,5 +1,6 @@
 """Servers that tests share, one of each in a session; homes whose source changes."""
 
+import pytest
 from support.session_servers import postgres, s3, s3_server
 from support.source_homes import built, built_pair, later, pair, start
 from support.stand_ins import stand_in
@@ -15,3 +16,15 @@ __all__ = [
     "stand_in",
     "start",
 ]
+
+
+@pytest.fixture
+def erasing():
+    """Let builds erase the bytes of deleted points from the store's files, as they do elsewhere."""
+
+
+@pytest.fixture(autouse=True)
+def _leave_bytes_of_deleted_points(request, monkeypatch):
+    """Skip the rewriting of the store's files, a third of a small rebuild, but for ``erasing``."""
+    if "erasing" not in request.fixturenames:
+        monkeypatch.setattr("raptor_core.store.engines.edge.ERASED_POINTS", -1)

@@ -1,4 +1,4 @@
-"""`raptor serve` and `raptor mcp --port` in processes of their own."""
+"""`raptor serve` and `raptor mcp --port` in processes of their own; an application in this one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 from support.ports import free_port
@@ -38,3 +40,21 @@ def serving(home: Path, name: str = "serve", **environ: str) -> Iterator[str]:
         process.send_signal(signal.SIGINT)
         log = process.communicate(timeout=120)[0].decode()
         assert KEY not in log
+
+
+@contextmanager
+def served_here(app: Any) -> Iterator[str]:
+    """The address of an application that a thread of this process serves."""
+    import uvicorn
+
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, ws="none", log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while thread.is_alive() and not server.started:
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -76,16 +76,6 @@ def test_drop_asks_and_then_removes_vectors_tables_and_partition(own):
     assert not list((own.home / "tables").rglob("soup.md*"))
 
 
-def test_a_summarizer_without_a_key_exits_with_7_and_keeps_what_was_published(own):
-    before = trees(own)
-    own.configure('[summarizer]\nkind = "openai"')
-    printed = own.call("build", "--json")
-    assert printed.code == 7
-    assert printed.json["error"] == "MissingKeyError"
-    assert "OPENAI_API_KEY" in printed.json["message"]
-    assert trees(own) == before
-
-
 def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
     model = {"RAPTOR_EMBEDDER__KIND": "sentence-transformers"}
     model["RAPTOR_EMBEDDER__MODEL"] = str(tmp_path / "nowhere")

@@ -74,6 +74,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.rare
 def test_instance_settings_that_cannot_be_read_are_named_and_written_anew(own, monkeypatch):
     path = own.home / "dagster" / "dagster.yaml"
     for reason, damage in SETTINGS.items():

@@ -169,9 +169,6 @@ def commands_that_succeed(place):
     (tree,) = place.call("status", "--json").json["trees"]
     nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
     note = f"{TEXT}\nerror: forged line"
-    golden = place.root / "golden.jsonl"
-    case = {"question": f"Who lit the lamp? {PLANTED}", "documents": [NAME]}
-    golden.write_text(json.dumps(case) + "\n", encoding="utf-8")
     yield from (
         ("documents", place.docs),
         ("plan",),
@@ -181,8 +178,6 @@ def commands_that_succeed(place):
         ("tree", tree["tree"], "--json"),
         ("query", TEXT),
         ("ask", TEXT),
-        ("ask", TEXT, "--json"),
-        ("eval", "golden", golden),
         ("curate", "set-aside", nodes[0]["id"], "--who", TEXT, "--why", note),
         ("curate", "list"),
         ("export", place.root / f"backup{TEXT}"),

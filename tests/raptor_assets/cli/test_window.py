@@ -6,7 +6,12 @@ import pytest
 from support.axe import serious_faults
 from support.browser import chromium
 from support.openai_server import FakeOpenAI
-from support.serving import KEY, serving
+from support.serving import KEY, served_here, serving
+
+from raptor_assets.local.curate import Curator
+from raptor_assets.serving.http import make_app
+from raptor_assets.serving.identity import ServerKeys
+from raptor_core import HomeRetriever
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +37,11 @@ def browser():
 @pytest.fixture(scope="module")
 def address(built):
     answer = "Tom Ferris did, for nineteen hours [1]."
-    with FakeOpenAI(answer=lambda _: answer) as reader:
-        environ = {"RAPTOR_READER__BASE_URL": reader.base_url, "OPENAI_API_KEY": "a-key"}
-        with serving(built.home, **environ) as served:
+    with FakeOpenAI(answer=lambda _: answer) as reader, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAPTOR_READER__BASE_URL", reader.base_url)
+        patch.setenv("OPENAI_API_KEY", "a-key")
+        retriever = HomeRetriever(built.home)
+        with served_here(make_app(retriever, ServerKeys(), curator=Curator(built.home))) as served:
             yield served
 
 

@@ -85,15 +85,6 @@ def test_a_document_and_a_page_of_a_tree_say_where_they_stand(built):
     assert built.metadata("tree_report", SHORT)["uri"] == page.as_uri()
 
 
-def test_a_tree_that_ended_says_where_and_why(built):
-    clusters = built.metadata("layer_1/clusters", SHORT)
-    assert clusters["state"] == "past_top"
-    assert clusters["n_trees_ended"] == 1
-    assert "layer 0" in clusters["ended_trees"]
-    assert "1 nodes" in clusters["ended_trees"]
-    assert "1 nodes" in built.metadata("tree", SHORT)["trees"]
-
-
 def test_the_tree_says_its_shape(built):
     found = built.metadata("tree", LONG)
     manifest = built.manifests()[LONG]

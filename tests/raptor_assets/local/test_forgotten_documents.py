@@ -78,6 +78,7 @@ def emptied(request, tmp_path_factory, hashing):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("erasing")
 def test_no_file_holds_a_word_of_a_deleted_document_but_the_log_of_samples(emptied):
     place, has_samples = emptied
     assert found_in(place) == ({"dagster"} if has_samples else set())

@@ -42,6 +42,7 @@ def test_a_home_made_in_bfloat16_is_extended_and_asked_in_it(place):
     assert place.call("query", "how often does the lamp turn?").code == 0
 
 
+@pytest.mark.rare
 def test_another_precision_is_refused_until_another_corpus_is_built_with_it(place):
     full, half = ({"RAPTOR_EMBEDDER__PRECISION": value} for value in ("float32", "bfloat16"))
     assert place.call("build", **full).code == 0

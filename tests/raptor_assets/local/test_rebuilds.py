@@ -35,17 +35,6 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
         assert pair.metadata(asset.name, "a.md")["reused"], asset
 
 
-def test_an_edit_builds_its_partition_alone(pair):
-    before = pair.manifests()
-    pair.write("a.md", prose(24, seed=1) + "\n\nA zebra stands at the very end of it all.")
-    report = pair.build()
-    after = pair.manifests()
-    assert (report.built, report.changes.changed) == (["a.md"], ("a.md",))
-    assert after["a.md"].build_id != before["a.md"].build_id
-    assert after["b.md"] == before["b.md"]
-    assert any("zebra" in text for text in pair.texts("a.md"))
-
-
 def test_white_space_stops_above_the_embeddings(pair):
     before, n_made = versions(pair, "a.md"), pair.summarizer.n_made
     pair.write("a.md", "\n\n\n" + prose(24, seed=1))
@@ -57,30 +46,11 @@ def test_white_space_stops_above_the_embeddings(pair):
     assert pair.summarizer.n_made == n_made
 
 
-def test_a_removed_document_takes_its_tree_along_and_may_come_back(pair):
-    text = (pair.docs / "b.md").read_text()
-    pair.remove("b.md")
-    assert pair.build().dropped == ["b.md"]
-    assert (pair.partitions(), set(pair.manifests())) == (["a.md"], {"a.md"})
-    tables = pair.access().tables
-    assert not any(tables.exists(asset.path, "b.md") for asset in CHAIN_NAMES.chain(1))
-    pair.write("b.md", text)
-    assert pair.build().built == ["b.md"]
-    assert set(pair.manifests()) == {"a.md", "b.md"}
-
-
 def test_an_unknown_partition_is_named(pair):
     with pytest.raises(UnknownTreeError, match=r"'nosuch'; there are 2: a\.md, b\.md"):
         pair.build("nosuch")
     with pytest.raises(UnknownTreeError, match="'nosuch'"):
         pair.drop("nosuch")
-
-
-def test_changed_settings_rebuild_and_unrelated_ones_do_not(pair):
-    pair.configure(checks={"max_children": 20}, embedder={"batch_size": 8})
-    assert pair.build().run_ids == []
-    pair.configure(clustering={"cluster_size": 3})
-    assert pair.build().built == ["a.md", "b.md"]
 
 
 def test_an_empty_or_missing_source_removes_nothing(pair):
@@ -94,23 +64,6 @@ def test_an_empty_or_missing_source_removes_nothing(pair):
         pair.build()
     assert pair.manifests() == before
     assert pair.partitions() == ["a.md", "b.md"]
-
-
-def test_a_failing_partition_is_named_and_the_others_are_published(tmp_path):
-    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
-    workshop.write("a.md", prose(24, seed=1))
-    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
-    report = workshop.build()
-    assert report.built == ["a.md"]
-    assert set(report.failed) == {"b.md"}
-    assert report.failed["b.md"].asset == "layer_1/summaries"
-    assert "the endpoint refused it" in report.failed["b.md"].reason
-    assert set(workshop.manifests()) == {"a.md"}
-    summarizer = workshop.parts_given["summarizer"]
-    summarizer.failing, n_made = "\0", summarizer.n_made
-    again = workshop.build()
-    assert again.built == ["b.md"]
-    assert summarizer.n_made - n_made <= 3
 
 
 class PickyEmbedder(HashingEmbedder):

@@ -122,6 +122,7 @@ def test_a_document_that_is_gone_ends_the_hold_and_is_in_no_kept_build(workshop)
     assert kept_files(workshop) == []
 
 
+@pytest.mark.usefixtures("erasing")
 def test_a_document_that_only_later_builds_have_is_forgotten_and_the_tree_stays_held(workshop):
     workshop.write("guide/late.md", f"{prose(6, seed=9)}\n\nThe quicksilverfox sleeps.")
     workshop.build()

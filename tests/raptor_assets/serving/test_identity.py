@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from fastapi.testclient import TestClient
 from support.authority import make_authority
 from support.command import SMALL_PARTS, Place, raptor
-from support.serving import serving
+from support.serving import served_here
 
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import CALLER, Caller, KnownCallers, ServerKeys, read_keys
@@ -256,7 +256,9 @@ def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
     async def both(address):
         return await asyncio.gather(*(ask(address, key) for key in "abab"))
 
-    with serving(home.home, "mcp") as address:
+    retriever = HomeRetriever(home.home)
+    callers = KnownCallers(retriever.settings.access, home.home)
+    with served_here(make_http_app(retriever, callers, "127.0.0.1")) as address:
         for key, text in zip("abab", asyncio.run(both(address)), strict=True):
             mine, other = ("ana", "ben") if key == "a" else ("ben", "ana")
             assert f"{mine}only" in text
