@@ -10,7 +10,7 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
-from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
+from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.scoring import Pool, Ranked, add_hop, add_surroundings
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
@@ -58,8 +58,7 @@ def _retrieval(
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
-        preference = prefer_words(question.texts[0], leaves, passages, store)
-        packing.add_leaves(leaves, passages, weights.diversity, query.max_per_document, preference)
+        packing.add_leaves(leaves, passages, weights.diversity, query.max_per_document)
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

@@ -61,7 +61,6 @@ class Packing:
         passages: Passages,
         diversity: float = 0.0,
         max_per_document: int | None = None,
-        preference: Scores | None = None,
     ) -> None:
         """Add the best passage that fits, again and again, until none fits.
 
@@ -74,9 +73,8 @@ class Packing:
             passages: the passages that the chunks form.
             diversity: weight of the penalty for passages of the same document.
             max_per_document: maximum number of passages of a document; None is no limit.
-            preference: added to the scores of the passages, see ``prefer_words``.
         """
-        scores = passages.scores(leaves.scores) + (0.0 if preference is None else preference)
+        scores = passages.scores(leaves.scores)
         filling = Filling(passages)
         first_chunks = leaves.outlines.take(passages.first_chunks())
         rows = _best_first(first_chunks, scores)

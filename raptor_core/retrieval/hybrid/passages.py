@@ -8,17 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.scoring import Numbers, Ranked, Scores, group_numbers
-from raptor_core.store.base import Where
-from raptor_core.store.lexical import passage_vector, query_vector
+from raptor_core.retrieval.hybrid.scoring import Numbers, Scores, group_numbers
 from raptor_core.store.outlines import Outlines
-from raptor_core.store.store import VectorStore
-
-N_READ = 20
-"""Number of the best passages whose chunks are read to compare words."""
-
-WORDS_WEIGHT = 1e-3
-"""Weight of a question's words inside a chunk: so small that it only decides between equals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,40 +68,6 @@ class Passages:
         weights = share * chunk_scores[self.chunk]
         scores: Scores = np.bincount(self.passage, weights=weights).astype(np.float64)
         return scores
-
-
-def prefer_words(question: str, leaves: Ranked, passages: Passages, store: VectorStore) -> Scores:
-    """Return what orders the passages of a chunk: the share of the question's words in each.
-
-    Passages of one chunk have its score in common, so a small budget would take the first of them.
-
-    Args:
-        question: the question.
-        leaves: the chunks.
-        passages: the passages that the chunks form.
-        store: store of the texts of the chunks.
-    """
-    scores = passages.scores(leaves.scores)
-    shares = np.zeros(len(scores))
-    query_words = query_vector(question)
-    best = np.argsort(-scores, kind="stable")[:N_READ]
-    chunks = np.unique(passages.chunk[np.isin(passages.passage, best)])
-    chunks = chunks[np.bincount(passages.chunk)[chunks] > 1]
-    if query_words is None or not len(chunks):
-        return shares
-    ids = leaves.outlines.take(chunks).ids()
-    nodes = {node.id: node for node in store.nodes(Where(ids=tuple(ids)))}
-    for node_id, begin in zip(ids, np.searchsorted(passages.chunk, chunks).tolist(), strict=True):
-        node = nodes.get(node_id)
-        if node is None:  # a publication removed it meanwhile
-            continue
-        for part in range(len(node.paragraphs)):
-            words = passage_vector(cut(node, slice(part, part + 1)).text)
-            n_shared = len({*query_words.indices} & {*words.indices}) if words else 0
-            passage = passages.passage[begin + part]
-            shares[passage] = max(shares[passage], n_shared / len(query_words.indices))
-    preference: Scores = WORDS_WEIGHT * shares
-    return preference
 
 
 class Filling:

@@ -130,18 +130,6 @@ def test_damaged_and_hostile_files_are_refused_with_words(extension, data, reaso
         parse(extension, data)
 
 
-def test_a_protected_book_is_refused():
-    marked = '<e><c URI="OPS/text/two.xhtml"/></e>'
-    with pytest.raises(UnreadableError, match="is protected"):
-        parse("epub", offices.epub(**{"META-INF/encryption.xml": marked}))
-
-
-def test_a_mail_of_nothing_but_attachments_names_them():
-    data = offices.message().replace(b"It rises at noon.\n\nAda", b"").replace(b"Not this.", b"")
-    with pytest.raises(UnreadableError, match=r"holds no text; attached: sea\.png"):
-        parse("eml", data)
-
-
 @pytest.mark.parametrize("extension", ["docx", "pptx", "xlsx", "odt", "epub"])
 def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extension):
     markup = offices.archived({"content.xml": b" " * 30_000_000})

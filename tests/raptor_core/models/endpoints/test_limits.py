@@ -195,3 +195,8 @@ def test_closing_the_pool_drops_what_was_not_begun():
     release.set()
     assert stop.is_set()
     assert len(begun) <= 3
+
+
+def test_a_call_that_is_refused_for_the_rate_waits_as_long_as_the_endpoint_says(server):
+    server.fail(Fault.rate_limited("0.2"))
+    assert seconds(lambda: client_of(server).chat(ask())) >= 0.2
