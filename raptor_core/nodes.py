@@ -100,7 +100,8 @@ class Node:
     def pages(self) -> tuple[int, ...]:
         """First and last page of a chunk, counted from 1; empty if the document has no pages."""
         pages = (self.metadata.get("page"), self.metadata.get("last_page"))
-        return tuple(page for page in pages if isinstance(page, int)) if self.is_leaf else ()
+        known = tuple(page for page in pages if isinstance(page, int))
+        return (*known, *known)[:2] if self.is_leaf else ()  # a row may name one page alone
 
     @property
     def order(self) -> tuple[str, int, str]:

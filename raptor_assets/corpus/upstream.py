@@ -29,7 +29,7 @@ from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
-"""Asset, by any of its names."""
+"""Asset, by any of its names; a text has slashes between the parts of its key."""
 
 
 class SourceConfig(dg.Config):
@@ -50,7 +50,8 @@ def build_source_asset(
     names the entry of the upstream's metadata with a file, a folder or a URL; without it the
     documents are the upstream's value, or its chunks, see ``group_chunks``.
     """
-    key, spec = dg.AssetDep(upstream).asset_key, build_source_spec(access.names)
+    named = dg.AssetKey.from_user_string(upstream) if isinstance(upstream, str) else upstream
+    key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names)
 
     @dg.multi_asset(
         name=access.names.of("source"),

@@ -95,11 +95,6 @@ def test_two_ids_have_two_names_on_every_disk(both):
     assert not confused(safe_name(first), safe_name(second))
 
 
-@pytest.mark.parametrize(("first", "second"), ALIKE)
-def test_ids_that_some_disk_takes_for_one_have_two_names(first, second):
-    assert not confused(safe_name(first), safe_name(second))
-
-
 @given(st.text(max_size=300))
 def test_a_name_is_bounded_and_has_no_separator(text):
     name = safe_name(text)

@@ -1,11 +1,6 @@
 """What is told of addresses: never a password, and the proxy that a request would go through."""
 
-import ssl
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
 import pytest
-from support.authority import make_authority
 from support.endpoint_clients import ask
 from support.ports import free_port
 
@@ -60,26 +55,6 @@ def test_a_store_and_an_endpoint_that_are_not_reached_through_a_proxy_say_so(env
     with pytest.raises(EndpointError, match="through the proxy in HTTP_PROXY") as of_endpoint:
         EndpointClient(settings).chat(ask())
     assert "secret" not in f"{of_store.value}{of_endpoint.value}"
-
-
-def test_an_endpoint_whose_certificate_nobody_trusts_says_what_names_its_authority(
-    environment, tmp_path
-):
-    environment.setenv("ANY_KEY", "key")
-    authority = make_authority(tmp_path)
-    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trust.load_cert_chain(authority / "ca.pem", authority / "key.pem")
-    server = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server.socket = trust.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"https://127.0.0.1:{server.server_port}/v1"
-    settings = SummarizerSettings(kind="openai", base_url=url, api_key_env="ANY_KEY", max_retries=0)
-    try:
-        with pytest.raises(EndpointError, match="let SSL_CERT_FILE name the certificates"):
-            EndpointClient(settings).chat(ask())
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,6 @@ def reasoning_model(seen: Seen) -> Fault | None:
     return None
 
 
-def vllm_with_key(seen: Seen) -> Fault | None:
-    """``vllm serve --api-key``: a bearer token, and every model but its own is unknown."""
-    if seen.token != "token-abc":
-        return Fault.error(401, "Unauthorized")
-    if seen.body.get("model") != "org/served-model":
-        return Fault.error(404, f"The model `{seen.body.get('model')}` does not exist.")
-    return None
-
-
 def plain_server(seen: Seen) -> Fault | None:
     """An older or simple server: no JSON schema, no base64, no newer names."""
     if seen.body.get("response_format", {}).get("type") == "json_schema":

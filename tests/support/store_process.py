@@ -13,9 +13,7 @@ from pathlib import Path
 
 from support.stores import (
     faults,
-    make_tree,
     open_at,
-    publish,
     publish_together,
     rebuild,
 )
@@ -57,13 +55,6 @@ def read_until_told(root):
             builds |= {manifest.build_id for manifest in store.manifests()}
         time.sleep(0.01)
     say(json.dumps({"wrong": wrong, "n_builds": len(builds)}))
-
-
-def publish_rounds(root, word):
-    """Publish the tree again and again, as one of several processes."""
-    for i in range(4):
-        with open_at(root, lock_seconds=60.0) as store:
-            publish(store, make_tree(n=12, word=f"{word}{i}"))
 
 
 if __name__ == "__main__":

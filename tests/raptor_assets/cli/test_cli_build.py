@@ -122,17 +122,3 @@ def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
             in own.call("build", "--partition", "long.md").out
         )
     assert server.n_requests > n_before
-
-
-def test_a_mass_removal_is_told_by_the_plan_and_waits_for_a_flag(own):
-    for name in ALL[:2]:
-        (own.docs / name).unlink()
-    planned = own.call("plan")
-    assert "2 to confirm" in planned.out
-    assert "2 of 3 published documents are gone" in planned.err
-    printed = own.call("build")
-    assert printed.code == 4
-    assert "confirm by `raptor build --confirm-removal`" in printed.err
-    told = own.call("plan", "--json").json
-    assert (told["unconfirmed"], told["removed"]) == (ALL[:2], [])
-    assert own.call("build", "--confirm-removal", "--json").json["dropped"] == ALL[:2]

@@ -65,22 +65,6 @@ def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
     assert set(get_args(Strategy)) == set(STRATEGIES)
 
 
-def test_what_finds_nothing_says_why(server):
-    off_topic, small, unknown = map(
-        values,
-        conversation(
-            server,
-            ("search", {"question": "Which vaccine does a puppy need first?"}),
-            ("search", {"question": KEEPER, "budget_tokens": 1}),
-            ("search", {"question": KEEPER, "documents": ["nosuch.md"]}),
-        ),
-    )
-    assert small["nodes"] == unknown["nodes"] == []
-    assert "than chance" in off_topic["note"]
-    assert "raise budget_tokens" in small["note"]
-    assert "list the trees" in unknown["note"]
-
-
 def test_an_outline_lists_names_from_the_top_in_pages_within_their_tokens(server, built):
     nodes = built.call("tree", "farness/harbour.md", "--json").json["nodes"]
     pages, offset = [], 0

@@ -55,14 +55,6 @@ def test_status_of_a_new_home_is_empty(tmp_path):
     assert raptor("status", "--check", "--json", "--home", tmp_path).json["trees"] == []
 
 
-@pytest.mark.parametrize("command", [["query", "x"], ["ask", "x"], ["tree", "x"]])
-def test_questions_to_a_new_home_exit_with_4(command, tmp_path):
-    raptor("init", "--home", tmp_path)
-    printed = raptor(*command, "--json", "--home", tmp_path)
-    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
-    assert "raptor build SOURCE" in printed.json["message"]
-
-
 def test_tree_prints_every_layer_down_to_the_spans(built):
     printed = built.call("tree", "farness/lighthouse.md")
     assert printed.code == 0

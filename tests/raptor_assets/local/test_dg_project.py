@@ -56,17 +56,6 @@ def test_sync_builds_only_what_changed_and_drops_what_is_gone(project):
     assert "up to date" in tick(project).skip_reason.skip_message
 
 
-def test_the_sensor_leaves_changes_to_a_sync_that_is_under_way(project):
-    with project.instance() as instance:
-        job = project.load().resolve_job_def("handbook_sync")
-        run = instance.create_run_for_job(job)
-        try:
-            found = tick(project)
-        finally:
-            instance.delete_run(run.run_id)
-    assert f"the run {run.run_id} of handbook_sync" in found.skip_message
-
-
 def test_a_removal_that_a_person_has_to_confirm_fails_the_sync_and_says_how(project, tmp_path):
     other = DgProject(tmp_path, "others")
     other.add_documents("guides", *(f"{number}.md" for number in range(12)))

@@ -61,7 +61,7 @@ def emptied(request, tmp_path_factory, hashing):
     place.home.mkdir(exist_ok=True)
     parts = {
         "runs": {"samples": request.param},
-        "grouping": {"by": "folder", "shards": 3},
+        "grouping": {"by": "folder", "shards": 1},
         "corpus_tree": {"enabled": True},
     }
     place.settings.write_text(settings_text(place.docs, **parts))

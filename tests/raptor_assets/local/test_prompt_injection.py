@@ -47,10 +47,3 @@ def test_the_tree_is_published_with_the_text_as_it_stands(workshop):
     assert set(workshop.manifests()) == {"attack.md", "plain.md"}
     text = " ".join(workshop.texts("attack.md"))
     assert "Ignore all previous instructions" in text
-
-
-def test_the_report_shows_it_as_text(workshop):
-    (page,) = (workshop.home.path / "reports").glob("**/attack*.html")
-    text = page.read_text(encoding="utf-8")
-    assert "alert('harbour')</script>" not in text
-    assert "alert('harbour')" in text or "alert(\\u0027harbour" in text

@@ -6,7 +6,7 @@ import pytest
 from support.team import Team, follow
 from support.workshop import TWO_LAYERS, prose
 
-from raptor_assets import build_raptor_corpus
+from raptor_assets import RaptorCorpusComponent, build_raptor_corpus
 from raptor_assets.assets.names import corpus_checks
 from raptor_assets.home.folder import Home
 from raptor_assets.home.records import read_outcomes
@@ -197,3 +197,15 @@ def test_chunks_and_documents_of_one_corpus_are_refused(tmp_path):
     for other in ({"upstream": "pages"}, {"upstream_path": "path"}):
         with pytest.raises(SettingsError, match="corpus wiki: chunks and upstream are both named"):
             build_raptor_corpus("wiki", home=tmp_path, chunks="splits", **other)
+
+
+@pytest.mark.parametrize("parameter", ["chunks", "upstream"])
+def test_a_component_names_an_asset_by_its_key(tmp_path, parameter):
+    @dg.asset(key_prefix="team")
+    def pages():
+        return []
+
+    component = RaptorCorpusComponent(name="wiki", home=str(tmp_path), **{parameter: "team/pages"})
+    corpus = dg.build_defs_for_component(component)
+    graph = dg.Definitions.merge(dg.Definitions([pages]), corpus).resolve_asset_graph()
+    assert graph.get(dg.AssetKey(["wiki", "source"])).parent_keys == {pages.key}

@@ -83,25 +83,6 @@ def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobo
     assert callers.of("three").readers == ("*", "eva")
 
 
-def test_a_server_without_rights_knows_its_two_keys():
-    for keys, sent, expected in (
-        ((None, None), None, False),
-        ((None, "w"), "w", True),
-        ((None, "w"), "other", False),
-        (("r", "w"), "r", False),
-        (("r", "w"), "w", True),
-        (("r", None), None, None),
-        (("r", "w"), "", None),
-        (("r", None), "None", None),
-    ):
-        callers = ServerKeys(*keys)
-        if expected is None:
-            with pytest.raises(AccessError):
-                callers.of(sent)
-        else:
-            assert (callers.of(sent).readers, callers.of(sent).decides) == (None, expected)
-
-
 @pytest.fixture(scope="module")
 def issuer(tmp_path_factory):
     """A folder with a key set, and a function that signs claims with one of its keys."""

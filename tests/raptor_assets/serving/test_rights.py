@@ -176,7 +176,11 @@ def kept_open(place):
     retriever.close()
 
 
-@pytest.mark.parametrize("readers", CALLERS, ids=",".join)
+@pytest.mark.parametrize(
+    "readers",
+    [CALLERS[0], pytest.param(CALLERS[1], marks=pytest.mark.rare), *CALLERS[2:]],
+    ids=",".join,
+)
 def test_no_call_of_any_interface_shows_what_its_caller_may_not_read(home, readers):
     with kept_open(home) as open_home:
         check_every_call(home, open_home, readers)

@@ -142,3 +142,12 @@ def test_opposites_are_mutual_and_no_word_is_its_own():
         assert stem not in others
         assert all(stem in known[other] for other in others)
     assert words("decreased")[0].stem in known[words("increasing")[0].stem]
+
+
+def test_summaries_are_judged_alike_alone_and_together(judge):
+    pairs = [
+        AuditedSummary(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
+        for at, text in enumerate(["The pump failed on 17 March.", "The toll was abolished.", ""])
+    ]
+    assert judge.judge(pairs) == [judge.judge([pair])[0] for pair in pairs]
+    assert judge.judge([]) == []

@@ -96,3 +96,9 @@ def test_changed_added_and_vanished_documents_are_named():
     }
     counted = [found.numbers[f"documents_{what}"] for what in ("changed", "added", "vanished")]
     assert counted == [1, 1, 1]
+
+
+def test_what_the_source_holds_is_not_stale():
+    found = staleness({"t": {"a": "1"}}, {"t": {"a": "1"}})
+    assert (found.name, found.passed, found.severity) == ("staleness", True, "warn")
+    assert staleness({}, {}).passed

@@ -31,14 +31,6 @@ def changed(found, kept):
     return [rows for rows in found.members if list(rows) not in [list(k) for k in kept]]
 
 
-def test_nothing_changes_where_no_row_is_new():
-    vectors, labels = topics(6, 8)
-    kept = by_label(labels)
-    found = run(vectors, kept)
-    assert sorted(map(list, found.members)) == sorted(kept)
-    assert [kept[origin] for origin in found.origins] == [list(rows) for rows in found.members]
-
-
 def test_a_new_row_joins_the_cluster_of_its_topic_and_no_other_changes():
     vectors, labels = topics(6, 8)
     kept = by_label(labels)

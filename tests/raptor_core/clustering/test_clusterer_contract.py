@@ -167,3 +167,8 @@ def test_odd_layers_are_clustered(method, name):
     n = len(vectors)
     for each in (80, 0):
         assert_valid(clustered(method, vectors, tokens(n, each)), tokens(n, each), 3500)
+
+
+def test_methods_have_fingerprints_of_their_own():
+    found = {make_clusterer(ClusteringSettings(method=method)).fingerprint for method in METHODS}
+    assert len(found) == len(METHODS)

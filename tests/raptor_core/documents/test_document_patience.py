@@ -93,14 +93,3 @@ def test_each_error_of_the_system_has_its_own_remedy(tmp_path, code, remedy):
     assert (code == errno.ENOSPC) == ("space" in disk_remedy(error))
     with pytest.raises(StoreError, match=remedy), disk_errors(tmp_path):
         raise error
-
-
-def test_a_folder_that_stands_in_the_place_of_a_table_is_told_as_that(tmp_path):
-    (tmp_path / "a.bin").mkdir()
-    folder = Folder(str(tmp_path), TableError)
-    with pytest.raises(TableError, match="move away"):
-        folder.write("a.bin", b"data")
-    with pytest.raises(TableError, match="move away"):
-        folder.find("a.bin")
-    with pytest.raises(TableError, match="shorter path"):
-        folder.find("a" * 300)

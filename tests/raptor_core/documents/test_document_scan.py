@@ -341,3 +341,12 @@ def test_their_digest_changes_with_any_version_and_with_nothing_else():
     assert whole.digest != whole.without({"a"}).digest
     moved = Entry("a", entries[0].content_hash, digest("elsewhere"))
     assert whole.digest != Inventory((moved, *entries[1:])).digest
+
+
+def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
+    scan = scan_source(of(folder))
+    write(folder / "a.md", "Another text.")
+    (folder / "b.txt").unlink()
+    corpus = read_scanned(scan, {"a.md", "b.txt"})
+    assert [document.text for document in corpus.documents] == ["Another text."]
+    assert [skipped.name for skipped in corpus.skipped] == ["b.txt"]

@@ -76,7 +76,7 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_told_with_its_remedy(poo
 
 def stop_and_kill(pid):
     os.kill(pid, signal.SIGSTOP)
-    timer = threading.Timer(0.2, os.kill, (pid, signal.SIGKILL))
+    timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
     timer.start()
     return timer
 

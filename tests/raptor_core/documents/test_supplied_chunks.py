@@ -99,7 +99,7 @@ def test_a_field_with_one_value_describes_the_document_and_any_other_one_its_chu
     assert document.metadata == {"year": 1999, "readers": ("group:sea",), "language": "en"}
     first, second = leaves(document)
     assert (first.metadata["page"], second.metadata["page"]) == (1, 2)
-    assert second.pages == (2,)
+    assert second.pages == (2, 2)
     assert first.context == "Tides"
     assert "note" not in second.metadata
 

@@ -100,3 +100,9 @@ def test_without_langchain_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "raptor_core.integrations.langchain")
     with pytest.raises(MissingExtraError, match=r"raptor-assets\[langchain\]"):
         importlib.import_module("raptor_core.integrations.langchain")
+
+
+def test_documents_stand_in_the_order_of_the_texts_on_request(retriever, mixed):
+    ours = RaptorRetriever(searcher=retriever, query=mixed, order="document")
+    found = retriever.search(QUESTION, mixed).hits
+    assert [document.id for document in ours.invoke(QUESTION)] == [hit.node.id for hit in found]

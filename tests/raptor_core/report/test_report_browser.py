@@ -7,7 +7,7 @@ import pytest
 from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, summary, tree_of
 from support.report_page import focused, follow, items, press
 
-from raptor_core.report.values import RebuildChange, Report
+from raptor_core.report.values import Report
 
 pytestmark = pytest.mark.slow
 
@@ -186,27 +186,6 @@ def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     assert page.locator(".parents a").count() == 2
     follow(crumbs.nth(0).locator("a"))
     assert page.locator("h2").inner_text() == "Overview"
-
-
-@pytest.mark.rare
-def test_change_cost_and_settings_are_shown_as_they_are_known(show):
-    report = lighthouse()
-    change = RebuildChange("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
-    tree = tree_of(list(report.trees[0].nodes), change=change)
-    cost = {"prompt_tokens": 12345, "spent_usd": None}
-    page = show(Report("t", (tree,), (), report.settings, cost))
-    names = page.locator(".figures dt").all_inner_texts()
-    values = page.locator(".figures dd").all_inner_texts()
-    assert dict(zip(names, values, strict=True)) == {
-        "new": "1",
-        "removed": "3",
-        "kept": "6",
-        "prompt tokens": "12,345",
-        "spent": "unknown",
-    }
-    assert "No sentence was audited." in page.locator("main").inner_text()
-    page.get_by_text("Settings of these trees").click()
-    assert page.locator("pre").inner_text() == report.settings
 
 
 @pytest.mark.rare

@@ -269,7 +269,6 @@ def test_an_empty_list_matches_nothing(retriever, strategy, name):
     "values",
     [
         {"documents": "a.md"},
-        {"folders": 3},
         {"metadata": ["lang"]},
         {"metadata": {"lang": None}},
         {"metadata": {"date": {"after": 1}}},

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from support.engines import edge_only
 from support.examples import examples
@@ -99,10 +99,10 @@ def test_lexical_scores_are_bm25_over_live_nodes_only(store):
     nodes = [*make_tree("one", n=20), make_node("one", text="!?", position=50)]
     publish(store, nodes, "one")
     store.drop("gone")
-    for question in ("leaf 7 of one", "summary summary 4", "leaf of gone"):
-        expected = bm25(nodes, question)
-        found = {hit.node.id: hit.score for hit in store.search_text([question], 50)[0]}
-        assert found == pytest.approx(expected, rel=1e-4)
+    questions = ("leaf 7 of one", "?!", "summary summary 4", "leaf of gone")
+    for question, hits in zip(questions, store.search_text(questions, 50), strict=True):
+        found = {hit.node.id: hit.score for hit in hits}
+        assert found == pytest.approx(bm25(nodes, question) if question != "?!" else {}, rel=1e-4)
 
 
 VALUES = st.sampled_from([1, 0, 1.5, -2, True, False, "", "1", "long " * 30])
@@ -157,6 +157,10 @@ def test_filters_agree_with_their_meaning_on_every_call(store):
 
     @PER_STORE
     @given(WHERE)
+    @example(Where(trees=("two",)))
+    @example(Where(documents=("d0.md",)))
+    @example(Where(layers=(1,)))
+    @example(Where(metadata={"year": 1}))
     def agrees(where):
         expected = {node.id for node in nodes if passes(node, by_id, where)}
         assert {node.id for node in store.nodes(where)} == expected

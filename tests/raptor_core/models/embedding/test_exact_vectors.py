@@ -85,13 +85,6 @@ def test_a_vector_depends_on_its_text_alone(known, data):
         assert vector.tobytes() == vectors[text].tobytes()
 
 
-def test_a_text_alone_has_the_vector_that_it_has_among_others(known):
-    embedders, vectors = known
-    for text, vector in vectors.items():
-        assert embedders[1].embed([text])[0].tobytes() == vector.tobytes()
-        assert embedders[3].embed([text])[0].tobytes() == vector.tobytes()
-
-
 def test_the_bundled_vectors_are_those_of_sentence_transformers():
     from raptor_core.models.embedding.bundled import bundled_model_folder
 

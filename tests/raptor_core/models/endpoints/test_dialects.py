@@ -34,7 +34,6 @@ DOC = Path(__file__).parents[4] / "docs/endpoints.md"
 @pytest.fixture(autouse=True)
 def _key(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", AZURE_KEY)
-    monkeypatch.setenv("VLLM_API_KEY", "token-abc")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
 
 
@@ -101,16 +100,6 @@ def test_azure_is_known_by_its_host(base_url, azure):
             assert client.default_headers["api-key"] == "secret"
 
 
-def test_a_server_without_schemas_and_base64_is_asked_without(server):
-    server.refuse = plain_server
-    settings = settings_of("A simple server", server)
-    assert isinstance(summary(settings), Summary)
-    assert vectors(settings).shape == (2, 8)
-    assert judged(settings, server) == "supported"
-    system = server.bodies[-1]["messages"][0]["content"]
-    assert '"unsupported"' in system  # the form is told in words
-
-
 def test_json_within_borders_is_read(server):
     answer = '<think>\nAll is well.\n</think>\n```json\n{"unsupported": []}\n```</s>'
     settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
@@ -167,3 +156,10 @@ def test_a_refused_form_of_answers_is_asked_for_in_the_prompt(server):
     assert "response_format" not in second
     assert second["messages"][0]["content"].startswith(first["messages"][0]["content"])
     assert '"unsupported"' in second["messages"][0]["content"]
+
+
+def test_an_encoding_that_is_refused_is_left_out(server):
+    server.refuse = plain_server
+    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
+    assert client.embed(["one"]).shape == (1, 8)
+    assert [body["encoding_format"] for body in server.bodies] == ["base64", "float"]

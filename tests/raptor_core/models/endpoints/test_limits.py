@@ -87,17 +87,17 @@ def fail(limiter, fault=DOWN, policy=QUICK):
 
 
 def test_an_endpoint_is_down_after_so_many_failures_in_a_row_and_tried_after_a_pause():
-    limiter, slow = Limiter(), RetryPolicy(base_seconds=0.05, max_seconds=0.05)
+    limiter, slow = Limiter(), RetryPolicy(base_seconds=0.2, max_seconds=0.2)
     for _ in range(MAX_FAILURES - 1):
         fail(limiter)
     fail(limiter, policy=slow)
     with pytest.raises(EndpointDownError, match=r"a call was not sent.*HTTP 503.*base_url"):
         limiter.wait(1, NEVER, "a call")
-    time.sleep(0.1)
+    time.sleep(0.25)
     fail(limiter, policy=slow)
     with pytest.raises(EndpointDownError):
         limiter.wait(1, NEVER, "a call")
-    time.sleep(0.1)
+    time.sleep(0.25)
     limiter.wait(1, NEVER, "a call")
     limiter.answered()
     limiter.wait(1, NEVER, "a call")
@@ -195,3 +195,8 @@ def test_closing_the_pool_drops_what_was_not_begun():
     release.set()
     assert stop.is_set()
     assert len(begun) <= 3
+
+
+def test_a_call_that_is_refused_for_the_rate_waits_as_long_as_the_endpoint_says(server):
+    server.fail(Fault.rate_limited("0.2"))
+    assert seconds(lambda: client_of(server).chat(ask())) >= 0.2

@@ -118,8 +118,8 @@ def test_a_stream_without_a_complete_answer_is_a_fault(pieces, words):
 @pytest.mark.slow
 def test_an_answer_that_goes_on_may_take_longer_than_the_timeout():
     pieces = [event(f"word{n} ") for n in range(10)] + [event(finish="stop"), DONE]
-    with RawServer(streaming(pieces, pause=0.06)) as server:
-        assert client_at(server, timeout_seconds=0.5).chat(ask()).text.endswith("word9")
+    with RawServer(streaming(pieces, pause=0.12)) as server:
+        assert client_at(server, timeout_seconds=0.9).chat(ask()).text.endswith("word9")
 
 
 @pytest.mark.slow

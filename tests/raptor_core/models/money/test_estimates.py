@@ -76,9 +76,3 @@ def test_parts_are_whole_and_together_all_of_it(usage, weights):
             abs(p.calls - usage.calls * w / sum(weights)) <= 1
             for p, w in zip(parts, weights, strict=True)
         )
-
-
-def test_nobody_has_no_part_and_who_weighs_nothing_has_none():
-    assert Usage(3).shares([]) == []
-    assert Usage(3, 30, usd=0.3).shares([0, 1, 0]) == [Usage(), Usage(3, 30, usd=0.3), Usage()]
-    assert [part.calls for part in Usage(3).shares([0, 0, 0])] == [1, 1, 1]

@@ -73,13 +73,6 @@ def test_what_is_under_way_counts_with_its_worst_case():
     assert ledger.spent().tokens == 4
 
 
-def test_a_call_that_took_nothing_leaves_its_room():
-    ledger, account = account_of(calls=1)
-    account.reserve(5, 5).release()
-    pay(account)
-    assert ledger.spent().calls == 1
-
-
 def test_a_call_without_an_answer_counts_in_the_budget_and_not_as_spent():
     ledger, account = account_of(tokens=10)
     with account.reserve(3, 4):
