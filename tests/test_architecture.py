@@ -66,6 +66,7 @@ def told(heading):
     return {first.strip("`"): re.findall(r"`([\w.]+)`", cell) for first, *_, cell in cells}
 
 
+@pytest.mark.slow
 def test_packages_import_what_the_page_says():
     found = {
         package: set().union(*map(imported, modules(package))) & {*PACKAGES} - {package}
@@ -103,6 +104,7 @@ HOUSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", HOUSES)
 def test_rooms_import_what_the_page_says(package):
     heading, ground = HOUSES[package]
@@ -147,11 +149,13 @@ def test_the_code_location_holds_its_definitions_alone():
     assert [path.name for path in modules("dagster_project")] == ["__init__.py", "definitions.py"]
 
 
+@pytest.mark.slow
 def test_the_public_names_of_the_core_load_no_vendor_and_no_dagster():
     names = f"from raptor_core import {', '.join(raptor_core.__all__)}"
     assert loaded_after(f"{names}\nimport sys\nassert 'dagster' not in sys.modules") == set()
 
 
+@pytest.mark.slow
 def test_importing_the_assets_loads_no_vendor():
     assert loaded_after("import raptor_assets.chain.run") == set()
 

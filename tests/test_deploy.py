@@ -78,6 +78,7 @@ def arguments_before(context):
     return getattr(context, "_protected_args", None) or context.protected_args
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_have_the_options_that_they_are_given(name):
     program, *arguments = [word.replace("/raptor/", f"{DEPLOY}/") for word in COMMANDS[name]]
@@ -166,6 +167,7 @@ def test_the_image_holds_what_its_users_start():
     assert VALUES["dagsterDaemon"]["image"]["tag"] == version
 
 
+@pytest.mark.slow
 def test_a_run_on_kubernetes_is_a_job_that_may_write_to_its_volumes(tmp_path):
     from dagster_k8s import K8sRunLauncher
     from dagster_k8s.container_context import K8sContainerContext

@@ -83,6 +83,7 @@ def faults(source):
     }
 
 
+@pytest.mark.slow
 def test_modules_are_written_in_plain_words():
     found = {}
     for path in FILES:

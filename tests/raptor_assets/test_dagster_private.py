@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import dagster as dg
+import pytest
 from dagster._core.definitions import data_version
 
 import raptor_assets
@@ -23,6 +24,7 @@ def imported(path):
             yield from (alias.name for alias in node.names)
 
 
+@pytest.mark.slow
 def test_one_module_imports_private_names():
     files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     private = {

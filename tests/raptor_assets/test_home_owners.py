@@ -79,6 +79,7 @@ def test_two_new_corpora_of_one_code_location_share_nothing_that_each_writes(tmp
         del first
 
 
+@pytest.mark.slow
 def test_a_run_writes_nothing_into_a_home_that_became_another_s(tmp_path):
     """Two projects define a new home at the same time, and one of them builds first."""
     (tmp_path / "docs").mkdir()

@@ -61,6 +61,7 @@ def scored(root, score):
     return found
 
 
+@pytest.mark.slow
 def test_half_of_the_documents_calibrate_and_the_other_is_reported(tmp_path):
     labelled = load_labelled(folder(tmp_path / "made"))
     calibrating = {pair.document for pair in labelled.pairs if pair.calibrates}
@@ -70,6 +71,7 @@ def test_half_of_the_documents_calibrate_and_the_other_is_reported(tmp_path):
     assert (found.n_pairs, found.n_consistent) == (2 * found.n_documents, found.n_documents)
 
 
+@pytest.mark.slow
 def test_a_perfect_judge_an_inverted_one_and_a_coin(tmp_path):
     right = scored(tmp_path / "right", lambda item: 0.9 if "mill" in item.node.text else 0.1)
     assert (right.auc.value, right.auc.low, right.verdict_accuracy.value) == (1, 1, 1)
@@ -137,6 +139,7 @@ def test_the_best_bound_lies_between_the_classes():
     assert best_bound(labels, np.zeros(4)) == 0.5
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_or_json(tmp_path):
     made = folder(tmp_path / "made")
     printed = raptor("eval", "audit", made, "--judge", "support", "--home", tmp_path / "none")

@@ -95,6 +95,7 @@ def test_the_line_is_that_of_least_squares():
     assert fit_slope([], []) is None
 
 
+@pytest.mark.slow
 def test_the_tables_hold_the_lines_and_the_points(study):
     points = tuple(TokenPoint(1000 * n, 1500 * n, 300 * n) for n in range(1, 31))
     times = (TimePoint(1000, 0.5), TimePoint(2000, 1.0))

@@ -1,9 +1,11 @@
+import pytest
 from support.stores import make_tree, open_at, publish_together
 
 from raptor_core.store.store import VectorStore
 from raptor_lab.search_recall import search_recall
 
 
+@pytest.mark.slow
 def test_an_exact_engine_finds_all_that_is_near():
     with open_at(None) as store:
         publish_together(store, {name: make_tree(name, 24) for name in ("one", "two")})
@@ -13,6 +15,7 @@ def test_an_exact_engine_finds_all_that_is_near():
     assert found.all_trees.milliseconds > 0
 
 
+@pytest.mark.slow
 def test_what_a_search_misses_is_told(monkeypatch):
     """A search that leaves the best hit out has a recall of four in five."""
     search = VectorStore.search

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from test_architecture import HEAVY
 
 NEEDED = {"pyarrow", "qdrant_edge"}
@@ -20,6 +21,7 @@ for command in ("plan", "tree soup.md"):
 """
 
 
+@pytest.mark.slow
 def test_an_answer_without_work_loads_neither_dagster_nor_a_model(built):
     heavy = " ".join((HEAVY | {"dagster", "sqlalchemy"}) - NEEDED)
     told = subprocess.run(

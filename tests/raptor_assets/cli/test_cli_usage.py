@@ -126,6 +126,7 @@ def imported_by(*arguments):
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+@pytest.mark.slow
 def test_no_password_of_a_source_is_shown(tmp_path):
     home = ("--home", tmp_path)
     made = raptor("init", "ftp://ada:secret@host/papers", *home)
@@ -135,6 +136,7 @@ def test_no_password_of_a_source_is_shown(tmp_path):
     assert "secret" not in "".join(one.out + one.err for one in (made, *shown))
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_utf_8_wherever_it_goes(tmp_path):
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     code = "from raptor_assets.cli import main; main()"

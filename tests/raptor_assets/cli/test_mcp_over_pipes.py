@@ -3,10 +3,12 @@
 The test has no client of the SDK, so that it runs with the oldest version, too.
 """
 
+import pytest
 from support.command import raptor
 from support.mcp_lines import exchange
 
 
+@pytest.mark.slow
 def test_tools_answer_and_refuse_unknown_parameters(tmp_path):
     call, home = "tools/call", tmp_path / "home"
     assert raptor("init", "--home", home).code == 0

@@ -25,6 +25,7 @@ def definitions(tmp_path_factory):
     return build_definitions(Settings(), Home(tmp_path_factory.mktemp("home")))
 
 
+@pytest.mark.slow
 def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
     code = f"import sys, dagster_project.definitions; print(*{HEAVY!r} & sys.modules.keys())"
     done = subprocess.run(

@@ -176,6 +176,7 @@ def test_no_other_token_is_taken(issuer):
             callers.of(token)
 
 
+@pytest.mark.slow
 def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypatch):
     folder, sign, _ = issuer
     make_authority(tmp_path)

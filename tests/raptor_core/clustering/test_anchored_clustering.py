@@ -1,6 +1,7 @@
 """Anchored clustering: rows that stay, placed rows, splits, merges, and the laws of any layer."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.clustering_cases import assert_valid, tokens, topics, unit
@@ -116,6 +117,7 @@ def changes(draw):
     return vectors, n_tokens, kept, touched
 
 
+@pytest.mark.slow
 @given(changes(), st.sampled_from(["raptor", "kmeans"]))
 @examples(150)
 def test_any_change_leaves_a_lawful_layer(change, method):

@@ -38,6 +38,7 @@ def layers(draw):
     return unit(distinct[picks]), n_tokens
 
 
+@pytest.mark.slow
 @by_method
 @given(layer=layers(), max_tokens=st.integers(64, 900))
 @examples(60)

@@ -39,6 +39,7 @@ def test_a_file_is_read_as_the_markdown_that_its_command_writes(tmp_path, name, 
     assert [section.title for section in document.sections] == ["Tide"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "reason"),
     [

@@ -50,6 +50,7 @@ def test_an_undeclared_text_is_read_by_the_letters_of_its_language(text, page):
     assert decode(text.encode(page)) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", ["txt", "md", "csv", "html", "rst"])
 def test_every_text_format_names_an_encoding_that_was_guessed(tmp_path, extension):
     text = LANGUAGES["Polish"]

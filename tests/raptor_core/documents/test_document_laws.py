@@ -61,6 +61,7 @@ def assert_sections_lawful(text, sections):
         assert section.level == 1 + sum(s.start < section.start < s.end for s in sections)
 
 
+@pytest.mark.slow
 @given(PARTS)
 def test_sections_begin_at_their_heading_and_nest(parts):
     titles = [words for rank, words in parts if rank]
@@ -81,6 +82,7 @@ def test_any_text_can_be_parsed(text):
         assert not any(ord(char) < 32 and char not in "\n\t" for char in parsed.text)
 
 
+@pytest.mark.slow
 @given(st.sets(NAMES))
 def test_partition_keys_are_safe_and_never_shared(names):
     keys = [partition_key(name, GroupingSettings()) for name in names]

@@ -31,6 +31,7 @@ def server():
         yield server.origin.removeprefix("http://")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "message"),
     [

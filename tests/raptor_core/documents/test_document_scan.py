@@ -272,6 +272,7 @@ ACTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.lists(ACTS, min_size=1, max_size=12))
 def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):

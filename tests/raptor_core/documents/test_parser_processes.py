@@ -38,6 +38,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_skipped_with_a_reason_and_the_rest_is_read(tmp_path, name):
     (tmp_path / name).write_bytes(HOSTILE[name])
@@ -102,6 +103,7 @@ def test_a_file_that_ends_a_new_process_is_told(pool):
     assert pool.parse(PAGE, HTML, SourceSettings())[0][1].title == "Lamp"
 
 
+@pytest.mark.slow
 def test_a_fault_of_a_parser_costs_its_file_alone(pool, tmp_path, monkeypatch):
     (tmp_path / "lxml").mkdir()
     (tmp_path / "lxml" / "__init__.py").write_text("raise ZeroDivisionError")
@@ -127,6 +129,7 @@ def test_a_run_of_markdown_starts_no_process(tmp_path):
     assert not PARSERS._idle
 
 
+@pytest.mark.slow
 def test_an_answer_holds_all_that_a_document_has(pool):
     names = ("a.html", "b.jsonl", "c.eml", "d.csv")
     texts = (

@@ -54,6 +54,7 @@ def source(docs, rules=()):
     return SourceSettings(paths=(str(docs),), readers=rules)
 
 
+@pytest.mark.slow
 def test_a_declaration_leaves_the_metadata_and_the_content(docs):
     documents = {d.id: d for d in load_documents(settings=source(docs)).documents}
     assert {name: d.readers for name, d in documents.items() if d.readers} == DECLARED

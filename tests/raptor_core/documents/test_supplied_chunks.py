@@ -160,6 +160,7 @@ def test_an_edit_of_one_chunk_changes_its_leaf_alone():
     assert changed == [False, False, True, False, False, False]
 
 
+@pytest.mark.slow
 def test_a_search_and_a_trace_find_the_ids_of_chunks(tmp_path):
     texts = ["The lamp was lit.", "The mill burnt down.", "The harbour froze in winter."]
     path = written(tmp_path, row((chunk(n, text, page=n + 1) for n, text in enumerate(texts))))

@@ -38,6 +38,7 @@ def build(home, url, revision="", corpus="corpus"):
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
 
 
+@pytest.mark.slow
 def test_another_model_under_the_name_is_refused_and_the_remedies_work(tmp_path, server):
     change = {"model": "other"}
     build(tmp_path, server.base_url)

@@ -47,6 +47,7 @@ def trees_of(retrieval):
     return {hit.node.tree for hit in retrieval.hits}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_search_names_the_trees_the_corpus_tree_or_both(retriever, strategy):
     question = next(node.text for node in retriever.nodes("3.md") if node.is_leaf)

@@ -174,6 +174,7 @@ class Rebuilds(RuleBasedStateMachine):
             assert set(self.library.store.point_ids(tree)) <= live
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_many_histories():
     machine = Rebuilds.TestCase
@@ -191,6 +192,7 @@ def test_a_plan_knows_how_long_the_summaries_of_a_crashed_run_are():
     state.teardown()
 
 
+@pytest.mark.slow
 def test_most_of_a_tree_that_is_new_is_built_as_from_scratch(tmp_path):
     library = Library(tmp_path)
     library.documents["north/a"] = [f"{THEMES[k % 4]}, entry {k}." for k in range(40)]

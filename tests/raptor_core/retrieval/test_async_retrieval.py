@@ -27,6 +27,7 @@ def retriever():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_searches_at_once_give_what_each_gives_alone(retriever, strategy):
     query = Query(strategy, budget_tokens=120, top_k=4)

@@ -21,6 +21,7 @@ def retriever():
     return Retriever.from_trees(list(trees.values()), components)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["hybrid", "collapsed", "traversal"])
 @pytest.mark.parametrize(
     ("question", "is_answered"),

@@ -163,6 +163,7 @@ def publish(store, nodes, readers):
     store.publish(replace(manifest, readers=readers, inputs=inputs), nodes, vectors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "edge"])
 @examples(25)
 @given(nodes=tree_nodes(), where=FILTERS)
@@ -203,6 +204,7 @@ RIGHTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "edge"])
 @examples(15)
 @given(editions=st.lists(st.tuples(tree_nodes(), RIGHTS, RIGHTS), min_size=2, max_size=2))

@@ -36,6 +36,7 @@ def test_a_question_that_stands_alone_takes_nothing(question):
     assert follow_up(question, ["Who is Bob?", "Bob is the captain of the red boat."]) == question
 
 
+@pytest.mark.slow
 def test_a_search_reads_a_follow_up_with_its_history_and_says_so():
     texts = {"pump": "The pump failed as the seal broke.", "boat": "The boat sank in a storm."}
     documents = {name: [Document(name, text)] for name, text in texts.items()}

@@ -126,6 +126,7 @@ def with_a_part(components):
 BOOK = Where(trees=("handbook.md",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["Summarize the handbook", "总结这本手册", "Worum geht es?"])
 def test_the_context_of_a_general_question_covers_every_section_in_order(retriever, question):
     retrieval = retriever.search(question, Query(budget_tokens=200, where=BOOK))
@@ -186,6 +187,7 @@ def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, w
     assert retrieval.kind == "general"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "kind", "reason"),
     [
@@ -249,6 +251,7 @@ def test_a_large_scope_is_read_from_the_top_with_a_spread_of_chunks(retriever, t
     assert {hit.node.id for hit in retrieval.hits} <= ids
 
 
+@pytest.mark.slow
 def test_a_publication_replaces_the_terms_in_memory(components, trees):
     (first, second) = (Retriever.from_trees([trees[name]], components) for name in sorted(trees))
     assert "Plot" in first.search("Summarize it", Query(budget_tokens=100)).context

@@ -196,6 +196,7 @@ def manual():
     return build_trees({"manual.md": [document]}, components=components), components
 
 
+@pytest.mark.slow
 def test_the_paragraph_that_answers_comes_whole_between_those_around_it(manual):
     trees, components = manual
     retriever = Retriever.from_trees(list(trees.values()), components)
@@ -210,6 +211,7 @@ def test_the_paragraph_that_answers_comes_whole_between_those_around_it(manual):
         assert {"dense", "neighbours"} <= set(hit.why)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [{"top_k": 2}, {"max_per_document": 2}])
 def test_where_chunks_are_counted_each_comes_whole(manual, bound):
     trees, components = manual
@@ -221,6 +223,7 @@ def test_where_chunks_are_counted_each_comes_whole(manual, bound):
     assert any(len(hit.node.paragraphs) > 1 for hit in found.hits)
 
 
+@pytest.mark.slow
 def test_leaves_without_paragraphs_are_packed_by_chunk(manual):
     trees, components = manual
     (tree,) = trees.values()
@@ -263,6 +266,7 @@ def retriever():
 QUESTION = "Why did the heron quarrel about eel traps?"
 
 
+@pytest.mark.slow
 def test_the_passage_after_a_match_comes_with_it(retriever):
     found = retriever.search(QUESTION, Query(budget_tokens=64))
     assert "quarrelled" in found.context
@@ -337,6 +341,7 @@ def ask(retriever, question, where=None, **weights):
     return {hit.node.text: hit.why for hit in retriever.search(question, query).ranked}
 
 
+@pytest.mark.slow
 def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop):
     question, first, second, retriever = hop
     why = ask(retriever, question, candidates=4)

@@ -64,6 +64,7 @@ def test_trees_of_another_embedder_are_refused(trees):
         Retriever.from_trees(list(trees.values()))
 
 
+@pytest.mark.slow
 def test_collapsed_returns_the_most_similar_nodes_of_all_layers(retriever, trees, components):
     vector = components.embedder.embed([QUESTION])[0]
     everything = [node for tree in trees.values() for node in tree.nodes()]
@@ -99,6 +100,7 @@ def uneven(components):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"traversal"}))
 @pytest.mark.parametrize("top_k", [None, 1])
 def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
@@ -292,6 +294,7 @@ def test_tracing_what_is_not_published_is_an_error(retriever):
         retriever.trace("00000000-0000-0000-0000-000000000000")
 
 
+@pytest.mark.slow
 def test_a_passage_without_a_letter_or_digit_is_never_returned(components):
     documents = {
         "marks.md": [Document("marks.md", "? ! ? !")],

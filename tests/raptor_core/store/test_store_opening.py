@@ -141,6 +141,7 @@ def start(*args):
     )
 
 
+@pytest.mark.slow
 def test_a_waiter_says_who_holds_the_store_and_a_killed_holder_lets_it_go(tmp_path):
     with open_at(tmp_path) as store:
         publish(store, make_tree())

@@ -32,6 +32,7 @@ from raptor_core.tree.published import PublishedTrees
 PER_STORE = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 def test_search_agrees_with_a_matrix_product(store):
     nodes = make_tree(n=60)
     publish(store, nodes)
@@ -211,6 +212,7 @@ def test_any_node_comes_back_as_it_was(store):
     comes_back()
 
 
+@pytest.mark.slow
 @edge_only
 def test_optimizing_changes_no_answer(store):
     nodes = make_tree(n=60)

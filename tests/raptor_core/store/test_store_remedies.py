@@ -53,6 +53,7 @@ def move_away(message, target):
         path.rename(target / f"{len(list(target.iterdir()))}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_factory):
     damage(root)

@@ -132,6 +132,7 @@ def test_a_table_on_another_filesystem(tmp_path):
     assert not store.delete(["chunks"], "p")
 
 
+@pytest.mark.slow
 def test_no_changed_byte_of_a_page_gives_other_rows(tmp_path):
     text = "".join(sha256(bytes([n])).hexdigest() for n in range(8))  # hardly compressed
     store, nodes = TableStore(str(tmp_path)), (replace(NODE, text=text),)

@@ -23,6 +23,7 @@ from raptor_core.transfer.importing import (
 )
 
 
+@pytest.mark.slow
 def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
     with open_kind("edge", "first") as store:
         publish(store, rich_tree(ODD), ODD)

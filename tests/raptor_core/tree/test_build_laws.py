@@ -60,6 +60,7 @@ def make_components(method="raptor", **tree):
     return Components(make_settings(method, **tree), embedder=HashingEmbedder())
 
 
+@pytest.mark.slow
 @examples(60)
 @given(CORPORA, METHODS)
 def test_every_tree_is_sound_and_covers_its_documents(documents, method):

@@ -189,6 +189,7 @@ def test_the_first_place_that_knows_a_key_is_taken():
     assert both.vectors(["v", "w"]).keys() == {"v"}
 
 
+@pytest.mark.slow
 def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
     with FakeOpenAI() as server:
         settings = paid_settings(server.base_url, tree={"max_layers": 1})

@@ -92,6 +92,7 @@ def test_a_reader_of_ones_own_answers_and_changes_no_tree(named):
         reader_of(named(reader="Lines"))
 
 
+@pytest.mark.slow
 def test_a_function_summarizes_by_name_and_as_it_is(named):
     by_name = build_tree([LOG], named(chunker="Lines", summarizer="first_words", clusterer="All"))
     assert by_name.layers[1].nodes[0].text == "Lit Dark Lit"

@@ -34,6 +34,7 @@ TEXTS = st.builds(
 """Documents that hold the same paragraphs, in other orders and with other line breaks."""
 
 
+@pytest.mark.slow
 @examples(12)
 @given(st.lists(TEXTS, min_size=2, max_size=4))
 def test_a_tree_is_the_same_beside_others_of_the_same_paragraphs(texts):

@@ -52,6 +52,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_refused_summary_is_written_of_its_childrens_sentences_and_marked(server, name):
     refuse(server, 1, REFUSALS[name])
@@ -75,6 +76,7 @@ def test_an_outage_or_a_wrong_key_never_leads_to_an_extractive_summary(server, f
         build(components_of(server))
 
 
+@pytest.mark.slow
 def test_a_layer_with_more_refused_summaries_than_allowed_fails_with_count_and_chunks(server):
     refuse(server, 3)
     with pytest.raises(SummaryError, match=r"(?s)^3 of .*a\.md:\d+-\d+.*3 got no usable answer"):
@@ -82,6 +84,7 @@ def test_a_layer_with_more_refused_summaries_than_allowed_fails_with_count_and_c
     assert len(marked(build(components_of(server, max_fallback=0.4)))) == 3
 
 
+@pytest.mark.slow
 def test_a_small_layer_may_have_one_refused_summary_but_where_the_settings_forbid_it(server):
     refuse(server, 1)
     assert len(marked(build(components_of(server, max_fallback=0.001)))) == 1

@@ -40,6 +40,7 @@ def rows(page, title):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
+@pytest.mark.slow
 def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     papers = tmp_path / "papers.json"
     papers.write_text(json.dumps(qasper()))
@@ -162,6 +163,7 @@ def assert_left_out(pages):
     ]
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_written_and_a_missing_file_are_told(call, village, tmp_path):
     (tmp_path / "taken").write_text("")
     told = call(tmp_path / "taken" / "out", village, "--no-contiguous", "--json")

@@ -37,6 +37,7 @@ def test_answers_are_scored_and_asked_once(call):
     assert call.server.n_requests == 3
 
 
+@pytest.mark.slow
 def test_a_run_that_its_budget_stops_goes_on_from_there(call):
     stopped = call("--max-calls", "2", "--json")
     assert (stopped.code, stopped.json["error"]) == (8, "BudgetError")

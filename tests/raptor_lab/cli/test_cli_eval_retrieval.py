@@ -20,6 +20,7 @@ def call(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     file = write_lines(tmp_path / "village.jsonl", records())
     ways = ("--strategy", "collapsed@0", "--strategy", "collapsed")
@@ -41,6 +42,7 @@ def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     assert found["trees"]["n_trees"] == 3
 
 
+@pytest.mark.slow
 def test_another_clustering_is_another_tree_with_the_same_leaves(call, tmp_path):
     file = write_lines(tmp_path / "village.jsonl", records())
     ways = ("--strategy", "collapsed@0", "--budget-tokens", "60", "--json")

@@ -1,6 +1,7 @@
 """Clustering to compare with: windows of neighbours, k-means, and one mixture of the vectors."""
 
 import numpy as np
+import pytest
 from support.clustering_cases import assert_valid, tokens, topics
 
 from raptor_core.clustering import make_clusterer
@@ -45,6 +46,7 @@ def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
     np.testing.assert_allclose(found.sum(axis=0), 1)
 
 
+@pytest.mark.slow
 def test_rows_that_are_all_the_same_fit_too():
     found = responsibilities(np.ones((40, 384)), 224)
     assert np.isfinite(found).all()

@@ -78,6 +78,7 @@ def test_content_recall_leave_out_common_ones_and_the_questions():
     assert content_recall(Question("q", "Who was it?", answers=("It was.",)), "it was") is None
 
 
+@pytest.mark.slow
 def test_everything_is_found_where_everything_fits(village, tmp_path):
     found = run(village, tmp_path, "collapsed@0", "collapsed")
     assert figure(found, "collapsed", 4000, "evidence_recall").mean.value == 1
@@ -90,6 +91,7 @@ def test_everything_is_found_where_everything_fits(village, tmp_path):
     assert max(everything.layers) > 0
 
 
+@pytest.mark.slow
 def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
     found = run(village, tmp_path, "collapsed@0", "collapsed@1-2", "traversal", budgets=[4000])
     assert figure(found, "collapsed@0", 4000, "evidence_recall").difference is None
@@ -101,6 +103,7 @@ def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
         run(village, tmp_path, "collapsed", budgets=[])
 
 
+@pytest.mark.slow
 def test_pooled_questions_do_not_name_their_document(village, tmp_path):
     found = run(village, tmp_path, "collapsed", budgets=[50], pooled=True)
     hits = figure(found, "collapsed", 50, "document_hit")
@@ -111,6 +114,7 @@ def test_pooled_questions_do_not_name_their_document(village, tmp_path):
     assert figure(everything, "collapsed", 9000, "document_hit").mean.value == 1
 
 
+@pytest.mark.slow
 def test_one_tree_over_the_corpus_still_answers_of_one_document(village, tmp_path):
     given = components(grouping={"by": "corpus"})
     found = run(village, tmp_path, "collapsed@0", budgets=[9000], given=given)

@@ -23,6 +23,7 @@ def embedder(request, tiny_model):
     return make_embedder(EmbedderSettings(kind=request.param, model=tiny_model))
 
 
+@pytest.mark.slow
 def test_vectors_are_float32_of_norm_one_in_the_order_asked(embedder):
     texts = ["a tide gauge in a harbour", "short", "a tide gauge in a harbour", "z" * 400]
     vectors = embedder.embed(texts)
@@ -34,6 +35,7 @@ def test_vectors_are_float32_of_norm_one_in_the_order_asked(embedder):
         np.testing.assert_array_equal(embedder.embed([text])[0], vector)
 
 
+@pytest.mark.slow
 def test_the_bundled_model_finds_what_belongs_together():
     embedder = BundledEmbedder(EmbedderSettings())
     vectors = embedder.embed(

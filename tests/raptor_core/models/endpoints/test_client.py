@@ -67,6 +67,7 @@ def test_what_cannot_get_better_is_asked_once(server, fault, words):
     assert server.n_requests == 1
 
 
+@pytest.mark.slow
 def test_an_answer_later_than_the_timeout_is_a_fault(server):
     server.fail(Fault.slow(1.0))
     answer = client_of(server, timeout_seconds=0.5).chat(ask())

@@ -46,6 +46,7 @@ def limited_to(n_texts, message):
     return refuse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [

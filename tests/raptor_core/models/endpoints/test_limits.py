@@ -86,6 +86,7 @@ def fail(limiter, fault=DOWN, policy=QUICK):
     limiter.failed(fault, limiter.wait(1, NEVER, "a call"), policy)
 
 
+@pytest.mark.slow
 def test_an_endpoint_is_down_after_so_many_failures_in_a_row_and_tried_after_a_pause():
     limiter, slow = Limiter(), RetryPolicy(base_seconds=0.2, max_seconds=0.2)
     for _ in range(MAX_FAILURES - 1):

@@ -1,5 +1,7 @@
 """Ledger: no bound is passed, however many calls are open."""
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,3 +151,21 @@ def test_no_order_of_calls_passes_a_bound(steps, calls, tokens, usd):
         assert total.calls <= calls
         assert total.tokens <= tokens
         assert total.usd <= usd * (1 + 1e-6)
+
+
+def test_many_threads_spend_the_whole_budget_and_no_more():
+    ledger, account = account_of(calls=50)
+
+    def work():
+        try:
+            while True:
+                pay(account)
+        except BudgetError:
+            return
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert ledger.spent().calls == 50
