@@ -65,7 +65,7 @@ def show(browser, address):
         if not url.startswith((own, "data:", "blob:")):
             troubles.append(url)
 
-    opened.is_expected = lambda trouble: False
+    opened.troubles, opened.is_expected = troubles, lambda trouble: False
     yield opened
     for context in contexts:
         context.close()
