@@ -214,7 +214,10 @@ def test_what_is_seen_is_saved(show):
 
 
 @pytest.mark.rare
-def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(built, show):
+def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(
+    built, show, monkeypatch
+):
+    monkeypatch.delenv("RAPTOR_READER__BASE_URL")  # that of the server beside this one
     with serving(built.home, RAPTOR_API_KEY=KEY, OPENAI_API_KEY="") as keyed:
         page = show("#ask", at=keyed)
         give_key(page, "wrong")
