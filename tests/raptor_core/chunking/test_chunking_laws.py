@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.examples import examples
 
@@ -197,6 +197,7 @@ def test_no_edit_is_seen_beyond_the_end_of_a_section_that_stands_alone(seed, at,
 
 
 @examples(150)
+@example(weights=[50, 51], limit=100, seed=0)
 @given(
     weights=st.lists(st.integers(1, 100), min_size=1, max_size=80),
     limit=st.integers(100, 130),
