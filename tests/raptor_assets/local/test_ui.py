@@ -84,7 +84,7 @@ def test_the_expanded_lineage_reads_from_left_to_right(page):
     for name in names:
         for node in seen(page, name).all():
             places.append((node.bounding_box()["x"], name))
-    expected = ["documents", "chunks", "embeddings", *layer, *layer, "tree", "tree_report"]
+    expected = ["documents", "chunks", "embeddings", *layer, "tree", "tree_report"]
     assert [name for _, name in sorted(places)] == expected
 
 
