@@ -37,3 +37,15 @@ def follow(link: Locator) -> None:
     )
     link.click()
     link.page.evaluate("() => window.shown")
+
+
+def refusal_of_script(page: Page) -> str:
+    """Return what the browser says of a script that is put into the page, and does not run it."""
+    with page.expect_console_message() as refused:
+        page.evaluate(
+            "() => { const made = document.createElement('script'); "
+            "made.textContent = 'window.hacked = 3'; document.body.append(made); }"
+        )
+    assert "Content Security Policy" in refused.value.text
+    assert page.evaluate("window.hacked") is None
+    return refused.value.text

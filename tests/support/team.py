@@ -41,16 +41,19 @@ class Team:
         if isinstance(found, dg.SkipReason):
             return found.skip_message
         self.cursor = found.cursor
-        for request in found.dynamic_partitions_requests or ():
-            self.instance.add_dynamic_partitions(
-                request.partitions_def_name, request.partition_keys
-            )
-        for run in found.run_requests:
-            job = self.definitions.resolve_job_def(run.job_name)
-            assert job.execute_in_process(
-                instance=self.instance, tags=run.tags, run_config=run.run_config
-            ).success
-        return [run.tags.get("dagster/partition") for run in found.run_requests]
+        return run_requested(found, self.definitions, self.instance)
+
+
+def run_requested(found, definitions, instance):
+    """Add the partitions and execute the runs that a sensor requests; return their partitions."""
+    for request in found.dynamic_partitions_requests or ():
+        instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+    for run in found.run_requests:
+        job = definitions.resolve_job_def(run.job_name)
+        assert job.execute_in_process(
+            instance=instance, tags=run.tags, run_config=run.run_config
+        ).success
+    return [run.tags.get("dagster/partition") for run in found.run_requests]
 
 
 def follow(team):

@@ -59,30 +59,30 @@ def _complete_pool(
     pool = _merge([dense], [lexical], (), is_cut=is_cut)
     filters = _filters(pool, query) if len(dense.scores) == limit else []
     size = pool.document_size
-    hop, by_names = None, []
-    if size is not None and size < SHORT_DOCUMENT:
-        hop = _hop(question.texts[0], pool, query, store)
-        by_names = hop.searches(query.where) if hop else []
-    elif size is not None and query.hybrid.named and filters:
+    are_short = size is not None and size < SHORT_DOCUMENT
+    may_be_named = size is not None and not are_short and query.hybrid.named > 0
+    hop = _hop(question.texts[0], pool, query, store) if are_short else None
+    by_names = hop.searches(query.where) if hop else []
+    if may_be_named and filters:
         by_names = name_searches(question.texts[0], query.where)
     inside = [
         CandidateSearch(each, MAX_INSIDE, where)
         for each in (question.vectors[0], question.texts[0])
         for where in filters
     ]
-    searches = [*inside, *by_names]
-    answers = store.candidates(searches) if searches else []
+    answers = store.candidates([*inside, *by_names]) if filters or by_names else []
     n_filters = len(filters)
     holders = answers[2 * n_filters :]
-    pool = _merge(
-        [dense, *answers[:n_filters]],
-        [lexical, *answers[n_filters : 2 * n_filters]],
-        holders if hop else (),
-        is_cut=is_cut,
-    )
+    if answers:
+        pool = _merge(
+            [dense, *answers[:n_filters]],
+            [lexical, *answers[n_filters : 2 * n_filters]],
+            holders if hop else (),
+            is_cut=is_cut,
+        )
     if hop:
         return replace(pool, names=hop.scores(holders, pool.outlines))
-    if size is not None and query.hybrid.named:
+    if may_be_named:
         return replace(pool, named=score_named(question.texts[0], holders, pool.outlines.nodes))
     return pool
 

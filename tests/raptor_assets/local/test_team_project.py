@@ -6,6 +6,7 @@ import dagster as dg
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from support.team import run_requested
 from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, prose
 
 from raptor_assets import build_raptor_corpus, corpus_partitions
@@ -102,16 +103,8 @@ class Project:
         if isinstance(found, dg.SkipReason):
             return []
         self.cursors[name] = found.cursor
-        for request in found.dynamic_partitions_requests or ():
-            self.instance.add_dynamic_partitions(
-                request.partitions_def_name, request.partition_keys
-            )
-        for run in found.run_requests:
-            job = self.definitions.resolve_job_def(run.job_name)
-            assert job.execute_in_process(
-                instance=self.instance, tags=run.tags, run_config=run.run_config
-            ).success
-        return [run.tags.get("dagster/partition", "many") for run in found.run_requests]
+        done = run_requested(found, self.definitions, self.instance)
+        return [partition or "many" for partition in done]
 
     def command(self, name, *arguments):
         environment = {"DAGSTER_HOME": str(self.instance_folder)}

@@ -443,3 +443,13 @@ def test_where_a_year_is_named_no_diversity_brings_in_other_documents(reports):
     question = "The pump of Halvorsen turned as in every year"
     assert len(named_parts(reports, question, 1000)) > 1
     assert named_parts(reports, f"{question} 2022", 1000).keys() == {"reports/Brightwell-2022.md"}
+
+
+@pytest.mark.parametrize("hop", [0.5, 0.0])
+def test_among_short_documents_no_year_of_an_edition_counts(hop):
+    components = Components(embedder=HashingEmbedder())
+    documents = [Document(name, text.format("old")) for name, text in REPORTS.items()]
+    trees = build_trees({document.id: [document] for document in documents}, components=components)
+    retriever = Retriever.from_trees(list(trees.values()), components)
+    parts = named_parts(retriever, "Which pump turned in FY2022?", hop=hop)
+    assert parts == dict.fromkeys(REPORTS)
