@@ -149,7 +149,7 @@ _CHUNK_COLUMNS = ("id", "document", "position")
 
 
 def group_chunks(rows: Iterable[Mapping[str, Any]], settings: Settings) -> list[Mapping[str, Any]]:
-    """Return a row for each document of chunks, whose ``document`` names it, in their order.
+    """Group rows of chunks by their ``document``, and return one row for each document.
 
     Raises:
         SourceError: a row lacks a column, or names no document.

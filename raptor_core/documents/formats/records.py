@@ -159,7 +159,7 @@ class _SuppliedChunk:
 
 
 def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict[str, Any], str]:
-    """Return the row of a document with its text for its chunks, and the chunks as packed blocks.
+    """Return a row with the document's text instead of its chunks, and the chunks as packed blocks.
 
     A chunk is an object with ``id``, ``position``, the text and any other fields. The document's
     text is that of its chunks in the order of their positions. A field with one value in all chunks

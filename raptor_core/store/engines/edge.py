@@ -202,7 +202,7 @@ class EdgeEngine(Engine):
             self._shard.optimize()
 
     def _set_erasing(self, erasing: bool) -> None:
-        """Open the shard again where its options, which the engine keeps on disk, are others."""
+        """Choose whether ``optimize`` erases all deleted points; a change opens the shard again."""
         config = json.loads((self._path / "edge_config.json").read_bytes())
         options = _configure(config["vectors"][DENSE]["size"], erasing=erasing)
         if config["optimizers"]["deleted_threshold"] != options.optimizers.deleted_threshold:
