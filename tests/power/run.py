@@ -72,8 +72,7 @@ def find(fault: Fault, product: Path) -> str:
 
 def run_tests(tests: list[str], product: Path) -> tuple[int, str]:
     """Run tests of a copy up to the first failure; return pytest's exit code and its output."""
-    usual = ["-m", "not rare"]  # with as few examples as `make test`
-    command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *usual, *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     path = os.pathsep.join([str(product), str(product / "tests")])
     environment = {**os.environ, "PYTHONPATH": path}
     try:
