@@ -1,13 +1,13 @@
-"""Kept builds: what a tree was before its last publications, to go back to.
+"""Builds of trees that are not published: earlier ones to go back to, or ones to be approved.
 
     <url>/<digest of the tree's name>/<id>.parquet   one build, in the form of an exported tree
 
-A build is kept when another one takes its place. The footer of its file has the manifest. The id
-begins with the time at which the build was made.
+A file has everything that its build needs, whatever becomes of the published trees. Its footer has
+the manifest. The id begins with the time at which the build was made.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +44,11 @@ class KeptBuilds:
 
     def __init__(self, url: str) -> None:
         self._folder = Folder(url, ExportError)
+
+    def among(self, trees: Iterable[str]) -> list[str]:
+        """Return those of these trees that have a build here."""
+        places = set(self._folder.names(""))
+        return [tree for tree in (trees if places else ()) if _place(tree) in places and self.ids(tree)]
 
     def ids(self, tree: str) -> list[str]:
         """Return the ids of a tree's kept builds, the oldest first."""
@@ -94,13 +99,19 @@ class KeptBuilds:
         if manifest.inputs == UNFINISHED or build_id(nodes) != manifest.build_id:
             return ""
         vectors = store.vectors(node.embedding_key for node in nodes)
+        return self.put(Edition(manifest, nodes, vectors), store.identity, notes)
+
+    def put(self, edition: Edition, identity: StoreIdentity, notes: Mapping[str, Any]) -> str:
+        """Write a build with all of its vectors, for a store of ``identity``; return its id."""
+        manifest = edition.manifest
+        name = build_name(manifest)
         note = {
             "manifest": manifest_to_payload(replace(manifest, hold="")),
-            "embedder": store.identity.embedder_fingerprint,
+            "embedder": identity.embedder_fingerprint,
             "notes": dict(notes),
         }
         file = f"{_place(manifest.tree)}/{name}{_EXTENSION}"
-        self._folder.write(file, encode_rows(nodes, vectors, json.dumps(note)))
+        self._folder.write(file, encode_rows(edition.nodes, edition.vectors, json.dumps(note)))
         return name
 
     def delete(self, tree: str, names: Collection[str] | None = None) -> None:
