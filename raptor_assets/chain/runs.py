@@ -25,6 +25,8 @@ from raptor_core.models.money.ledger import Ledger
 _log = logging.getLogger(__name__)
 
 MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
+
+
 def runs_over(
     partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
 ) -> list[tuple[str, ...]]:

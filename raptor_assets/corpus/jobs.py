@@ -95,7 +95,10 @@ def drop_all(
 ) -> None:
     """Drop partitions one by one: trees, tables, pages, and the partition keys."""
     grouping, cache = access.settings.grouping, access.components(context.instance).cache
-    stored, unfinished = TreeIndex(access.store.trees, grouping), TreeIndex(cache.unfinished, grouping)
+    stored, unfinished = (
+        TreeIndex(access.store.trees, grouping),
+        TreeIndex(cache.unfinished, grouping),
+    )
     for partition in partitions:
         trees, n_nodes = sorted(stored(partition)), 0
         if trees:

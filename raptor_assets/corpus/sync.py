@@ -80,9 +80,7 @@ def build_sync_job(
     )
 
 
-def _decide(
-    context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess
-) -> Decision:
+def _decide(context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess) -> Decision:
     """Decide what to do, and log the number of partitions in each state."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     chosen = tuple(dict.fromkeys(config.partitions)) or None
@@ -141,9 +139,7 @@ def execute(
 def _how_to_confirm(access: CorpusAccess, decision: Decision) -> str:
     if not decision.changes.doubt:
         return ""
-    return (
-        f", or launch {access.names.of(SYNC)} with `confirm_removal: true` in its configuration"
-    )
+    return f", or launch {access.names.of(SYNC)} with `confirm_removal: true` in its configuration"
 
 
 def _drop(context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.catalog.scan import refuse_unassigned
-from raptor_core.documents.sources.load import ReaderRules
+from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings

@@ -119,9 +119,7 @@ class Today:
         documents = manifest.published_documents
         return {d.id for d in documents if self.is_gone(manifest.tree, d.id, d.source)}
 
-    def moved(
-        self, documents: Collection[str], manifest: Manifest, store: VectorStore
-    ) -> set[str]:
+    def moved(self, documents: Collection[str], manifest: Manifest, store: VectorStore) -> set[str]:
         """Return those of a tree's documents that the source has elsewhere, not published yet."""
         published = {d for m in store.manifests() if m.tree != manifest.tree for d in m.documents}
         new = [entry for entry in self.entries if entry.id not in published]
@@ -309,9 +307,7 @@ def _hand_on(access: CorpusAccess, store: VectorStore) -> int:
         return publication.bring_up_to_date(behind, forgets=True)
 
 
-def _behind(
-    access: CorpusAccess, store: VectorStore
-) -> tuple[CorpusAccess, Today, list[Manifest]]:
+def _behind(access: CorpusAccess, store: VectorStore) -> tuple[CorpusAccess, Today, list[Manifest]]:
     """Return the manifests of corpus trees that show more than the trees below allow today."""
     above = corpus_tree_access(access)
     if not (access.settings.corpus_tree.enabled and above.store.exists()):
@@ -414,6 +410,8 @@ def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
         return 0
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
         return sum(
-            publication.bring_up_to_date([m for m in manifests if bool(m.hold) is is_pinned], forgets=is_pinned)
+            publication.bring_up_to_date(
+                [m for m in manifests if bool(m.hold) is is_pinned], forgets=is_pinned
+            )
             for is_pinned in (True, False)
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import APPROVE, CHAIN_NAMES, ROLLBACK
+from raptor_assets.assets.names import APPROVE, ROLLBACK
 from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
@@ -23,7 +23,6 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.store.store import VectorStore
-from raptor_core.tables.values import table_to_nodes
 from raptor_core.transfer.kept import build_name, choose_build
 from raptor_core.tree.components import Components
 

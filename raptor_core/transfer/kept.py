@@ -48,7 +48,9 @@ class KeptBuilds:
     def among(self, trees: Iterable[str]) -> list[str]:
         """Return those of these trees that have a build here."""
         places = set(self._folder.names(""))
-        return [tree for tree in (trees if places else ()) if _place(tree) in places and self.ids(tree)]
+        return [
+            tree for tree in (trees if places else ()) if _place(tree) in places and self.ids(tree)
+        ]
 
     def ids(self, tree: str) -> list[str]:
         """Return the ids of a tree's kept builds, the oldest first."""

@@ -9,8 +9,7 @@ from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_assets.corpus.changes import changes_of
-from raptor_assets.home.access import waiting_manifests
+from raptor_assets.corpus.changes import State, decide
 from raptor_assets.local.versions import approve, compare_builds, list_builds
 from raptor_core.errors import UnknownTreeError
 from raptor_core.tables.values import nodes_to_table, table_to_nodes
@@ -43,8 +42,8 @@ def approve_tree(workshop, tree=TREE):
 
 
 def waiting(workshop):
-    changes = changes_of(workshop.access())
-    return changes.waiting, changes.to_build
+    changes = decide(workshop.access()).changes
+    return changes.of(State.WAITING), changes.to_build
 
 
 def test_a_build_waits_and_is_published_by_approval_without_further_work(workshop):
@@ -104,7 +103,7 @@ def test_what_is_approved_is_the_build_as_it_was_made(workshop):
     workshop.build()
     assert workshop.build(TREE).waiting == []
     assert workshop.build(TREE, force=True).waiting == [TREE]
-    (staged,) = waiting_manifests(workshop.access().tables, TREE).values()
+    (staged,) = workshop.access().waiting.manifests(TREE).values()
     workshop.configure(**{**SETTINGS, "summarizer": {"max_tokens": 40}})
     approve_tree(workshop)
     assert workshop.manifests()[TREE] == staged

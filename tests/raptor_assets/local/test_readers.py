@@ -6,10 +6,11 @@ from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
+from raptor_assets.corpus.changes import State
 from raptor_assets.home.access import corpus_tree_access
-from raptor_assets.home.readers import narrow_readers
+from raptor_assets.home.publication import set_readers
+from raptor_assets.home.rollback import release, roll_back
 from raptor_assets.home.source_state import look
-from raptor_assets.home.versions import release, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import ReaderSet, forecast
@@ -230,7 +231,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     )
     refused = ["guide/c.md", "guide/d.md"]
     assert [item.name for item in plan.skipped] == refused
-    assert plan.changes.withheld == (tree,)
+    assert plan.changes.of(State.UNKNOWN) == (tree,)
     report = apart.build()
     assert {(item.name, "access.required" in item.reason) for item in report.skipped} == {
         (name, True) for name in refused
@@ -326,8 +327,8 @@ def test_a_right_is_taken_though_the_process_died_while_it_was_taken(workshop, m
         with monkeypatch.context() as dying:
             dying.setattr(engine_class, "apply", die)
             with pytest.raises(StoreError, match="died"):
-                narrow_readers(workshop.access())
-        narrow_readers(workshop.access())
+                set_readers(workshop.access())
+        set_readers(workshop.access())
         assert readable(workshop, name) == set()
-        assert not narrow_readers(workshop.access())
+        assert not set_readers(workshop.access())
     assert workshop.manifests()[TREE].hold

@@ -34,7 +34,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     before, n_calls = live(workshop), calls(workshop)
     unlistable.append(workshop.docs / "two")
     report = workshop.build()
-    assert report.changes.withheld == HELD
+    assert report.changes.of(State.UNKNOWN) == HELD
     assert (report.built, report.dropped) == ([], [])
     builds, dropped, reason = daemon.tick()
     assert (builds, dropped) == ([], [])
@@ -43,7 +43,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     assert live(workshop) == before
     unlistable.clear()
     report = workshop.build()
-    assert (set(report.changes.unchanged), report.run_ids) == (ALL, [])
+    assert (set(report.changes.of(State.UNCHANGED)), report.run_ids) == (ALL, [])
     assert calls(workshop) == n_calls
 
 
@@ -84,7 +84,7 @@ def test_rows_whose_text_is_missing_keep_their_trees(tmp_path):
     ):
         write_rows(workshop, rows_now)
         report = workshop.build()
-        assert (report.changes.withheld, report.dropped) == (("r0", "r1"), [])
+        assert (report.changes.of(State.UNKNOWN), report.dropped) == (("r0", "r1"), [])
         assert live(workshop) == before
 
 

@@ -7,8 +7,8 @@ from support.homes import built_once, copy_home
 from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
-from raptor_assets.corpus.changes import changes_of
-from raptor_assets.home.versions import release, roll_back
+from raptor_assets.corpus.changes import ForgetBuilds, decide
+from raptor_assets.home.rollback import release, roll_back
 from raptor_assets.local.versions import change_build, compare_builds, list_builds
 from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.window import corpus_values, read_pages
@@ -60,6 +60,12 @@ def go_back(workshop, **options):
     return roll_back(workshop.access(), TREE, **values)
 
 
+def forgets(workshop):
+    """Trees of which the next run deletes builds with a document that is gone."""
+    actions = decide(workshop.access()).actions
+    return tuple(t for action in actions if isinstance(action, ForgetBuilds) for t in action.trees)
+
+
 def kept_files(workshop):
     return sorted(workshop.home.path.glob("tables/versions/*/*.parquet"))
 
@@ -99,7 +105,7 @@ def test_a_held_tree_is_left_by_builds_runs_and_the_sensor_until_it_is_released(
     assert "`raptor versions release guide` ends that" in failure
     assert (contents(workshop), workshop.embedder.n_embedded) == (holds, n_embedded)
     workshop.write("other/c.md", prose(14, seed=5))
-    assert changes_of(workshop.access()).holds == {TREE: "it answered worse (Ana)"}
+    assert decide(workshop.access()).changes.pins == {TREE: "it answered worse (Ana)"}
     report = workshop.build()
     assert report.built == ["other"]
     assert contents(workshop) == holds
@@ -132,13 +138,13 @@ def test_a_document_that_only_later_builds_have_is_forgotten_and_the_tree_stays_
     holds = contents(workshop)
     assert any("quicksilverfox" in text_of(path) for path in kept_files(workshop))
     (workshop.docs / "guide/late.md").write_bytes(b"\x00\x01\x02" * 50)
-    assert changes_of(workshop.access()).to_forget == ()  # unread, so nobody knows if it is gone
+    assert forgets(workshop) == ()  # unread, so nobody knows if it is gone
     workshop.remove("guide/late.md")
-    assert changes_of(workshop.access()).to_forget == (TREE,)
+    assert forgets(workshop) == (TREE,)
     daemon.tick()
     assert daemon.run()
     assert daemon.tick()[:2] == ([], [])
-    assert changes_of(workshop.access()).to_forget == ()
+    assert forgets(workshop) == ()
     assert (contents(workshop), workshop.manifests()[TREE].hold != "") == (holds, True)
     files = [path for path in workshop.home.path.rglob("*") if path.is_file()]
     assert {path.parts[-4] for path in files if "quicksilverfox" in text_of(path)} <= {"dagster"}
