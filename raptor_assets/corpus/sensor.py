@@ -137,6 +137,7 @@ def _request(
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
+                job_name=corpus.of(SYNC),
                 run_key=digest(SYNC, source, str(number), *part),
                 run_config=job_config(corpus, SYNC, {"partitions": list(part)}),
                 tags=_tags(part, ()) if part else _tags(decision.to_build, decision.to_drop),

@@ -111,29 +111,41 @@ def execute(
     """
     run: ChainRun | None = None
     for action in decision.actions:
-        match action:
-            case SetReaders():
-                n_nodes = set_readers(access, decision.inventory)
-                context.log.info(f"{n_nodes} nodes of published trees changed readers")
-            case Refuse(error):
-                raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
-            case ForgetBuilds(trees):
-                forget_gone(access, trees, decision.inventory)
-            case Build(partitions):
-                context.instance.add_dynamic_partitions(access.names.partitions, sorted(partitions))
-                run = ChainRun(context, partitions, access, progress)
-                yield from run.events()
-            case Withdraw():
-                if n_nodes := withdraw(access, access.source.today()):
-                    context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
-            case Drop(partitions):
-                unpublished = {*run.failures, *run.waiting} if run else ()
-                droppable = set(decision.changes.droppable(unpublished))
-                _drop(context, access, [name for name in partitions if name in droppable])
+        if isinstance(action, Build):
+            added = sorted(action.partitions)
+            context.instance.add_dynamic_partitions(access.names.partitions, added)
+            run = ChainRun(context, action.partitions, access, progress)
+            yield from run.events()
+        elif isinstance(action, Drop):
+            unpublished = {*run.failures, *run.waiting} if run else set[str]()
+            droppable = set(decision.changes.droppable(unpublished))
+            _drop(context, access, [name for name in action.partitions if name in droppable])
+        else:
+            _apply(context, access, decision, action)
     for tree, note in decision.changes.ended_pins.items():
         context.log.warning(f"the pin of {tree!r} ended ({note}): none of its documents is left")
     if run:
         run.raise_failures()
+
+
+def _apply(
+    context: dg.OpExecutionContext,
+    access: CorpusAccess,
+    decision: Decision,
+    action: SetReaders | Refuse | ForgetBuilds | Withdraw,
+) -> None:
+    """Execute an action that builds and drops no partition, or raise why nothing else happens."""
+    match action:
+        case SetReaders():
+            n_nodes = set_readers(access, decision.inventory)
+            context.log.info(f"{n_nodes} nodes of published trees changed readers")
+        case Refuse(error):
+            raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
+        case ForgetBuilds(trees):
+            forget_gone(access, trees, decision.inventory)
+        case Withdraw():
+            if n_nodes := withdraw(access, access.source.today()):
+                context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
 
 
 def _how_to_confirm(access: CorpusAccess, decision: Decision) -> str:

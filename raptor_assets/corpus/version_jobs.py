@@ -47,7 +47,7 @@ class ApproveConfig(dg.Config):
 def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
     """Return the jobs over builds of trees."""
 
-    def rollback(context: dg.OpExecutionContext, config: RollbackConfig) -> Iterable[Event]:
+    def rollback(_context: dg.OpExecutionContext, config: RollbackConfig) -> Iterable[Event]:
         if config.release:
             published = release(access, config.tree)
         else:

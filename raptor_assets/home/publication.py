@@ -408,10 +408,8 @@ def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
     manifests = outdated(access, today, trees)
     if not manifests:
         return 0
+    pinned = [manifest for manifest in manifests if manifest.hold]
+    others = [manifest for manifest in manifests if not manifest.hold]
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
-        return sum(
-            publication.bring_up_to_date(
-                [m for m in manifests if bool(m.hold) is is_pinned], forgets=is_pinned
-            )
-            for is_pinned in (True, False)
-        )
+        n_nodes = publication.bring_up_to_date(pinned, forgets=True)
+        return n_nodes + publication.bring_up_to_date(others)

@@ -1,4 +1,4 @@
-"""Published trees by partition, from the manifests: the single source of truth for what is built."""
+"""Published trees by partition; their manifests are the source of truth for what is built."""
 
 from __future__ import annotations
 

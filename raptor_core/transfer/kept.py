@@ -7,7 +7,7 @@ the manifest. The id begins with the time at which the build was made.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,13 +44,6 @@ class KeptBuilds:
 
     def __init__(self, url: str) -> None:
         self._folder = Folder(url, ExportError)
-
-    def among(self, trees: Iterable[str]) -> list[str]:
-        """Return those of these trees that have a build here."""
-        places = set(self._folder.names(""))
-        return [
-            tree for tree in (trees if places else ()) if _place(tree) in places and self.ids(tree)
-        ]
 
     def ids(self, tree: str) -> list[str]:
         """Return the ids of a tree's kept builds, the oldest first."""

@@ -168,7 +168,7 @@ def test_documents_of_partitions_that_only_changed_settings_count_among_the_publ
 def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     held, other = document("held"), document("other")
     manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", hold="worse")
-    state = replace(published(document("held", "Earlier text."), other), holds=[manifest])
+    state = replace(published(document("held", "Earlier text."), other), pins=[manifest])
     changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
     assert changes.pins == {"held": "worse"}
     assert (changes.to_build, changes.of(State.REMOVED), changes.of(State.UNCHANGED)) == (

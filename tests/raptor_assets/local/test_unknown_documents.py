@@ -8,6 +8,8 @@ import pytest
 from support.source_homes import calls
 from support.workshop import Workshop, live, prose
 
+from raptor_assets.corpus.changes import State
+
 pytestmark = pytest.mark.slow
 
 ALL = {"one/a.md", "one/b.md", "two/c.md", "two/d.md"}
