@@ -54,6 +54,8 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
             published = roll_back(access, config.tree, config.to, note_of(config))
         pin = published.manifest.hold
         note = f"pinned to an earlier build: {pin}" if pin else "released"
+        if published.n_withheld:
+            note += f"; {published.n_withheld} nodes are left out, since people set chunks aside"
         manifest = published.manifest
         version = TreeVersion.parse(manifest.inputs).published_as([manifest]).text
         tags = {DATA_VERSION: version, IS_GIVEN: "true"}
@@ -153,6 +155,7 @@ def _materialization(
             "build_before": build_name(replaced) if replaced else "",
             "pin": manifest.hold,
             "n_nodes": sum(manifest.layer_sizes),
+            "n_nodes_withheld": published.n_withheld,
             **{f"n_nodes_{name}": getattr(counts, name) for name in ("added", "removed")},
         },
         tags=dict(tags),

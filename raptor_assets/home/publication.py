@@ -159,11 +159,16 @@ def _stale(inputs: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Build that was published: its manifest, the one that it replaced, and what changed."""
+    """Build that was published: its manifest, the one that it replaced, and what changed.
+
+    ``n_withheld`` nodes of the build are not published, since people set them, or nodes below
+    them, aside.
+    """
 
     manifest: Manifest
     replaced: Manifest | None
     counts: PublicationCounts
+    n_withheld: int = 0
 
 
 class Publication:
@@ -197,10 +202,11 @@ class Publication:
         for edition in ready:
             self._keep(live.get(edition.manifest.tree), edition.manifest)
         counts = self._batch.publish(ready)
-        manifests = [edition.manifest for edition in ready]
         return [
-            Published(manifest, live.get(manifest.tree), count)
-            for manifest, count in zip(manifests, counts, strict=True)
+            Published(
+                new.manifest, live.get(new.manifest.tree), count, len(old.nodes) - len(new.nodes)
+            )
+            for old, new, count in zip(editions, ready, counts, strict=True)
         ]
 
     def drop(self, trees: Collection[str]) -> int:
