@@ -117,7 +117,8 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
     elif isinstance(value, Document):
-        metadata = dict(value.metadata) | ({READERS: value.readers} if value.readers else {})
+        declared = {} if value.readers is None else {READERS: value.readers}
+        metadata = {**value.metadata, **declared}
         yield {"id": value.id, "text": value.text, "title": value.title, "metadata": metadata}
     elif hasattr(value, "page_content"):
         yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}

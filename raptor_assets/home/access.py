@@ -27,7 +27,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.catalog.scan import refuse_unassigned
-from raptor_core.documents.sources.load import ReaderRules
+from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
@@ -239,7 +239,7 @@ class SourceAccess:
 
     def declared_readers(self) -> dict[str, tuple[str, ...]]:
         """Return the readers of every document, none of those that declare none."""
-        return {entry.id: entry.readers for entry in self._look().inventory.documents}
+        return {entry.id: entry.readers or () for entry in self._look().inventory.documents}
 
     def _look(self) -> Scan:
         """Return the scan that was given, or a new one, whose catalog is kept."""

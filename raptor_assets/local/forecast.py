@@ -97,7 +97,8 @@ def _reader_sets(
     trees: dict[tuple[str, ...], list[str]] = {}
     for tree, entries in (pair for of in partitions.values() for pair in of.items()):
         for entry in entries:
-            readers = (EVERYONE,) if EVERYONE in entry.readers else entry.readers
+            names = entry.readers or ()
+            readers = (EVERYONE,) if EVERYONE in names else names
             trees.setdefault(readers, []).append(tree)
     sets = [ReaderSet(names, len(of), len(set(of))) for names, of in trees.items()]
     ordered = sorted(sets, key=lambda each: (-each.n_documents, each.readers))

@@ -31,7 +31,10 @@ class Unread:
     """Places that could not be read: documents at or below them are unknown."""
 
     def __init__(self, skipped: Iterable[Skipped]) -> None:
-        self._places = {i.place or i.name: i.reason for i in skipped if not i.is_empty}
+        self._places: dict[str, list[Skipped]] = {}
+        for item in skipped:
+            if not item.is_empty:
+                self._places.setdefault(item.place or item.name, []).append(item)
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -43,7 +46,11 @@ class Unread:
 
     def reason(self, place: str) -> str:
         """Return the reason why an unread place was not read."""
-        return self._places[place]
+        return self._places[place][-1].reason
+
+    def declared(self, place: str) -> list[tuple[str, ...] | None]:
+        """Return the readers of each unread item of a place, see ``Skipped``; none for ""."""
+        return [item.readers for item in self._places.get(place, ())]
 
     def may_concern(self, partition: str, grouping: GroupingSettings) -> bool:
         """Return whether the partition may hold a document that is named as a place is.

@@ -80,7 +80,7 @@ def top_documents(nodes: Iterable[Node], readers: Readers | None = None) -> list
             title=str(node.metadata.get("title", "")) or node.name,
             source=tree,
             metadata={TOP_NODE: node.id},
-            readers=(readers or {}).get(name, ()),
+            readers=None if readers is None else readers.get(name, ()),
         )
         for tree, tops in sorted(by_tree.items())
         for name, node in zip(_top_ids(tree, len(tops)), tops, strict=True)

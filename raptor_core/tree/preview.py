@@ -8,6 +8,7 @@ from raptor_core.checks.document_text import find_odd_text, language_of
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
 from raptor_core.documents.catalog.scan import NO_READERS
+from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
@@ -90,12 +91,12 @@ class Previews:
     def _documents(self, listed: load.Listed) -> Iterator[tuple[SourceFile, Document]]:
         ids: load.Unique[Entry] = load.Unique(self.skipped)
         settings = self._components.settings
-        required, rules = settings.access.required, load.ReaderRules(settings.source)
+        required, rules = settings.access.required, ReaderRules(settings.source)
         for file, content in load.loaded(listed):
             for name, document in load.split(content.parse(), self.skipped):
                 if not ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     continue
-                if required and not rules.apply(document).readers:
+                if required and rules.apply(document).readers is None:
                     self.skipped.append(Skipped(document.id, NO_READERS))
                     continue
                 yield file, document

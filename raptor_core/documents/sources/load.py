@@ -1,14 +1,16 @@
 """Opening and reading of sources: their documents, or only the list of files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
-from raptor_core.documents.base import READERS, Corpus, Document, Entry, Skipped
+from raptor_core.documents.base import READERS, Corpus, Document, Skipped
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, Source, SourceFile, compile_patterns
+from raptor_core.documents.reader_rules import Item, ReaderRules
+from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
@@ -18,8 +20,6 @@ from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
-
-Item = TypeVar("Item", Document, Entry)
 
 _CORPUS_TREE_IDS = tuple(f"{CorpusTreeGrouping.corpus_name}{end}" for end in ("/", " ("))
 """Beginnings of names that belong to corpus trees."""
@@ -55,16 +55,23 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
 
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
     """Open the sources at these paths; without any, all sources of the settings."""
+    return [opened() for opened in source_openers(paths, settings)]
+
+
+def source_openers(
+    paths: Sequence[str | Path], settings: SourceSettings
+) -> list[Callable[[], Source]]:
+    """Return functions that open the sources one by one; see ``named_sources``."""
     if not paths and not settings.is_named:
         raise SourceError(
             "no source is named; give a file, a folder or a URL, or set paths under [source]"
         )
-    opened = [_open(path, settings) for path in paths or settings.paths]
+    openers = [partial(_open, path, settings) for path in paths or settings.paths]
     if not paths and settings.tables:
         from raptor_core.documents.sources.sql import SqlSource
 
-        opened += map(SqlSource, settings.tables)
-    return opened
+        return [*openers, *(partial(SqlSource, table) for table in settings.tables)]
+    return [*openers]
 
 
 def _open(path: str | Path, settings: SourceSettings) -> Source:
@@ -120,22 +127,6 @@ def _declared(document: Document) -> Document:
     declared = metadata.pop(READERS)
     readers = declared if isinstance(declared, tuple) else (declared,)
     return replace(document, metadata=metadata, readers=tuple(map(str, readers)))
-
-
-class ReaderRules:
-    """Rules of ``source.readers``: readers by patterns of ids, of which the last match decides."""
-
-    def __init__(self, settings: SourceSettings) -> None:
-        rules = reversed(settings.readers)
-        self._rules = [(compile_patterns(r.paths), tuple(sorted(set(r.readers)))) for r in rules]
-
-    def apply(self, item: Item) -> Item:
-        """Return a document or an entry with the readers of a rule, if it declares none."""
-        if item.readers:
-            return item
-        matches = (readers for paths, readers in self._rules if paths.match_file(item.id))
-        readers = next(matches, ())
-        return item.with_readers(readers) if readers else item
 
 
 def _refuse_id(name: str, document_id: str) -> Skipped:

@@ -131,7 +131,7 @@ def test_an_empty_table_is_an_empty_source(database):
     with pytest.raises(EmptySourceError, match="no document in wiki"):
         load_documents(settings=table(database))
     with pytest.raises(EmptySourceError, match="no document in wiki"):
-        scan_source(table(database))
+        scan_source(table(database)).inventory.require_complete()
 
 
 class TestProblems:
