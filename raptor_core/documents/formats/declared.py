@@ -69,7 +69,7 @@ def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_readers(value: object) -> tuple[str, ...] | None:
-    """Return readers, sorted: of a list of names, of one name, or of a list as JSON text.
+    """Return readers, sorted: of a list of names, of one name, or of one of these as JSON text.
 
     An empty list is no reader; None declares nothing.
 
@@ -79,7 +79,7 @@ def read_readers(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     values = value
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):  # a list in a column of texts
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{", '"'):  # a column of JSON
         values = _from_json(value)
     names = values if isinstance(values, list | tuple) else (values,)
     if not all(isinstance(name, str) and one_line(name) for name in names):
