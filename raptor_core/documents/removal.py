@@ -28,12 +28,15 @@ from raptor_core.settings import GroupingSettings, SourceSettings
 
 
 class Unread:
-    """Places that could not be read: documents at or below them are unknown."""
+    """Places that could not be read: documents at or below them are unknown.
 
-    def __init__(self, skipped: Iterable[Skipped]) -> None:
+    Those that certainly hold no text are not among them, unless ``with_empty`` asks for them.
+    """
+
+    def __init__(self, skipped: Iterable[Skipped], *, with_empty: bool = False) -> None:
         self._places: dict[str, list[Skipped]] = {}
         for item in skipped:
-            if not item.is_empty:
+            if with_empty or not item.is_empty:
                 self._places.setdefault(item.place or item.name, []).append(item)
 
     def __bool__(self) -> bool:

@@ -114,7 +114,7 @@ class Inventory:
 
     @cached_property
     def _unread(self) -> Unread:
-        return Unread(self.skipped)
+        return Unread(self.skipped, with_empty=True)
 
     def ids(self) -> Iterator[str]:
         """Yield the ids of the documents in order."""

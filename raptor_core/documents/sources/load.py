@@ -1,12 +1,11 @@
 """Opening and reading of sources: their documents, or only the list of files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Generic
 
-from raptor_core.documents.base import READERS, Corpus, Document, Skipped
+from raptor_core.documents.base import Corpus, Document, Skipped
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.reader_rules import Item, ReaderRules
@@ -101,43 +100,31 @@ def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
 
 
 def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
-    """Return the documents; add the rest to ``skipped``, and documents whose id is too long.
-
-    ``READERS`` leaves the metadata of a document and becomes its readers.
-    """
+    """Return the documents; add the rest to ``skipped``, and documents whose id is too long."""
     named: list[Named] = []
     for item in items:
         if isinstance(item, Skipped):
             skipped.append(item)
         elif n_bytes(item[1].id) > MAX_ID_BYTES:
-            skipped.append(_refuse_id(item[0], item[1].id))
+            skipped.append(_refuse_id(*item))
         elif f"{item[1].id}/".startswith(_CORPUS_TREE_IDS):
             reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another one"
-            skipped.append(Skipped(item[0], reason, is_empty=True))
+            skipped.append(Skipped(item[0], reason, is_empty=True, readers=item[1].readers))
         else:
-            named.append((item[0], _declared(item[1])))
+            named.append(item)
     return named
 
 
-def _declared(document: Document) -> Document:
-    """Return a document whose readers are those that its metadata declares."""
-    if READERS not in document.metadata:
-        return document
-    metadata = dict(document.metadata)
-    declared = metadata.pop(READERS)
-    readers = declared if isinstance(declared, tuple) else (declared,)
-    return replace(document, metadata=metadata, readers=tuple(map(str, readers)))
-
-
-def _refuse_id(name: str, document_id: str) -> Skipped:
+def _refuse_id(name: str, document: Document) -> Skipped:
     """Return the reason why a document is not read, under a short name."""
     is_long = n_bytes(name) > MAX_ID_BYTES
     shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
     return Skipped(
         shown,
-        f"has an id of {n_bytes(document_id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
+        f"has an id of {n_bytes(document.id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
         "it, or the path of its file",
         is_empty=True,
+        readers=document.readers,
     )
 
 
