@@ -63,7 +63,7 @@ def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobo
         KnownCallers(access, tmp_path)
     file.write_text(entry("one", "ana") + entry("two"))
     callers = KnownCallers(access, tmp_path)
-    assert (callers.of("one").readers, callers.of("one").decides) == (("*", "ana"), True)
+    assert callers.of("one") == Caller(("*", "ana"), decides=True, name="one")
     assert (callers.of("two").readers, callers.of("two").decides) == (("*",), False)
     for sent in ("three", "", None, "ONE", hashlib.sha256(b"one").hexdigest(), "ö\udc80"):
         with pytest.raises(AccessError, match="send your key"):
@@ -139,6 +139,14 @@ def test_a_token_of_the_issuer_has_the_readers_of_its_claims(issuer):
         (sign(aud=["other", AUDIENCE], exp=time.time() - 5), {"hr"}),
     ):
         assert set(callers.of(token).readers) == {"*", *readers}
+    names = [callers.of(sign(sub=subject)).name for subject in ("ana", None)]
+    assert names == ["ana", ""]
+
+
+def test_a_key_without_a_name_decides_under_the_beginning_of_its_digest():
+    text = entry("one", "ana").replace('name = "one"\n', "")
+    digest = hashlib.sha256(b"one").hexdigest()
+    assert read_keys(text)[digest].name == f"key {digest[:8]}"
 
 
 def test_no_other_token_is_taken(issuer):
