@@ -352,7 +352,10 @@ def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JS
 
 
 class BodyLimit:
-    """ASGI middleware that answers 413 to a longer body, and stops reading it."""
+    """ASGI middleware that answers 413 to a longer body, and HEAD as GET; a server sends no body.
+
+    It stops reading a body that is too long.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -370,4 +373,6 @@ class BodyLimit:
                 raise HTTPException(413, text, {"connection": "close"})
             return message
 
+        if scope.get("method") == "HEAD":
+            scope = {**scope, "method": "GET"}
         await self._app(scope, bounded, send)

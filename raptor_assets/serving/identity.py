@@ -184,7 +184,7 @@ class Reloaded(Generic[Value]):
                 stat = self._path.stat()
                 stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
                 if self._known is None or self._known[0] != stamp:
-                    self._known = (stamp, self._read(self._path.read_text(encoding="utf-8")))
+                    self._known = (stamp, self._read(self._path.read_text(encoding="utf-8-sig")))
             except (OSError, ValueError) as error:
                 self._known = None
                 raise SettingsError(f"{self._path}: {error}; mend the file") from error
@@ -195,7 +195,7 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     name: str = ""
-    digest: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$", to_lower=True)]
+    digest: Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
     readers: tuple[Annotated[str, StringConstraints(min_length=1)], ...]
 
 
@@ -224,6 +224,10 @@ def read_keys(text: str) -> dict[str, Identity]:
     return holders
 
 
+_MALFORMED = (ValueError, TypeError, AttributeError, LookupError)
+"""Errors of a key set that is no JSON, no UTF-8, or JSON of another form."""
+
+
 class Tokens:
     """Tokens (JWT) of one issuer, which its published keys verify.
 
@@ -238,8 +242,9 @@ class Tokens:
             raise MissingExtraError("jwt", "verifying tokens") from error
         self._jwt = jwt
         self._access = access
+        self._warned: set[str] = set()
         self._client: Any = None
-        self._file = Reloaded(folder / access.jwt_keys, jwt.PyJWKSet.from_json)
+        self._file = Reloaded(folder / access.jwt_keys, self._read_key_set)
         if access.jwt_keys.startswith("https://"):
             self._client = jwt.PyJWKClient(access.jwt_keys, timeout=10)
 
@@ -251,7 +256,7 @@ class Tokens:
         """
         jwt = self._jwt
         try:
-            claims = jwt.decode(
+            claims: Mapping[str, Any] = jwt.decode(
                 token,
                 self._key(token),
                 algorithms=ALGORITHMS,
@@ -260,22 +265,47 @@ class Tokens:
                 leeway=CLOCK_SECONDS,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except jwt.PyJWKClientConnectionError as error:
-            raise SettingsError("the key set at access.jwt_keys did not answer") from error
         except jwt.PyJWTError:
             return None
+        subject = next(_names(claims, "sub"), "")
+        self._warn_of_overage(claims, subject)
         readers = {name for claim in self._access.jwt_claims for name in _names(claims, claim)}
-        return Identity(next(_names(claims, "sub"), ""), readers)
+        return Identity(subject, readers)
+
+    def _warn_of_overage(self, claims: Mapping[str, Any], subject: str) -> None:
+        """Log that a token leaves out groups, as those of some login services do above 200."""
+        elsewhere = claims.get("_claim_names")
+        missing = set(self._access.jwt_claims).intersection(elsewhere or ())
+        if (missing or claims.get("hasgroups")) and subject not in self._warned:
+            self._warned.add(subject)
+            logging.getLogger(__name__).warning(
+                "the token of %r does not list its groups, since there are too many: the caller "
+                "reads as if it had none of them. Let the login service send only the groups of "
+                "this application, or application roles",
+                subject,
+            )
 
     def _key(self, token: str) -> Any:
-        """Return the key that a token names."""
-        if self._client is not None:
-            return self._client.get_signing_key_from_jwt(token)
+        """Return the key that a token names; raise SettingsError if the key set is unusable."""
         name = self._jwt.get_unverified_header(token).get("kid")
-        keys = [key for key in self._file.value().keys if key.key_id == name]
-        if len(keys) != 1:
-            raise self._jwt.InvalidKeyError("the token names no key of the set")
-        return keys[0]
+        if self._client is None:
+            keys = [key for key in self._file.value().keys if key.key_id == name]
+            if len(keys) != 1:
+                raise self._jwt.InvalidKeyError("the token names no key of the set")
+            return keys[0]
+        refused = self._jwt.PyJWTError
+        try:
+            self._client.get_signing_keys()
+            refused = self._jwt.PyJWKClientConnectionError  # any other one is of the token's key
+            return self._client.get_signing_key(name)
+        except (refused, *_MALFORMED) as error:
+            raise SettingsError(f"the key set at access.jwt_keys: {error}") from error
+
+    def _read_key_set(self, text: str) -> Any:
+        try:
+            return self._jwt.PyJWKSet.from_json(text)
+        except (self._jwt.PyJWTError, *_MALFORMED) as error:
+            raise ValueError(f"expected a key set (JWKS): {error}") from error
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> Iterator[str]:

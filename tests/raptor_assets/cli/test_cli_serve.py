@@ -170,6 +170,8 @@ def test_without_the_key_nothing_is_told_but_health(keyed, given):
     for path in ("/search", "/nodes/x/search"):
         assert httpx.post(f"{keyed.base_url}{path}", json={"question": "x"}).status_code == 401
     assert httpx.get(f"{keyed.base_url}/health").json()["status"] == "ok"
+    head = httpx.head(f"{keyed.base_url}/health")
+    assert (head.status_code, head.content) == (200, b"")
 
 
 def test_mistakes_are_named_with_the_remedy(keyed):
