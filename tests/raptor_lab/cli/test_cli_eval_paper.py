@@ -14,8 +14,7 @@ SPREAD = {"collapsed", "collapsed-lexical", "traversal", "hybrid"}
 @pytest.fixture
 def call(tmp_path):
     small = {
-        "RAPTOR_CLUSTERING__METHOD": "kmeans",
-        "RAPTOR_CLUSTERING__CLUSTER_SIZE": "2",
+        "RAPTOR_CLUSTERING__METHOD": "gmm",
         "RAPTOR_CHUNKING__MAX_TOKENS": "24",
     }
 
