@@ -153,15 +153,8 @@ def compare(
 def join(first: Comparison, second: Comparison, suffix: str) -> Comparison:
     """Return ``first`` with the systems of ``second``, each named with a comma and ``suffix``.
 
-    Raises:
-        ValueError: a system of ``second`` is not measured on the same questions and budgets.
+    Both are of the same questions and budgets.
     """
-    reference = [i.question.id for i in first.scores if i.system == first.scores[0].system]
-    for system in dict.fromkeys(item.system for item in second.scores):
-        if [i.question.id for i in second.scores if i.system == system] != reference:
-            raise ValueError(
-                f"{system!r} is not measured on the questions and budgets of the others"
-            )
     renamed = [replace(item, system=f"{item.system}, {suffix}") for item in second.scores]
     return first.over((*first.scores, *renamed))
 
