@@ -4,13 +4,13 @@ What a document itself declares is read in ``formats.records``; who reads a publ
 is ``catalog.scan.Inventory.readers_today``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from raptor_core.documents.base import Document, Entry
 from raptor_core.documents.sources.base import compile_patterns
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -44,7 +44,7 @@ class ReaderRules:
 
         ``source`` is that of ``Document``; empty is the id.
         """
-        names = [document_id, *({self._path(source)} - {"", document_id})]
+        names = {composed(document_id), composed(self._path(source))} - {""}
         return next((readers for spec, readers in self._rules if _matches(spec, names)), None)
 
     def _path(self, source: str) -> str:
@@ -57,7 +57,7 @@ class ReaderRules:
         return source
 
 
-def _matches(spec: "GitIgnoreSpec", names: Sequence[str]) -> bool:
+def _matches(spec: "GitIgnoreSpec", names: Iterable[str]) -> bool:
     """Return whether the last pattern that matches one of the names is no exception."""
     results = (spec.check_file(name) for name in names)
     last = max(((r.index, r.include) for r in results if r.index is not None), default=(0, False))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pydantic import Field, field_validator, model_validator
 
+from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings.base import Part, setting
 
@@ -64,7 +65,7 @@ class ReaderRule(Part):
     def _names_have_text(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
         if any(name != " ".join(name.split()) or not name for name in readers):
             raise ValueError(f"a reader is a name in one line, such as group:hr, got {readers!r}")
-        return readers
+        return tuple(map(composed, readers))
 
 
 class SourceSettings(Part):

@@ -14,6 +14,7 @@ from typing import Any
 
 from raptor_core.documents.base import READERS
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
+from raptor_core.identity import composed
 
 METADATA = "metadata"
 """Field of a row with an object of further fields."""
@@ -84,7 +85,7 @@ def read_readers(value: object) -> tuple[str, ...] | None:
     names = values if isinstance(values, list | tuple) else (values,)
     if not all(isinstance(name, str) and one_line(name) for name in names):
         raise _fault(f"its field {READERS!r} holds {value!r:.60}, {_EXPECTED}")
-    return tuple(sorted({one_line(name) for name in names}))
+    return tuple(sorted({composed(one_line(name)) for name in names}))
 
 
 def _from_json(text: str) -> object:

@@ -26,6 +26,7 @@ from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parser_process import parse
 from raptor_core.documents.formats.records import Named
 from raptor_core.errors import SourceError
+from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -51,7 +52,8 @@ class SourceFile:
     """File of a source, or row of a table in a database, that is not read yet.
 
     Attributes:
-        id: POSIX path relative to the source folder; its name if the file is the source.
+        id: POSIX path relative to the source folder, with composed letters (NFC); its name if the
+            file is the source.
         path: local path or URL.
         written: time of the last write, in seconds since 1970 UTC.
         etag: the storage's version of the content; equal ones mean equal content.
@@ -68,6 +70,9 @@ class SourceFile:
     mark: str = ""
     is_named: bool = False
     command: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", composed(self.id))
 
     @property
     def extension(self) -> str:
@@ -221,7 +226,9 @@ def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
 
     # "a/**" matches "a" for pathspec, and not for git, where "!a/b" can include "a/b" again.
     try:
-        return GitIgnoreSpec.from_lines(_ALL_IN.sub(r"/**/*\1", line.lstrip()) for line in lines)
+        return GitIgnoreSpec.from_lines(
+            _ALL_IN.sub(r"/**/*\1", composed(line).lstrip()) for line in lines
+        )
     except ValueError as error:
         raise SourceError(
             f"a pattern is malformed ({error}); see include, exclude and readers under [source], "
