@@ -4,7 +4,7 @@ What a document itself declares is read in ``formats.records``; who reads a publ
 is ``catalog.scan.Inventory.readers_today``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +28,7 @@ class ReaderRules:
 
     def __init__(self, settings: SourceSettings | None = None) -> None:
         settings = settings or SourceSettings()
+        self._paths = [rule.paths for rule in settings.readers]
         rules = [(rule.paths, tuple(sorted(set(rule.readers)))) for rule in settings.readers]
         self._rules = [(compile_patterns(paths), readers) for paths, readers in reversed(rules)]
         self._urls = [hide_secrets(path).rstrip("/") for path in settings.paths if "://" in path]
@@ -44,8 +45,30 @@ class ReaderRules:
 
         ``source`` is that of ``Document``; empty is the id.
         """
-        names = {composed(document_id), composed(self._path(source))} - {""}
+        names = self._names(document_id, source)
         return next((readers for spec, readers in self._rules if _matches(spec, names)), None)
+
+    def unmatched(self, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
+        """Return the patterns that match no document, each after the number of its rule, from 1.
+
+        Args:
+            names: id and source of each document.
+        """
+        numbered = [
+            (f"[[source.readers]] {number}: {pattern!r}", compile_patterns([pattern]))
+            for number, paths in enumerate(self._paths, 1)
+            for pattern in paths
+            if not pattern.startswith("!")
+        ]
+        return tuple(
+            label
+            for label, spec in numbered
+            if not any(_matches(spec, self._names(*pair)) for pair in names)
+        )
+
+    def _names(self, document_id: str, source: str) -> set[str]:
+        """Return the names by which patterns match a document."""
+        return {composed(document_id), composed(self._path(source))} - {""}
 
     def _path(self, source: str) -> str:
         """Return the path of a file relative to its source, from its path or URL."""

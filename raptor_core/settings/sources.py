@@ -1,5 +1,6 @@
 """Settings of the source: files, folders, URLs, and tables of databases."""
 
+import re
 import shlex
 from collections.abc import Mapping
 
@@ -52,13 +53,37 @@ class DatabaseTable(Part):
         return self.name or self.table
 
 
+def pattern_fault(pattern: str) -> str:
+    """Return why a pattern can match nothing that its author means, or ""."""
+    if not pattern.strip() or pattern.lstrip().startswith("#"):
+        return f"{pattern!r} is no pattern; leave it out"
+    if re.search(r"\s#", pattern):
+        return f"{pattern!r} has a comment, which would be part of it; write \\# for a name"
+    if ".." in pattern.removeprefix("!").split("/"):
+        return f"{pattern!r} leads out of the source; patterns are relative to it"
+    return ""
+
+
+def _check_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if fault := next(filter(None, map(pattern_fault, patterns)), ""):
+        raise ValueError(fault)
+    return patterns
+
+
 class ReaderRule(Part):
-    """Readers of the documents whose ids match patterns."""
+    """Readers of the documents whose ids, or the paths of whose files, match patterns."""
 
     paths: tuple[str, ...] = Field(min_length=1)
-    """Patterns of document ids, as in .gitignore."""
+    """Patterns of document ids, or of paths of files, as in .gitignore."""
     readers: tuple[str, ...]
     """Names of users and groups, "*" for everyone; empty is nobody."""
+
+    @field_validator("paths")
+    @classmethod
+    def _paths_can_match(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        if all(path.startswith("!") for path in paths):
+            raise ValueError("give a pattern without !, of what the rule is for")
+        return _check_patterns(paths)
 
     @field_validator("readers")
     @classmethod
@@ -86,7 +111,8 @@ class SourceSettings(Part):
     """Patterns of relative paths, as in .gitignore, of files and folders to leave out."""
     readers: tuple[ReaderRule, ...] = ()
     """Readers of documents that declare none, each rule a ``[[source.readers]]`` with ``paths``,
-    patterns as in .gitignore, and ``readers``. The last rule that matches counts.
+    patterns as in .gitignore of ids or paths of files, and ``readers``. The last rule that matches
+    counts.
     """
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
     """Seconds that a storage may be silent. A file may take 10 times as long in all, and a listing
@@ -119,6 +145,8 @@ class SourceSettings(Part):
     """Most documents that may be gone at once."""
     watch: bool = setting(False, is_common=True)
     """Switch the sensor on from the start; it builds changed documents without a command."""
+
+    _patterns_can_match = field_validator("include", "exclude")(_check_patterns)
 
     @field_validator("convert")
     @classmethod

@@ -1,8 +1,8 @@
 """Readers that a row or front matter declares.
 
-A right that is misread can open a document to everyone. So a declaration stands in one place and in
-one form, and anything that resembles one is an error: the document is named, and no one reads it.
-Rules for documents that declare nothing are in ``raptor_core.documents.reader_rules``.
+A right that is misread can open a document to everyone. So a declaration has one place and one
+form, and anything else that resembles one is an error: the document is named, and no one may read
+it. Rules for the rest are in ``raptor_core.documents.reader_rules``.
 """
 
 import json
@@ -37,8 +37,8 @@ def declared_readers(
     ``nested`` are the fields whose objects may declare them, too.
 
     Raises:
-        UnreadableError: they are malformed, differ between two places, or stand in a place or
-            under a name that is not read. Its ``readers`` are empty.
+        UnreadableError: they are malformed, differ between two places, or have a place or a name
+            that is not read. Its ``readers`` are empty.
     """
     declared = set(_declarations(fields, nested))
     if len(declared) > 1:
