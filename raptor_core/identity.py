@@ -56,11 +56,6 @@ def n_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def group_of(tree: str) -> str:
-    """Return the name of a tree without its readers, which follow it as in "hr (group:hr)"."""
-    return _READERS.sub("", tree)
-
-
 def shorten_name(name: str, kind: str, source: str, max_bytes: int = MAX_NAME_BYTES) -> str:
     """Return ``name``, shortened to at most ``max_bytes`` bytes of UTF-8, 200 or more.
 
@@ -76,7 +71,6 @@ def percent_encode(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
-_READERS = re.compile(r"(?<=.) \([^()]+\)\Z", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[a-z0-9_/(=@+-](?:[a-z0-9 _/.,()=@+-]*[a-z0-9_/,()=@+-])?")
 """Names that differ on every disk, also if it folds case and the forms of a letter."""
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from raptor_assets.assets.specs import build_source_spec
 from raptor_assets.chain.events import check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
-from raptor_assets.corpus.changes import changes_of
+from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
@@ -252,7 +252,7 @@ def _source_metadata(
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     begun = instance.get_dynamic_partitions(access.names.partitions)
-    changes = changes_of(access, begun, inventory)
+    changes = decide(access, begun, inventory).changes
     if changes.doubt:
         raise SourceError(
             f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
@@ -260,11 +260,10 @@ def _source_metadata(
             "its configuration"
         )
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
+    counted = (State.NEW, State.CHANGED, State.REMOVED)
     return {
         "dagster/row_count": len(inventory.documents),
-        "partitions_new": len(changes.new),
-        "partitions_changed": len(changes.changed),
-        "partitions_removed": len(changes.removed),
+        **{f"partitions_{state.value}": len(changes.of(state)) for state in counted},
         "paths": access.source.settings.shown_paths(),
         **({"not_read": skipped} if skipped else {}),
     }

@@ -189,7 +189,7 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
 def _waiting(home: Home, settings: Settings, partitions: Iterable[str]) -> tuple[str, ...]:
     if settings.runs.publish == "at_once":
         return ()
-    return tuple(CorpusAccess(settings, home).waiting(partitions))
+    return tuple(CorpusAccess(settings, home).waiting.among(partitions))
 
 
 def _recorded(home: Home, checks: names.Checks) -> tuple[list[str], CheckOutcomes]:

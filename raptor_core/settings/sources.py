@@ -143,6 +143,8 @@ class SourceSettings(Part):
     """
     max_removed_documents: int = Field(1000, ge=0)
     """Most documents that may be gone at once."""
+    watch_seconds: int = Field(30, ge=5)
+    """Seconds between two looks of the sensor at the source, at least."""
     watch: bool = setting(False, is_common=True)
     """Switch the sensor on from the start; it builds changed documents without a command."""
 

@@ -87,7 +87,7 @@ def _print_build(build: Build) -> None:
         failed = f"; failed: {', '.join(build.failed)}" if build.failed else "; its checks passed"
         say(f"    run {build.run_id}{failed}")
     if manifest.hold:
-        say(f"    held: {manifest.hold}", fg="yellow")
+        say(f"    pinned: {manifest.hold}", fg="yellow")
 
 
 @versions_command.command(epilog=_example("diff guides/pumps.md --html diff.html"))
@@ -191,13 +191,13 @@ def _cell(head: str, text: str) -> Any:
 @_reason
 @home_and_json
 def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: bool) -> None:
-    """Publish an earlier build of a TREE at once, and hold the tree there.
+    """Publish an earlier build of a TREE at once, and pin the tree to it.
 
-    No model is called. Builds leave a held tree as it is, until `raptor versions release`, or until
-    a document of that build is gone from its source.
+    No model is called. Builds leave a pinned tree as it is until `raptor versions release`. What
+    people set aside, and what is gone from the source, is not published with it.
     """
     config = {"tree": tree, "to": to, "reason": reason, "who": who or user_name()}
-    _change(home, tree, config, as_json, done="held at")
+    _change(home, tree, config, as_json, done="pinned to")
 
 
 @versions_command.command(epilog=_example("release guides/pumps.md"))
@@ -205,7 +205,7 @@ def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: boo
 @_reason
 @home_and_json
 def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None:
-    """End the hold of a TREE: builds publish it again.
+    """End the pin of a TREE: builds publish it again.
 
     A kept build of the present documents and settings is published now, without a call of a model.
     """
