@@ -43,6 +43,14 @@ MAX_NAME_BYTES = 200
 _KEPT_BYTES = 150
 
 
+def composed(name: str) -> str:
+    """Return a name in the form in which names are compared: with composed letters (NFC).
+
+    A disk may hold a name in another form, such as "u" and a diaeresis for "ü".
+    """
+    return unicodedata.normalize("NFC", name)
+
+
 def n_bytes(text: str) -> int:
     """Return the length of a text in bytes of UTF-8."""
     return len(text.encode("utf-8", "surrogatepass"))

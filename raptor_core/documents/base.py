@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from raptor_core.errors import SourceError
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 
 MetadataScalar = str | int | float | bool
 MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
@@ -81,7 +81,8 @@ class Document:
     """Document as its source holds it.
 
     Attributes:
-        id: unique in the corpus; the POSIX path relative to the source, or the id of a row.
+        id: unique in the corpus; the POSIX path relative to the source, or the id of a row, with
+            composed letters (NFC).
         text: text to which spans refer.
         title: title in the document itself; empty without one.
         source: its file, relative to the source folder, or a URL without its password.
@@ -111,6 +112,7 @@ class Document:
                     f"document {self.id!r:.80}: expected a text as {name}, got {value!r:.80}; "
                     'leave it out, or pass "" for none'
                 )
+        object.__setattr__(self, "id", composed(self.id))
         if self.readers is None:
             return
         is_text = isinstance(self.readers, str)
@@ -119,7 +121,7 @@ class Document:
                 f"document {self.id!r:.80}: expected a list of names as readers, got "
                 f"{self.readers!r:.80}"
             )
-        object.__setattr__(self, "readers", tuple(sorted(set(self.readers))))
+        object.__setattr__(self, "readers", tuple(sorted({*map(composed, self.readers)})))
 
     def page(self, at: int) -> int:
         """Return the number of the page that holds character ``at``, from 1; 0 without pages."""

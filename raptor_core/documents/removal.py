@@ -24,6 +24,7 @@ from itertools import combinations
 
 from raptor_core.documents.base import PublishedDocument, Skipped
 from raptor_core.documents.grouping import partition_key, tree_name
+from raptor_core.identity import composed
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
@@ -44,7 +45,7 @@ class Unread:
 
     def place_of(self, document_id: str, source: str) -> str:
         """Return the unread place that holds a document, or "" where none does."""
-        places = (*_places_above(document_id), *_places_above(source))
+        places = (*_places_above(document_id), *_places_above(composed(source)))
         return next((place for place in places if place in self._places), "")
 
     def reason(self, place: str) -> str:

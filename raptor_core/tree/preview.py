@@ -12,6 +12,7 @@ from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
+from raptor_core.identity import composed
 from raptor_core.tree.components import Components
 
 
@@ -73,6 +74,7 @@ class Previews:
         Raises:
             SourceError: the source holds no such document; the message gives the reason, if known.
         """
+        name = composed(name)
         listed: load.Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
             for source, files in self._listed

@@ -5,7 +5,7 @@ build. A scan takes a catalog and returns the next one.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -52,6 +52,8 @@ class Inventory:
         empty_sources: sources that list no file and no row.
         aside: entries of documents that the source has, and that are not to be built.
         rules: rules for the readers of documents that declare none.
+        unmatched_rules: patterns of rules that match no document, as a person finds them in the
+            settings; empty where not all documents are known.
         failure: the first error of a source that is missing, empty or unreachable; the documents
             of that source are not known.
     """
@@ -61,6 +63,7 @@ class Inventory:
     empty_sources: tuple[str, ...] = ()
     aside: tuple[Entry, ...] = field(default=(), repr=False)
     rules: ReaderRules = field(default_factory=ReaderRules, repr=False, compare=False)
+    unmatched_rules: tuple[str, ...] = ()
     failure: SourceError | None = field(default=None, compare=False)
     _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -203,9 +206,15 @@ def scan_source(
     skipped, failure = tuple(look.skipped), look.failure
     if not documents:
         failure = failure or explain_empty((), settings, skipped)
-    empty = tuple(source.name for source, files in look.listed if not files)
     return Scan(
-        inventory=Inventory(documents, skipped, empty, rules=rules, failure=failure),
+        inventory=Inventory(
+            documents=documents,
+            skipped=skipped,
+            empty_sources=tuple(source.name for source, files in look.listed if not files),
+            rules=rules,
+            unmatched_rules=() if failure else _unmatched(rules, documents, skipped),
+            failure=failure,
+        ),
         catalog=look.next_catalog(),
         n_read=look.n_read,
         listed=look.listed,
@@ -213,6 +222,15 @@ def scan_source(
         parsed=look.parsed,
         rules=rules,
     )
+
+
+def _unmatched(
+    rules: ReaderRules, documents: Sequence[Entry], skipped: Sequence[Skipped]
+) -> tuple[str, ...]:
+    """Return the patterns that match nothing, neither a document nor what was not read."""
+    names = [(entry.id, entry.source) for entry in documents]
+    places = (item.place or item.name for item in skipped)
+    return rules.unmatched([*names, *((place, f"{place}/file") for place in places)])
 
 
 class _Look:

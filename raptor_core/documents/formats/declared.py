@@ -1,8 +1,8 @@
 """Readers that a row or front matter declares.
 
-A right that is misread can open a document to everyone. So a declaration stands in one place and in
-one form, and anything that resembles one is an error: the document is named, and no one reads it.
-Rules for documents that declare nothing are in ``raptor_core.documents.reader_rules``.
+A right that is misread can open a document to everyone. So a declaration has one place and one
+form, and anything else that resembles one is an error: the document is named, and no one may read
+it. Rules for the rest are in ``raptor_core.documents.reader_rules``.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any
 
 from raptor_core.documents.base import READERS
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
+from raptor_core.identity import composed
 
 METADATA = "metadata"
 """Field of a row with an object of further fields."""
@@ -36,8 +37,8 @@ def declared_readers(
     ``nested`` are the fields whose objects may declare them, too.
 
     Raises:
-        UnreadableError: they are malformed, differ between two places, or stand in a place or
-            under a name that is not read. Its ``readers`` are empty.
+        UnreadableError: they are malformed, differ between two places, or have a place or a name
+            that is not read. Its ``readers`` are empty.
     """
     declared = set(_declarations(fields, nested))
     if len(declared) > 1:
@@ -84,7 +85,7 @@ def read_readers(value: object) -> tuple[str, ...] | None:
     names = values if isinstance(values, list | tuple) else (values,)
     if not all(isinstance(name, str) and one_line(name) for name in names):
         raise _fault(f"its field {READERS!r} holds {value!r:.60}, {_EXPECTED}")
-    return tuple(sorted({one_line(name) for name in names}))
+    return tuple(sorted({composed(one_line(name)) for name in names}))
 
 
 def _from_json(text: str) -> object:

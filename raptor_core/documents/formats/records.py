@@ -38,7 +38,7 @@ from raptor_core.documents.formats.parsed import (
     number_as_written,
     one_line,
 )
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.settings import SourceSettings
 
 Named = tuple[str, Document]
@@ -262,7 +262,7 @@ def _as_id(value: object) -> str:
         value = int(value)  # an integer column with missing values
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return one_line(value) if isinstance(value, str) else ""
+    return composed(one_line(value)) if isinstance(value, str) else ""
 
 
 def metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:

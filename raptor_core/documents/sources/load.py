@@ -13,7 +13,7 @@ from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
-from raptor_core.identity import MAX_ID_BYTES, n_bytes
+from raptor_core.identity import MAX_ID_BYTES, composed, n_bytes
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
@@ -162,7 +162,10 @@ class Unique(Generic[Item]):
         """Add a document, and return whether it is the first of its id."""
         first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
-            self._skipped.append(Skipped(name, _clash(first, hide_secrets(place), document)))
+            is_same_name = place != path and composed(place) == composed(path)
+            reason = _clash(first, hide_secrets(place), document)
+            reason += "; the letters of the two file names differ in form alone" * is_same_name
+            self._skipped.append(Skipped(name, reason))
         return first is document
 
     def ordered(self, rules: ReaderRules) -> tuple[Item, ...]:

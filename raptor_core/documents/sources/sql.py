@@ -27,7 +27,7 @@ from raptor_core.documents.sources.base import (
     SourceListing,
 )
 from raptor_core.errors import SourceError
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.settings import DatabaseTable, SourceSettings
 
 ROWS_PER_READ = 500
@@ -189,7 +189,7 @@ def _without_secrets(text: str, url: sa.URL) -> str:
 def _id_text(value: object) -> str:
     value = _plain(value)
     is_id = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return one_line(str(value)) if is_id else ""
+    return composed(one_line(str(value))) if is_id else ""
 
 
 def _plain(value: Any) -> Any:

@@ -159,6 +159,29 @@ def test_rules_reach_rows_by_the_path_of_their_file_and_an_exception_counts(tmp_
             assert {d.id: d.readers for d in documents} == {"open.md": ("*",), "row": of_row}
 
 
+@pytest.mark.parametrize(
+    ("patterns", "unmatched"),
+    [
+        (["hr/**"], []),
+        (["./hr/**"], []),
+        (["!./hr/menu.md", "hr/"], []),
+        (["HR/**"], ["HR/**"]),
+        (["/srv/docs/hr/**", "*.md"], ["/srv/docs/hr/**"]),
+        (["hr\\**"], ["hr\\**"]),
+        (["rows.jsonl"], []),
+        (["row1", "row9"], ["row9"]),
+        (["broken.pdf"], []),
+    ],
+)
+def test_patterns_of_rules_that_match_no_document_are_named(docs, patterns, unmatched):
+    (docs / "broken.pdf").write_bytes(b"x")
+    rules = ({"paths": ["**"], "readers": ["*"]}, {"paths": patterns, "readers": ["group:hr"]})
+    inventory = scan_source(source(docs, rules)).inventory
+    labels = tuple(f"[[source.readers]] 2: {pattern!r}" for pattern in unmatched)
+    assert inventory.unmatched_rules == labels
+    assert refuse_unassigned(inventory.without({"open.md"})).unmatched_rules == labels
+
+
 def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -204,9 +227,18 @@ def test_a_parquet_column_of_readers_that_are_no_names_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rule", [{"paths": [], "readers": ["a"]}, {"paths": ["a"], "readers": [""]}]
+    "rule",
+    [
+        {"paths": [], "readers": ["a"]},
+        {"paths": ["a"], "readers": [""]},
+        {"paths": ["hr/**  # people"], "readers": ["a"]},
+        {"paths": ["# people"], "readers": ["a"]},
+        {"paths": ["a", " "], "readers": ["a"]},
+        {"paths": ["../hr/**"], "readers": ["a"]},
+        {"paths": ["!hr/**"], "readers": ["a"]},
+    ],
 )
-def test_a_rule_without_a_path_or_with_a_blank_name_is_refused(rule):
+def test_a_rule_that_cannot_match_or_has_a_blank_name_is_refused(rule):
     with pytest.raises(SettingsError, match=r"source\.readers"):
         settings_of(Settings(), {"source": {"readers": [rule]}}, "here")
 
