@@ -96,7 +96,7 @@ atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries
 
 
 def engine_of(part: ChatPart) -> LocalEngine:
-    """Return the engine of a local model, one for each file in this process; see ``LocalEngine``."""
+    """Return the engine of a local model, one for each file in this process."""
     path = Path(part.model).expanduser()
     with _LOCK:
         digest = digest_of(path) if path.is_file() else ""
