@@ -1,4 +1,4 @@
-"""Decision on what happens to published trees: the source against the manifests in the store.
+"""SyncDecision on what happens to published trees: the source against the manifests in the store.
 
 ``decide`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
 requests that job, the command and `raptor plan` print the same list. Dagster's log says what
@@ -174,7 +174,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class SetReaders:
+class UpdateReaders:
     """Give published trees the readers of today."""
 
 
@@ -193,8 +193,8 @@ class ForgetBuilds:
 
 
 @dataclass(frozen=True)
-class Build:
-    """Build partitions, in this order, and publish their trees."""
+class BuildPartitions:
+    """BuildPartitions partitions, in this order, and publish their trees."""
 
     partitions: tuple[str, ...]
 
@@ -205,17 +205,17 @@ class Withdraw:
 
 
 @dataclass(frozen=True)
-class Drop:
-    """Drop those of these partitions whose documents are published elsewhere, or gone."""
+class DropPartitions:
+    """DropPartitions those of these partitions whose documents are published elsewhere, or gone."""
 
     partitions: tuple[str, ...]
 
 
-Action = SetReaders | Refuse | ForgetBuilds | Build | Withdraw | Drop
+Action = UpdateReaders | Refuse | ForgetBuilds | BuildPartitions | Withdraw | DropPartitions
 
 
 @dataclass(frozen=True)
-class Decision:
+class SyncDecision:
     """What a run does: changes of the source, and the actions in their order."""
 
     changes: Changes
@@ -225,12 +225,12 @@ class Decision:
     @property
     def to_build(self) -> tuple[str, ...]:
         """Partitions that it builds."""
-        return next((a.partitions for a in self.actions if isinstance(a, Build)), ())
+        return next((a.partitions for a in self.actions if isinstance(a, BuildPartitions)), ())
 
     @property
     def to_drop(self) -> tuple[str, ...]:
         """Partitions that it may drop."""
-        return next((a.partitions for a in self.actions if isinstance(a, Drop)), ())
+        return next((a.partitions for a in self.actions if isinstance(a, DropPartitions)), ())
 
     @property
     def acts(self) -> bool:
@@ -252,7 +252,7 @@ def decide(
     force: bool = False,
     asks_again: bool = False,
     is_confirmed: bool = False,
-) -> Decision:
+) -> SyncDecision:
     """Return what a run has to do, in order; rights always come first.
 
     Args:
@@ -269,9 +269,9 @@ def decide(
         StoreMismatchError: the store was made for another embedder.
     """
     inventory = inventory or access.source.today()
-    actions: list[Action] = [SetReaders()] if sets_readers(access, inventory) else []
+    actions: list[Action] = [UpdateReaders()] if sets_readers(access, inventory) else []
     if inventory.failure:
-        return Decision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
+        return SyncDecision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
     access.store.check_embedder()
     curation = access.curation()
     changes = find_changes(
@@ -285,17 +285,17 @@ def decide(
     )
     if changes.doubt and partitions is None:
         error = SourceError(changes.explain_doubt())
-        return Decision(changes, inventory, (*actions, Refuse(error)))
+        return SyncDecision(changes, inventory, (*actions, Refuse(error)))
     if to_forget := trees_to_forget(access, changes.pins, inventory):
         actions.append(ForgetBuilds(to_forget))
     if to_build := _select(changes, partitions, access.settings, force=force, again=asks_again):
-        actions.append(Build(tuple(changes.in_order(to_build))))
+        actions.append(BuildPartitions(tuple(changes.in_order(to_build))))
     resting = _resting_trees(access, changes)
     if to_build or outdated(access, Today.of(access, inventory), resting):
         actions.append(Withdraw())
     if partitions is None and (removed := changes.droppable()):
-        actions.append(Drop(removed))
-    return Decision(changes, inventory, tuple(actions))
+        actions.append(DropPartitions(removed))
+    return SyncDecision(changes, inventory, tuple(actions))
 
 
 def _select(

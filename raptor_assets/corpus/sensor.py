@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from raptor_assets.assets.names import DROP, SYNC, CorpusNames, listed
 from raptor_assets.chain.runs import fail_dead_runs, runs_over, unfinished_runs
-from raptor_assets.corpus.changes import Changes, Decision, Refuse, State, decide
+from raptor_assets.corpus.changes import Changes, Refuse, State, SyncDecision, decide
 from raptor_assets.corpus.jobs import job_config
 from raptor_assets.corpus.sync import explain_waiting
 from raptor_assets.home.access import CorpusAccess
@@ -102,7 +102,7 @@ def _digest(inventory: Inventory, access: CorpusAccess) -> str:
     )
 
 
-def _refused(decision: Decision, corpus: CorpusNames, n_begun: int) -> dg.SkipReason:
+def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.SkipReason:
     """Return why nothing is requested until a person acts; raise for an unreadable source."""
     error = decision.refusal
     assert error is not None  # noqa: S101 - callers pass refused decisions
@@ -120,7 +120,7 @@ def _refused(decision: Decision, corpus: CorpusNames, n_begun: int) -> dg.SkipRe
 
 
 def _request(
-    access: CorpusAccess, decision: Decision, cursor: _Cursor, source: str
+    access: CorpusAccess, decision: SyncDecision, cursor: _Cursor, source: str
 ) -> dg.SensorResult:
     """Request the run of a decision, or first one for each part of its many partitions."""
     changes, corpus, number = decision.changes, access.names, cursor.number

@@ -12,13 +12,13 @@ from raptor_assets.assets.names import SYNC
 from raptor_assets.chain.run import ChainRun, Events
 from raptor_assets.chain.runs import fail_dead_runs
 from raptor_assets.corpus.changes import (
-    Build,
-    Decision,
-    Drop,
+    BuildPartitions,
+    DropPartitions,
     ForgetBuilds,
     Refuse,
-    SetReaders,
     State,
+    SyncDecision,
+    UpdateReaders,
     Withdraw,
     decide,
 )
@@ -57,7 +57,7 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
 
 
 def build_sync_job(
-    access: CorpusAccess, progress: Watch = ignore_progress, decision: Decision | None = None
+    access: CorpusAccess, progress: Watch = ignore_progress, decision: SyncDecision | None = None
 ) -> dg.JobDefinition:
     """Return the job that builds what is new or changed, and drops what is gone.
 
@@ -74,13 +74,15 @@ def build_sync_job(
     return corpus_job(
         access,
         SYNC,
-        "Build what is new or changed and drop what is gone; it needs no partition.",
+        "BuildPartitions what is new or changed and drop what is gone; it needs no partition.",
         SyncConfig,
         sync,
     )
 
 
-def _decide(context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess) -> Decision:
+def _decide(
+    context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess
+) -> SyncDecision:
     """Decide what to do, and log the number of partitions in each state."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     chosen = tuple(dict.fromkeys(config.partitions)) or None
@@ -99,7 +101,7 @@ def _decide(context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAc
 def execute(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
-    decision: Decision,
+    decision: SyncDecision,
     progress: Watch = ignore_progress,
 ) -> Events:
     """Execute the actions of a decision in their order.
@@ -111,12 +113,12 @@ def execute(
     """
     run: ChainRun | None = None
     for action in decision.actions:
-        if isinstance(action, Build):
+        if isinstance(action, BuildPartitions):
             added = sorted(action.partitions)
             context.instance.add_dynamic_partitions(access.names.partitions, added)
             run = ChainRun(context, action.partitions, access, progress)
             yield from run.events()
-        elif isinstance(action, Drop):
+        elif isinstance(action, DropPartitions):
             unpublished = {*run.failures, *run.waiting} if run else set[str]()
             droppable = set(decision.changes.droppable(unpublished))
             _drop(context, access, [name for name in action.partitions if name in droppable])
@@ -131,12 +133,12 @@ def execute(
 def _apply(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
-    decision: Decision,
-    action: SetReaders | Refuse | ForgetBuilds | Withdraw,
+    decision: SyncDecision,
+    action: UpdateReaders | Refuse | ForgetBuilds | Withdraw,
 ) -> None:
     """Execute an action that builds and drops no partition, or raise why nothing else happens."""
     match action:
-        case SetReaders():
+        case UpdateReaders():
             n_nodes = set_readers(access, decision.inventory)
             context.log.info(f"{n_nodes} nodes of published trees changed readers")
         case Refuse(error):
@@ -148,7 +150,7 @@ def _apply(
                 context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
 
 
-def _how_to_confirm(access: CorpusAccess, decision: Decision) -> str:
+def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
     if not decision.changes.doubt:
         return ""
     return f", or launch {access.names.of(SYNC)} with `confirm_removal: true` in its configuration"

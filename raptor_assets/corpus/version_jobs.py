@@ -11,11 +11,11 @@ from raptor_assets.assets.specs import trees_table
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
 from raptor_assets.chain.run import ChainRun, Event, Events
-from raptor_assets.corpus.changes import Decision, Drop, Withdraw, decide
+from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
 from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import Published, Today, publishing
+from raptor_assets.home.publication import PublishedBuild, Today, publishing
 from raptor_assets.home.rollback import refuse_gone, release, roll_back
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
@@ -109,7 +109,7 @@ def _approved(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     partition: str,
-    published: Sequence[Published],
+    published: Sequence[PublishedBuild],
 ) -> Events:
     """Write the table of a partition's trees, and yield their materializations."""
     tree, manifests = access.names.tree, [each.manifest for each in published]
@@ -124,15 +124,17 @@ def _approved(
     yield from (_materialization(access, each, "approved", tags) for each in published)
 
 
-def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> Decision:
+def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
     """Return the decision on what the published builds took the place of, which builds nothing."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     decision = decide(access, begun)
     if decision.refusal:
-        return Decision(decision.changes, decision.inventory, ())
+        return SyncDecision(decision.changes, decision.inventory, ())
     unbuilt = {*decision.to_build}
     drop = [name for name in decision.to_drop if name in decision.changes.droppable(unbuilt)]
-    return Decision(decision.changes, decision.inventory, (Withdraw(), Drop(tuple(drop))))
+    return SyncDecision(
+        decision.changes, decision.inventory, (Withdraw(), DropPartitions(tuple(drop)))
+    )
 
 
 def note_of(config: RollbackConfig) -> str:
@@ -142,7 +144,7 @@ def note_of(config: RollbackConfig) -> str:
 
 
 def _materialization(
-    access: CorpusAccess, published: Published, note: str, tags: Mapping[str, str]
+    access: CorpusAccess, published: PublishedBuild, note: str, tags: Mapping[str, str]
 ) -> dg.AssetMaterialization:
     manifest, replaced, counts = published.manifest, published.replaced, published.counts
     return dg.AssetMaterialization(

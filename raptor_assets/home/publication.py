@@ -128,7 +128,7 @@ class Today:
 
     def forbids(self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]) -> bool:
         """Return whether people do not want to show some nodes of a published tree."""
-        if not self.curation.digest(manifest.tree):
+        if not self.curation.digest(manifest.documents):
             return False
         return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation))
 
@@ -136,7 +136,7 @@ class Today:
         """Return an edition with the readers of today, without what people do not want to show."""
         manifest = replace(edition.manifest, readers=self.readers(edition.manifest))
         edition = replace(edition, manifest=manifest)
-        if not (gone or self.curation.documents or self.curation.digest(manifest.tree)):
+        if not (gone or self.curation.documents or self.curation.digest(manifest.documents)):
             return edition
         forbidden = forbidden_nodes(edition.nodes, self.curation, gone)
         if not forbidden:
@@ -158,7 +158,7 @@ def _stale(inputs: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedBuild:
     """Build that was published: its manifest, the one that it replaced, and what changed.
 
     ``n_withheld`` nodes of the build are not published, since people set them, or nodes below
@@ -182,7 +182,9 @@ class Publication:
         self._batch = batch
         self._today = today
 
-    def publish(self, editions: Sequence[Edition], *, pin: str | None = None) -> list[Published]:
+    def publish(
+        self, editions: Sequence[Edition], *, pin: str | None = None
+    ) -> list[PublishedBuild]:
         """Publish editions in one commit, each with the readers and decisions of today.
 
         The builds that they replace are kept (``runs.keep_builds``), but for those with a document
@@ -203,7 +205,7 @@ class Publication:
             self._keep(live.get(edition.manifest.tree), edition.manifest)
         counts = self._batch.publish(ready)
         return [
-            Published(
+            PublishedBuild(
                 new.manifest, live.get(new.manifest.tree), count, len(old.nodes) - len(new.nodes)
             )
             for old, new, count in zip(editions, ready, counts, strict=True)
@@ -409,13 +411,15 @@ def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
         return 0
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
-        marks = store.marks()
-    trees = [mark.tree for mark in marks if mark.hold or today.curation.digest(mark.tree)]
+        pinned = {mark.tree for mark in store.marks() if mark.hold}
+        decided = {name for decision in today.curation.decisions for name in decision.documents}
+        chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
+        trees = sorted(pinned.union(node.tree for node in chunks))
     manifests = outdated(access, today, trees)
     if not manifests:
         return 0
-    pinned = [manifest for manifest in manifests if manifest.hold]
+    of_pinned = [manifest for manifest in manifests if manifest.hold]
     others = [manifest for manifest in manifests if not manifest.hold]
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
-        n_nodes = publication.bring_up_to_date(pinned, forgets=True)
+        n_nodes = publication.bring_up_to_date(of_pinned, forgets=True)
         return n_nodes + publication.bring_up_to_date(others)

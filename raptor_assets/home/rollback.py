@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from raptor_assets.assets.names import CHAIN_NAMES, table_paths
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import Published, Today, publishing
+from raptor_assets.home.publication import PublishedBuild, Today, publishing
 from raptor_core.documents import Entry, Inventory, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import UnknownTreeError
@@ -17,7 +17,7 @@ from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.transfer.kept import choose_build
 
 
-def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
+def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> PublishedBuild:
     """Publish a kept build of a tree and pin the tree to it.
 
     Args:
@@ -41,7 +41,7 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
     return published
 
 
-def release(access: CorpusAccess, tree: str) -> Published:
+def release(access: CorpusAccess, tree: str) -> PublishedBuild:
     """End the pin of a tree: builds publish it again.
 
     Where the newest kept build is that of the present documents and settings, it is published now.

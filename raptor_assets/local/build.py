@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, DROP, TREE, ChainAsset
-from raptor_assets.corpus.changes import Changes, Decision, State, decide
+from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_look, look
@@ -157,7 +157,7 @@ def _sync(
     report: BuildReport,
     instance: dg.DagsterInstance,
     access: CorpusAccess,
-    decision: Decision,
+    decision: SyncDecision,
     on_plan: Planned,
     on_progress: Watch,
 ) -> None:

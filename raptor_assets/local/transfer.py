@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from raptor_assets.assets.names import table_paths
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
-from raptor_assets.home.publication import Published, publishing
+from raptor_assets.home.publication import PublishedBuild, publishing
 from raptor_core.documents import partition_key
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.filesystems import Folder
@@ -36,7 +36,7 @@ from raptor_core.transfer.importing import (
 class ImportReport:
     """Imported trees, partitions of imported tables, and number of decisions and undone ones."""
 
-    trees: tuple[Published, ...]
+    trees: tuple[PublishedBuild, ...]
     tables: tuple[str, ...]
     n_acts: int
 
@@ -116,7 +116,7 @@ def import_home(
             name = table_name(act.key, act.partition)
             if not place.exists(name):
                 place.write(name, folder.read(act.name, act.stamp))
-        imported: list[Published] = []
+        imported: list[PublishedBuild] = []
         with publishing(access, store) as publication:
             for editions in read_editions(folder, export):
                 imported += publication.publish(editions)

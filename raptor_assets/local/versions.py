@@ -33,8 +33,8 @@ _LOOKED_AT = 200  # publications of a tree in Dagster's log
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
-    """Build of a tree.
+class TreeBuild:
+    """TreeBuild of a tree.
 
     Attributes:
         id: names it for ``raptor versions``.
@@ -53,7 +53,7 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BuildDifference:
     """Two builds of a tree, and what differs between them.
 
     ``old`` is empty for a tree that was never published. ``golden`` are the answers of the
@@ -67,7 +67,7 @@ class Difference:
     golden: tuple[GoldenReport, GoldenReport] | None = None
 
 
-def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
+def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
     """Return the published build of a tree and the kept ones, the newest first.
 
     Raises:
@@ -84,7 +84,7 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
     builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
     runs = _runs(home, access, partition)
     return [
-        Build(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
+        TreeBuild(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
         for name, manifest, state, notes in sorted(builds, key=lambda build: build[0], reverse=True)
     ]
 
@@ -137,7 +137,7 @@ def compare_builds(
     *,
     staged: bool = False,
     cases: Sequence[Question] = (),
-) -> Difference:
+) -> BuildDifference:
     """Return what differs between two builds of a tree.
 
     Args:
@@ -167,7 +167,7 @@ def compare_builds(
         of_tree = [case for case in cases if case.document in (None, tree)]
         golden = _golden(access, first, of_tree), _golden(access, second, of_tree)
     leaves = [{n.id for n in e.nodes if n.is_leaf} for e in (first, second)]
-    return Difference(
+    return BuildDifference(
         build_name(first.manifest) if first.nodes else "",
         build_name(second.manifest),
         (len(leaves[1] - leaves[0]), len(leaves[0] - leaves[1])),

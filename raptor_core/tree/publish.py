@@ -100,10 +100,11 @@ def forbidden_nodes(
             denies = (
                 document in gone
                 or document in curation.documents
-                or curation.excludes_chunk(node.tree, document, node.content_key)
+                or curation.excludes_chunk(document, node.content_key)
             )
         else:
-            decision = curation.summary(node.tree, [keys[child] for child in node.children])
+            children = [keys[child] for child in node.children]
+            decision = curation.summary(node.documents, children)
             written = node.text != decision.value if decision else CURATED in node.quality
             denies = written or not forbidden.isdisjoint(node.children)
         if denies:

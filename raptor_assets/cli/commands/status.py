@@ -14,8 +14,8 @@ from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
-    CheckResult,
     HomeStatus,
+    LastCheckResult,
     PartitionStatus,
     TreeStatus,
     read_costs,
@@ -172,7 +172,7 @@ def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
     return title, part.name, sizes, f"{part.n_tokens:,}", published, checks
 
 
-def _print_check(where: str, result: CheckResult) -> None:
+def _print_check(where: str, result: LastCheckResult) -> None:
     text = f"{where}: {result.severity}: {result.name} of {result.asset}"
     color = "red" if result.severity == "error" else "yellow"
     say(f"{text}: {result.description}" if result.description else text, fg=color)
