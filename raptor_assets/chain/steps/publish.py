@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import WAITING
-from raptor_assets.assets.specs import TREES
+from raptor_assets.assets.schemas import TREES
 from raptor_assets.assets.versions import (
     TreeVersion,
     audited_version,
