@@ -129,13 +129,30 @@ class StreamingReader(PassageReader, Protocol):
         self,
         question: str,
         passages: Sequence[Passage],
-        show: Callable[[str], None],
+        show: Callable[[str], None] | None,
         stop: threading.Event,
     ) -> Answer:
         """Answer as ``read`` does, and pass each new piece of the text to ``show``.
 
-        The pieces together are the text. The answer ends early with an error once ``stop`` is set.
+        The pieces together are the text. Without ``show`` nobody sees the answer before it is
+        whole. It ends early with an error once ``stop`` is set.
         """
+
+
+def stream_answer(
+    reader: PassageReader,
+    question: str,
+    passages: Sequence[Passage],
+    show: Callable[[str], None] | None,
+    stop: threading.Event,
+) -> Answer:
+    """Answer as ``StreamingReader.stream`` does; any other reader shows its text at the end."""
+    if isinstance(reader, StreamingReader):
+        return reader.stream(question, passages, show, stop)
+    answer = reader.read(question, passages)
+    if show is not None:
+        show(answer.text)
+    return answer
 
 
 class Reader:
@@ -160,13 +177,16 @@ class Reader:
         self,
         question: str,
         passages: Sequence[Passage],
-        show: Callable[[str], None],
+        show: Callable[[str], None] | None,
         stop: threading.Event,
     ) -> Answer:
-        """See ``StreamingReader``. An answer that was shown is not asked for again."""
+        """See ``StreamingReader``. An answer that was shown in part is not asked for again."""
+        asked = self._ask(question, passages)
+        if show is None:
+            return _answer(self._client.chat(asked, stop=stop), passages)
         live = LiveText(passages, show)
-        whole = replace(self._ask(question, passages), trim=lambda text, _is_cut: text)
-        answer = self._client.chat(whole, stop=stop, watch=live.update)
+        kept = replace(asked, trim=lambda text, _is_cut: text)
+        answer = self._client.chat(kept, stop=stop, watch=live.update)
         live.end(answer.text)
         return _answer(answer, passages)
 
