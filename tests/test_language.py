@@ -35,7 +35,7 @@ ALLOWED = {
     "raptor_core/audit/llm.py": {
         "docstrings": "the model reads these as descriptions in the JSON schema",
     },
-    "raptor_assets/serving/answers.py": {
+    "raptor_assets/serving/values.py": {
         "names": "a field of the answers over HTTP and MCP",
     },
 }

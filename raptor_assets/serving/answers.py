@@ -65,7 +65,7 @@ class HomeReader:
         """Search with any query."""
         return self._retriever.search(question, query)
 
-    def found(self, question: str, query: Query) -> Retrieval:
+    def search_for_answer(self, question: str, query: Query) -> Retrieval:
         """Search for what a question is answered from; raise an error if no model can answer."""
         retrieval = self.hits(question, query)
         if retrieval.hits:
@@ -137,8 +137,8 @@ class HomeReader:
         )
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")
-        found = Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0)
-        return SearchResponse.of(found, self.link_of)
+        retrieval = Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0)
+        return SearchResponse.of(retrieval, self.link_of)
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50

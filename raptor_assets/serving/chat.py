@@ -97,13 +97,13 @@ class ChatRequest(BaseModel):
         last = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
         if last < 0:
             raise SettingsError("expected a message of the role user with a text, got none")
-        question, before = turns[last].text, turns[max(0, last - MAX_TURNS) : last]
+        question, earlier = turns[last].text, turns[max(0, last - MAX_TURNS) : last]
         if len(question) > MAX_QUESTION_CHARS:
             raise SettingsError(
                 f"expected a question of at most {MAX_QUESTION_CHARS:,} characters, got "
                 f"{len(question):,}; ask a shorter one"
             )
-        return question, tuple(turn.text[:MAX_QUESTION_CHARS] for turn in before)
+        return question, tuple(turn.text[:MAX_QUESTION_CHARS] for turn in earlier)
 
 
 class Completion:
@@ -116,7 +116,7 @@ class Completion:
             "model": model,
         }
 
-    def whole(self, answer: Answer, text: str, sources: Sequence[Citation]) -> dict[str, Any]:
+    def complete(self, answer: Answer, text: str, sources: Sequence[Citation]) -> dict[str, Any]:
         """Return a complete answer."""
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "logprobs": None}
@@ -179,7 +179,7 @@ class StopText:
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
-        self._held = ""
+        self._pending = ""
         self.text = ""
         self.is_over = False
 
@@ -187,13 +187,13 @@ class StopText:
         """Return what follows of the text, without what may begin a stop text."""
         if self.is_over:
             return ""
-        held = self._held + piece
-        found = [at for stop in self._stops if (at := held.find(stop)) >= 0]
-        end = min(found) if found else len(held) - (0 if is_last else self._n_open(held))
-        self.is_over = bool(found)
-        self._held = held[end:]
-        self.text += held[:end]
-        return held[:end]
+        text = self._pending + piece
+        places = [at for stop in self._stops if (at := text.find(stop)) >= 0]
+        end = min(places) if places else len(text) - (0 if is_last else self._n_open(text))
+        self.is_over = bool(places)
+        self._pending = text[end:]
+        self.text += text[:end]
+        return text[:end]
 
     def _n_open(self, text: str) -> int:
         """Return how many last characters may begin a stop text."""
@@ -219,7 +219,7 @@ def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
     @router.post("/chat/completions")
     async def complete(request: Request, chat: ChatRequest) -> Response:
         question, history = chat.question()
-        retrieval = await to_thread.run_sync(_found, reader, chat.model, question, history)
+        retrieval = await to_thread.run_sync(_search, reader, chat.model, question, history)
         completion = Completion(chat.model)
         if chat.stream:
             return EventStream(_events(reader, turns, chat, retrieval, completion))
@@ -229,17 +229,17 @@ def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
         stopped.add(answer.text or _nothing(retrieval), is_last=True)
         sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
         text = stopped.text + ("" if stopped.is_over else sources_text(sources))
-        return json_response(completion.whole(answer, text, sources))
+        return json_response(completion.complete(answer, text, sources))
 
     return router
 
 
-def _found(reader: HomeReader, name: str, question: str, history: tuple[str, ...]) -> Retrieval:
+def _search(reader: HomeReader, name: str, question: str, history: tuple[str, ...]) -> Retrieval:
     """Search a corpus for what a question is answered from."""
     require_corpus(reader, name)
     query = Query.from_settings(reader.settings)
     scoped = replace(query, scope=reader.corpora()[name], history=history)
-    return reader.found(question, scoped)
+    return reader.search_for_answer(question, scoped)
 
 
 def require_corpus(reader: HomeReader, name: str) -> None:

@@ -86,31 +86,31 @@ def dify_router(reader: HomeReader) -> APIRouter:
     """Make the route /retrieval, which is described by Dify's own documents."""
     router = APIRouter(include_in_schema=False)
 
-    def retrieve(asked: RetrievalRequest) -> Records:
-        require_corpus(reader, asked.knowledge_id)
-        setting, settings = asked.retrieval_setting, reader.settings
+    def retrieve(body: RetrievalRequest) -> Records:
+        require_corpus(reader, body.knowledge_id)
+        setting, settings = body.retrieval_setting, reader.settings
         longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
         query = replace(
             Query.from_settings(settings),
-            scope=reader.corpora()[asked.knowledge_id],
+            scope=reader.corpora()[body.knowledge_id],
             top_k=setting.top_k,
             budget_tokens=max(settings.retrieval.budget_tokens, setting.top_k * longest),
-            where=where_of(asked.metadata_condition),
+            where=where_of(body.metadata_condition),
         )
-        found = reader.hits(asked.query, query)
-        ranked = best_hits(found, setting.top_k, "score")
+        retrieval = reader.hits(body.query, query)
+        ranked = best_hits(retrieval, setting.top_k, "score")
         least = setting.score_threshold or 0.0
-        records = [_record(*pair, found, reader) for pair in ranked if pair[1] >= least]
+        records = [_record(*pair, retrieval, reader) for pair in ranked if pair[1] >= least]
         return Records(records=records)
 
     router.post(DIFY)(endpoint(retrieve))
     return router
 
 
-def _record(hit: Hit, relevance: float, found: Retrieval, reader: HomeReader) -> Record:
+def _record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeReader) -> Record:
     node = hit.node
     title = str(node.metadata.get("title", "")) or node.name or node.documents[0]
-    metadata = {**hit_metadata(hit, relevance, found), "link": reader.link_of(node)}
+    metadata = {**hit_metadata(hit, relevance, retrieval), "link": reader.link_of(node)}
     return Record(content=node.shown_text, score=relevance, title=title, metadata=metadata)
 
 
@@ -125,12 +125,12 @@ def where_of(conditions: Conditions | None) -> Where:
     Raises:
         SettingsError: no filter says what the conditions say.
     """
-    given = (conditions.conditions if conditions else None) or []
-    if conditions and conditions.logical_operator == "or" and len(given) > 1:
-        given = [_either(given)]
+    chosen = (conditions.conditions if conditions else None) or []
+    if conditions and conditions.logical_operator == "or" and len(chosen) > 1:
+        chosen = [_either(chosen)]
     metadata: dict[str, Any] = {}
     excluded: dict[str, Any] = {}
-    for condition in given:
+    for condition in chosen:
         operator, key = condition.comparison_operator, condition.key
         if operator in _EQUAL:
             _put(metadata, key, _values(condition), _refuse_both)

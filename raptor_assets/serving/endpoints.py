@@ -1,4 +1,4 @@
-"""What all routes share: the framework, which needs the extra ``http``, and JSON responses.
+"""Parts that all routes share: the framework, which needs the extra ``http``, and responses.
 
 Routes import the framework from here, so that a missing extra is named wherever it is missed.
 """
@@ -60,10 +60,10 @@ def endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
     """
 
     @wraps(call)
-    def made(**values: Any) -> Response:
+    def respond(**values: Any) -> Response:
         return json_response(call(**values))
 
-    return made
+    return respond
 
 
 def json_response(value: object) -> Response:

@@ -107,7 +107,7 @@ def make_app(
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     for kind, *_ in REQUEST_ERRORS:
-        app.add_exception_handler(kind, _told)
+        app.add_exception_handler(kind, _failed)
     app.add_exception_handler(ClientLeftError, lambda _request, _error: Response(status_code=499))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -175,7 +175,7 @@ def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
     async def ask(request: Request, parameters: AskParameters) -> Response:
         """Answer a question from the hits of a search; [k] in it cites citation k."""
         query = parameters.query(reader.settings)
-        retrieval = await to_thread.run_sync(reader.found, parameters.question, query)
+        retrieval = await to_thread.run_sync(reader.search_for_answer, parameters.question, query)
         work = partial(reader.read, retrieval, parameters.stream)
         if parameters.stream:
             return EventStream(events(work, retrieval))
@@ -263,7 +263,7 @@ def _identified(callers: Callers) -> Any:
     return Depends(identify)
 
 
-def _told(request: Request, error: Exception) -> JSONResponse:
+def _failed(request: Request, error: Exception) -> JSONResponse:
     status, problem = problem_of(error)
     return _answer(request, status, problem, {"Retry-After": "1"} if status == 503 else {})
 

@@ -1,7 +1,7 @@
 """Answers that are sent while they are written, as server-sent events.
 
-A model writes in a thread. If the client leaves, the thread is told to stop, and another request
-gets its turn.
+A model writes in a thread. If the client leaves, the thread stops, and another request gets its
+turn.
 """
 
 from __future__ import annotations
@@ -73,18 +73,19 @@ class ClientLeftError(Exception):
 
 async def while_connected(request: Request, answering: Coroutine[Any, Any, Result]) -> Result:
     """Return a result, or cancel its computation and raise ClientLeftError if the client leaves."""
-    answer, left = asyncio.ensure_future(answering), asyncio.ensure_future(_left(request))
+    answer = asyncio.ensure_future(answering)
+    departure = asyncio.ensure_future(_disconnected(request))
     try:
-        await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
             raise ClientLeftError
         return answer.result()
     finally:
         answer.cancel()
-        left.cancel()
+        departure.cancel()
 
 
-async def _left(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

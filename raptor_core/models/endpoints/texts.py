@@ -146,8 +146,8 @@ def split_reasoning(text: str) -> tuple[str, bool]:
 
 def spoken(text: str) -> str:
     """Return what an answer says so far, without reasoning and tokens of templates."""
-    said, is_open = split_reasoning(storable(text))
-    return "" if is_open else _without_last_tokens(_without_next_turn(said).strip())
+    answer, is_open = split_reasoning(storable(text))
+    return "" if is_open else _without_last_tokens(_without_next_turn(answer).strip())
 
 
 def spoken_so_far(text: str) -> str:

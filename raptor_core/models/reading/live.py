@@ -1,7 +1,7 @@
 """An answer while its model writes it: the beginning that may be shown.
 
-What follows can change what stands at the end: half a word, a citation without its closing bracket,
-a tag of the model's template. So the end is held back until more of the answer is there.
+The continuation can change the end: half a word, a citation without its closing bracket, a tag of
+the model's template. So the end waits until more of the answer is there.
 """
 
 import re
@@ -16,7 +16,10 @@ _OPEN = re.compile(r"[\[［【<][^\]］】>]{0,80}\Z")
 """Bracket or tag that may still be closed."""
 _FENCE, _TICK = "```", "`"
 _CODE_CHARS = 200
-"""Most characters of code within a line that are held back until it is closed."""
+"""Most characters of code within a line that wait until it is closed."""
+_STEPS = 200
+"""A long text is read again only when it has grown by this part, since it is read as a whole.
+"""
 
 
 class LiveText:
@@ -32,12 +35,16 @@ class LiveText:
         self._show = show
         self._raw = ""
         self._shown = ""
+        self._n_read = 0
 
     def update(self, raw: str) -> bool:
-        """Show what is new and settled in an unfinished answer; return whether any was shown."""
+        """Show what is new and stable in an unfinished answer; return whether any was shown."""
         self._raw = raw
+        if 0 <= len(raw) - self._n_read < len(raw) // _STEPS:
+            return bool(self._shown)
+        self._n_read = len(raw)
         ends_word = raw[-1:].isspace()
-        self._add(settled(self._cited(spoken_so_far(raw)) + " " * ends_word).rstrip())
+        self._add(stable_beginning(self._cited(spoken_so_far(raw)) + " " * ends_word).rstrip())
         return bool(self._shown)
 
     def end(self, text: str) -> None:
@@ -57,7 +64,7 @@ class LiveText:
             self._show(piece)
 
 
-def settled(text: str) -> str:
+def stable_beginning(text: str) -> str:
     """Return the beginning of a text that its continuation leaves as it is."""
     kept = _WORD.sub("", text)
     n_fences = kept.count(_FENCE)

@@ -134,8 +134,8 @@ class StreamingReader(PassageReader, Protocol):
     ) -> Answer:
         """Answer as ``read`` does, and pass each new piece of the text to ``show``.
 
-        The pieces together are the text. Without ``show`` nobody sees the answer before it is
-        whole. It ends early with an error once ``stop`` is set.
+        The pieces together are the text. Without ``show`` it is returned only
+        when it is complete. It ends early with an error once ``stop`` is set.
         """
 
 
@@ -181,11 +181,11 @@ class Reader:
         stop: threading.Event,
     ) -> Answer:
         """See ``StreamingReader``. An answer that was shown in part is not asked for again."""
-        asked = self._ask(question, passages)
+        request = self._ask(question, passages)
         if show is None:
-            return _answer(self._client.chat(asked, stop=stop), passages)
+            return _answer(self._client.chat(request, stop=stop), passages)
         live = LiveText(passages, show)
-        kept = replace(asked, trim=lambda text, _is_cut: text)
+        kept = replace(request, trim=lambda text, _is_cut: text)
         answer = self._client.chat(kept, stop=stop, watch=live.update)
         live.end(answer.text)
         return _answer(answer, passages)
