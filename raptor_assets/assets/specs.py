@@ -1,8 +1,10 @@
 """Specs of the assets and checks of the chain, and their columns."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -10,8 +12,12 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import ChainAsset, CorpusNames
 from raptor_assets.assets.versions import code_versions
 from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest
 from raptor_core.tables.schema import Schema
 from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TABLES = "tables_io_manager"  # key of the IO manager of tables
 QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
@@ -45,6 +51,14 @@ SCHEMAS = {
     "tree_report": REPORTS,
 }
 """Schema by kind of asset; ``layer_k/embeddings`` has nodes and vectors."""
+
+
+def trees_table(manifests: Iterable[Manifest]) -> pa.Table:
+    """Return the table of a partition's published trees."""
+    return TREES.table(
+        (m.tree, m.build_id, m.layer_sizes, sum(m.layer_sizes), m.n_tokens, m.end, m.published_at)
+        for m in manifests
+    )
 
 
 def column_schema(kind: str) -> dg.TableSchema:

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from raptor_assets.assets.versions import code_versions
 from raptor_assets.home.access import CorpusAccess, StoreAccess
-from raptor_assets.home.published import documents_by_tree
+from raptor_assets.home.publication import explain_pin
+from raptor_assets.home.published import documents_by_tree, pins_in_force
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
 from raptor_core.documents.removal import Unread
@@ -138,8 +139,8 @@ class RunContext:
         *,
         warn: Callable[[str], None],
         working: Callable[[int, int], None],
-        is_approved: bool = False,
     ) -> None:
+        self.access = access
         self.settings = access.settings
         self.corpus_names = access.names
         custom = components.custom_fingerprints
@@ -150,10 +151,7 @@ class RunContext:
         self.store = HeldStore(access.store)
         self.source = access.source
         self._published = access.published
-        self._holds = access.holds
-        self.kept = access.kept
-        self.is_approved = is_approved
-        self.needs_approval = self.settings.runs.publish == "when_approved" and not is_approved
+        self.needs_approval = self.settings.runs.publish == "when_approved"
         self.reports = access.reports
         self.warn = warn
         self.working = working
@@ -192,14 +190,11 @@ class RunContext:
                 )
 
     def require_released(self, partition: str) -> None:
-        """Raise a SourceError for a partition whose trees are held."""
+        """Raise a SourceError for a partition whose trees are pinned."""
         grouping = self.settings.grouping
-        for tree, note in self.holds.items():
+        for tree, note in self.pins.items():
             if partition_key(tree, grouping) == partition:
-                raise SourceError(
-                    f"the tree {tree!r} stays at an earlier build: {note}. "
-                    f"`raptor versions release {tree}` ends that"
-                )
+                raise SourceError(explain_pin(tree, note))
 
     def forget_published(self) -> None:
         """Forget all look-ups, since other runs may have published."""
@@ -213,15 +208,15 @@ class RunContext:
                 self.published.look_up(store, unknown)
 
     @cached_property
-    def holds(self) -> dict[str, str]:
-        """Why trees of this run stay at an earlier build, by name."""
+    def pins(self) -> dict[str, str]:
+        """Why trees of this run are pinned to an earlier build, by name."""
         every = Partitions(self.corpus.documents, self.settings.grouping)
-        return self._holds(documents_by_tree(every))
+        return pins_in_force(self._published().pins, documents_by_tree(every))
 
     @cached_property
     def partitions(self) -> Partitions[Document]:
-        """Documents of the source by partition and tree, without held trees."""
-        return Partitions(self.corpus.documents, self.settings.grouping, self.holds)
+        """Documents of the source by partition and tree, without pinned trees."""
+        return Partitions(self.corpus.documents, self.settings.grouping, self.pins)
 
     @property
     def sizes(self) -> dict[str, Size]:

@@ -17,13 +17,13 @@ from pydantic import Field
 from raptor_assets.assets.specs import build_source_spec
 from raptor_assets.chain.events import check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
-from raptor_assets.corpus.changes import changes_of
+from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
 from raptor_core.documents.base import READERS
-from raptor_core.documents.formats.records import CHUNKS
+from raptor_core.documents.formats.declared import CHUNKS
 from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
@@ -117,7 +117,8 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
     elif isinstance(value, Document):
-        metadata = dict(value.metadata) | ({READERS: value.readers} if value.readers else {})
+        declared = {} if value.readers is None else {READERS: value.readers}
+        metadata = {**value.metadata, **declared}
         yield {"id": value.id, "text": value.text, "title": value.title, "metadata": metadata}
     elif hasattr(value, "page_content"):
         yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}
@@ -251,7 +252,7 @@ def _source_metadata(
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     begun = instance.get_dynamic_partitions(access.names.partitions)
-    changes = changes_of(access, begun, inventory)
+    changes = decide(access, begun, inventory).changes
     if changes.doubt:
         raise SourceError(
             f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
@@ -259,11 +260,10 @@ def _source_metadata(
             "its configuration"
         )
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
+    counted = (State.NEW, State.CHANGED, State.REMOVED)
     return {
         "dagster/row_count": len(inventory.documents),
-        "partitions_new": len(changes.new),
-        "partitions_changed": len(changes.changed),
-        "partitions_removed": len(changes.removed),
+        **{f"partitions_{state.value}": len(changes.of(state)) for state in counted},
         "paths": access.source.settings.shown_paths(),
         **({"not_read": skipped} if skipped else {}),
     }

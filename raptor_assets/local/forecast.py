@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_assets.chain.context import KnownStore
-from raptor_assets.corpus.changes import Changes, changes_of
+from raptor_assets.corpus.changes import Changes, State, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
+from raptor_assets.home.publication import count_other_readers
 from raptor_assets.home.published import TreeIndex
-from raptor_assets.home.readers import count_changed_readers
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
 from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped
@@ -68,10 +68,12 @@ def forecast(
     if owner.names().corpus or (owner.dagster.exists() and not owner.has_default_instance()):
         with open_instance(home) as instance:
             access.components(instance)  # shares the cache of builds
-    changes = changes_of(access)
+    decision = decide(access)
+    decision.inventory.require_complete()
+    changes, inventory = decision.changes, decision.inventory
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(access, to_build)
-    removed = changes.removed if partitions is None else ()
+    removed = changes.of(State.REMOVED) if partitions is None else ()
     dropped = _dropped_trees(access, (*removed, *to_build), set(documents))
     prepared = access.components()
     prepared.curation = access.curation()
@@ -84,9 +86,8 @@ def forecast(
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
-    inventory = access.source.inventory()
     sets = _reader_sets(inventory.partitions(settings.grouping))
-    n_readers_changed = count_changed_readers(access)
+    n_readers_changed = count_other_readers(access, inventory)
     return Forecast(changes, plan, reasons, sets, n_readers_changed, inventory.skipped)
 
 
@@ -97,7 +98,8 @@ def _reader_sets(
     trees: dict[tuple[str, ...], list[str]] = {}
     for tree, entries in (pair for of in partitions.values() for pair in of.items()):
         for entry in entries:
-            readers = (EVERYONE,) if EVERYONE in entry.readers else entry.readers
+            names = entry.readers or ()
+            readers = (EVERYONE,) if EVERYONE in names else names
             trees.setdefault(readers, []).append(tree)
     sets = [ReaderSet(names, len(of), len(set(of))) for names, of in trees.items()]
     ordered = sorted(sets, key=lambda each: (-each.n_documents, each.readers))

@@ -30,6 +30,7 @@ from raptor_assets.serving.window import corpus_values, map_values, read_pages, 
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
     AccessError,
+    CurationError,
     MissingExtraError,
     RaptorError,
     SettingsError,
@@ -217,7 +218,7 @@ _VALUE = "The full new text of a summary; for a finding, right or wrong."
 
 
 class Decide(BaseModel):
-    """Decision to record."""
+    """Decision to record, under the name of the caller's key or token."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -225,7 +226,6 @@ class Decide(BaseModel):
     subject: Annotated[Name, Field(description="Id of a node or a document.")]
     value: Annotated[str, Field(max_length=MAX_TEXT_CHARS, description=_VALUE)] = ""
     sentence: Annotated[Line, Field(description="The sentence that a finding is about.")] = ""
-    who: Annotated[Line, Field(min_length=1, description="Name of the person who decides.")]
     why: Annotated[Line, Field(description="The reason, for later readers.")] = ""
 
 
@@ -258,7 +258,7 @@ def _decisions(curator: Curator, *, can_decide: bool) -> APIRouter:
 
     def decide(decision: Decide) -> Decision:
         """Record a decision, which takes effect with the next build."""
-        subject, author = decision.subject, Author(decision.who, decision.why)
+        subject, author = decision.subject, _author(decision.why)
         match decision.kind:
             case "document":
                 return of_caller().set_document_aside(subject, author)
@@ -269,14 +269,22 @@ def _decisions(curator: Curator, *, can_decide: bool) -> APIRouter:
             case "finding":
                 return of_caller().mark(subject, decision.sentence, decision.value, author)
 
-    def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
+    def take_back(decision_id: Line, why: Line = "") -> Decision:
         """Undo a decision, from the next build on."""
-        return of_caller().take_back(decision_id, Author(who, why))
+        return of_caller().take_back(decision_id, _author(why))
 
     writes = [Depends(_SCHEME), Depends(_require_decider)]
     router.post("", dependencies=writes)(_endpoint(decide))
     router.delete("/{decision_id}", dependencies=writes)(_endpoint(take_back))
     return router
+
+
+def _author(why: str) -> Author:
+    """Return the caller of this request as the author of a decision."""
+    caller = CALLER.get()
+    if caller is None or not caller.name:
+        raise CurationError("a decision needs a name, and the caller's token has no subject (sub)")
+    return Author(caller.name, why)
 
 
 async def _refuse_unknown(request: Request) -> None:
@@ -344,7 +352,10 @@ def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JS
 
 
 class BodyLimit:
-    """ASGI middleware that answers 413 to a longer body, and stops reading it."""
+    """ASGI middleware that answers 413 to a longer body, and HEAD as GET; a server sends no body.
+
+    It stops reading a body that is too long.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -362,4 +373,6 @@ class BodyLimit:
                 raise HTTPException(413, text, {"connection": "close"})
             return message
 
+        if scope.get("method") == "HEAD":
+            scope = {**scope, "method": "GET"}
         await self._app(scope, bounded, send)

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from raptor_assets.serving.answers import REQUEST_ERRORS, HomeReader
 from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
-from raptor_core.credentials import is_loopback
 from raptor_core.errors import AccessError, MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
 
@@ -55,19 +54,22 @@ def make_server(retriever: HomeRetriever) -> Any:
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
 
 
-def make_http_app(retriever: HomeRetriever, callers: Callers, host: str) -> Any:
+def make_http_app(retriever: HomeRetriever, callers: Callers) -> Any:
     """Make the application that serves the protocol over HTTP at the path /mcp.
 
     Each request is of the caller whose key or token it sends as ``Authorization: Bearer KEY``; one
     without a valid key gets 401. There are no sessions, which another caller could go on with.
+    A server without keys answers to the names of this machine alone, since a page of another site
+    could reach it by a name that resolves to this machine.
     """
     server = make_server(retriever)
     if hasattr(server, "settings") and hasattr(server.settings, "stateless_http"):  # mcp 1
         server.settings.stateless_http = True
-        if not is_loopback(host):  # else it answers to the names of this machine alone
+        if not callers.is_open:
             server.settings.transport_security = None
         app = server.streamable_http_app()
     else:
+        host = "127.0.0.1" if callers.is_open else ""
         app = server.streamable_http_app(stateless_http=True, host=host)
     return Identified(app, callers)
 

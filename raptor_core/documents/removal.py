@@ -24,26 +24,37 @@ from itertools import combinations
 
 from raptor_core.documents.base import PublishedDocument, Skipped
 from raptor_core.documents.grouping import partition_key, tree_name
+from raptor_core.identity import composed
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
 class Unread:
-    """Places that could not be read: documents at or below them are unknown."""
+    """Places that could not be read: documents at or below them are unknown.
 
-    def __init__(self, skipped: Iterable[Skipped]) -> None:
-        self._places = {i.place or i.name: i.reason for i in skipped if not i.is_empty}
+    Those that certainly hold no text are not among them, unless ``with_empty`` asks for them.
+    """
+
+    def __init__(self, skipped: Iterable[Skipped], *, with_empty: bool = False) -> None:
+        self._places: dict[str, list[Skipped]] = {}
+        for item in skipped:
+            if with_empty or not item.is_empty:
+                self._places.setdefault(item.place or item.name, []).append(item)
 
     def __bool__(self) -> bool:
         return bool(self._places)
 
     def place_of(self, document_id: str, source: str) -> str:
         """Return the unread place that holds a document, or "" where none does."""
-        places = (*_places_above(document_id), *_places_above(source))
+        places = (*_places_above(document_id), *_places_above(composed(source)))
         return next((place for place in places if place in self._places), "")
 
     def reason(self, place: str) -> str:
         """Return the reason why an unread place was not read."""
-        return self._places[place]
+        return self._places[place][-1].reason
+
+    def declared(self, place: str) -> list[tuple[str, ...] | None]:
+        """Return the readers of each unread item of a place, see ``Skipped``; none for ""."""
+        return [item.readers for item in self._places.get(place, ())]
 
     def may_concern(self, partition: str, grouping: GroupingSettings) -> bool:
         """Return whether the partition may hold a document that is named as a place is.

@@ -4,10 +4,12 @@ Names are short, as every node repeats them. Read ``web/model.js`` next, which u
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from raptor_core.audit.base import SentenceFinding
 from raptor_core.checks.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
+from raptor_core.documents.base import Document
 from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.nodes import Node, grouped
 from raptor_core.redaction import hide_credentials
@@ -39,6 +41,49 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
         }
         values.append(row)
     return values
+
+
+def published_texts(nodes: Iterable[Node]) -> tuple[Document, ...]:
+    """Return the documents of published leaves, each with the text of its leaves at their offsets.
+
+    What lies between two leaves is white space, or "…" where no chunk has the text.
+    """
+    leaves = grouped((node for node in nodes if node.is_leaf), lambda leaf: leaf.documents[0])
+    return tuple(
+        Document(name, _text_of(members), title=str(members[0].metadata.get("title", "")))
+        for name, members in leaves.items()
+    )
+
+
+def _text_of(leaves: Sequence[Node]) -> str:
+    text, paragraph = "", -1
+    for leaf in sorted(leaves, key=lambda leaf: leaf.start):
+        first, last = (leaf.paragraphs[0][0], leaf.paragraphs[-1][0]) if leaf.paragraphs else (0, 0)
+        gap = leaf.start - len(text)
+        text += _filler(gap, " " if first == paragraph else "\n") + leaf.text[max(0, -gap) :]
+        paragraph = last
+    return text
+
+
+def _filler(n_chars: int, space: str) -> str:
+    """Return the text of a gap between two leaves, of this length."""
+    return f"\n\n…{space * (n_chars - 5)}\n\n" if n_chars > 8 else space * n_chars
+
+
+def published_findings(
+    findings: Iterable[SentenceFinding], nodes: Iterable[Node]
+) -> tuple[SentenceFinding, ...]:
+    """Return the findings whose sentence and evidence are in these nodes.
+
+    Nodes of different builds may have the same id and different texts.
+    """
+    texts = {node.id: node.text for node in nodes}
+
+    def is_published(finding: SentenceFinding) -> bool:
+        evidence = texts.get(finding.evidence_child or "", "")
+        return finding.sentence in texts.get(finding.node_id, "") and finding.evidence in evidence
+
+    return tuple(filter(is_published, findings))
 
 
 def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:

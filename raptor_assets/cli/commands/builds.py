@@ -18,7 +18,7 @@ from raptor_assets.cli.options import (
     home_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json
-from raptor_assets.corpus.changes import Changes
+from raptor_assets.corpus.changes import Changes, State
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import look
@@ -33,6 +33,16 @@ from raptor_core.home.published import refuse_unknown
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
+
+_WORDS = {
+    State.NEW: "new",
+    State.CHANGED: "changed",
+    State.REMOVED: "to drop",
+    State.UNKNOWN: "withheld",
+    State.UNCONFIRMED: "to confirm",
+    State.WAITING: "to approve",
+    State.UNCHANGED: "unchanged",
+}
 
 NAMED = 20  # trees, skipped files and failed partitions that are named; ``--json`` names all
 
@@ -61,15 +71,11 @@ def plan_command(
 def _plan_values(planned: Forecast) -> dict[str, Any]:
     changes = planned.changes
     return {
-        "new": changes.new,
-        "changed": changes.changed,
-        "removed": changes.removed,
-        "withheld": changes.withheld,
-        "waiting": changes.waiting,
-        "held": dict(changes.holds),
-        "unconfirmed": changes.unconfirmed,
+        **{s.value: changes.of(s) for s in State if s != State.UNCHANGED},
+        "pinned": dict(changes.pins),
+        "ended_pins": dict(changes.ended_pins),
         "doubt": changes.doubt,
-        "n_unchanged": len(changes.unchanged),
+        "n_unchanged": len(changes.of(State.UNCHANGED)),
         "refused": sorted(changes.refused),
         "odd": dict(planned.odd),
         "readers": [asdict(each) for each in planned.reader_sets],
@@ -81,13 +87,10 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
 
 def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
     changes, plan = planned.changes, planned.plan
-    words = ("new", "changed", "to drop", "held back", "to confirm", "to approve", "unchanged")
-    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "waiting", "unchanged")
-    lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
-    counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
+    counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
-    _print_held(changes)
-    _name_waiting(changes.waiting)
+    _print_kept(changes)
+    _name_waiting(changes.of(State.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
@@ -243,9 +246,10 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "withheld": report.changes.withheld,
-        "waiting": [*report.changes.waiting, *report.waiting],
-        "held": dict(report.changes.holds),
+        "withheld": report.changes.of(State.UNKNOWN),
+        "waiting": [*report.changes.of(State.WAITING), *report.waiting],
+        "pinned": dict(report.changes.pins),
+        "ended_pins": dict(report.changes.ended_pins),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -263,10 +267,10 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    _print_held(report.changes)
+    _print_kept(report.changes)
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
-    _name_waiting([*report.changes.waiting, *report.waiting])
+    _name_waiting([*report.changes.of(State.WAITING), *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
@@ -287,13 +291,16 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
 
-def _print_held(changes: Changes) -> None:
-    why = "as published: its documents cannot be read now"
-    _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
-    _name(
-        [f"held {tree} at an earlier build: {note}" for tree, note in changes.holds.items()],
-        "trees",
-    )
+def _print_kept(changes: Changes) -> None:
+    """Print which partitions and trees stay as they are, and which pins end."""
+    why = "as published: a document of it cannot be read now"
+    _name([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
+    pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
+    pinned += [
+        f"the pin of {tree} ends, since none of its documents is left under this name: {note}"
+        for tree, note in changes.ended_pins.items()
+    ]
+    _name(pinned, "trees")
 
 
 def _name_waiting(partitions: Sequence[str]) -> None:

@@ -14,8 +14,8 @@ from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
-    CheckResult,
     HomeStatus,
+    LastCheckResult,
     PartitionStatus,
     TreeStatus,
     read_costs,
@@ -106,7 +106,7 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             group = result.asset.partition("/")[0]
             _print_check("all trees" if group == TREE else group, result)
     for tree in (tree for tree in state.trees if tree.manifest.hold):
-        say(f"{tree.name}: held at an earlier build: {tree.manifest.hold}", fg="yellow")
+        say(f"{tree.name}: pinned to an earlier build: {tree.manifest.hold}", fg="yellow")
     for name in state.waiting:
         say(
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
@@ -172,7 +172,7 @@ def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
     return title, part.name, sizes, f"{part.n_tokens:,}", published, checks
 
 
-def _print_check(where: str, result: CheckResult) -> None:
+def _print_check(where: str, result: LastCheckResult) -> None:
     text = f"{where}: {result.severity}: {result.name} of {result.asset}"
     color = "red" if result.severity == "error" else "yellow"
     say(f"{text}: {result.description}" if result.description else text, fg=color)

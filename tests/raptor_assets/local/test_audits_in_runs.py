@@ -129,8 +129,15 @@ def test_quarantine_hides_from_search_what_no_person_marks_until_the_setting_end
     wrong, *others = sorted(hidden)
     tables = workshop.access().tables
     for node_id in hidden:
-        value = "wrong" if node_id == wrong else "right"
-        decide(tables, "finding", "a.md", subject_of_finding(node_id, LIE), value=value, who="Ines")
+        decide(
+            tables,
+            "finding",
+            "a.md",
+            subject_of_finding(node_id, LIE),
+            value="wrong" if node_id == wrong else "right",
+            who="Ines",
+            documents=("a.md",),
+        )
     n_judged = workshop.judge.n_judged
     assert workshop.build().built == ["a.md"]
     assert workshop.judge.n_judged == n_judged

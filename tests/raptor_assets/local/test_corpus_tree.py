@@ -145,7 +145,7 @@ def test_its_sensor_requests_one_run_which_leaves_nothing_of_a_document_that_goe
     with workshop.instance() as instance:
         (request,) = tick().run_requests
         job = definitions.resolve_job_def(request.job_name)
-        assert job.name == "corpus_tree_build"
+        assert job.name == "corpus_tree_sync"
         options = {"run_config": request.run_config, "tags": request.tags, "instance": instance}
         assert job.execute_in_process(**options).success
         assert not tick().run_requests
@@ -175,7 +175,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_behind_its_trees(tmp_path):
     assert graph.get(source).parent_keys == {dg.AssetKey(["handbook", "tree"])}
     assert graph.get(documents).parent_keys == {source}
     sensor = team.resolve_sensor_def("handbook_corpus_tree_source_sensor")
-    assert "handbook_corpus_tree_build" in {job.name for job in sensor.jobs}
+    assert "handbook_corpus_tree_sync" in {job.name for job in sensor.jobs}
 
 
 def test_it_is_built_by_a_plain_function_call_too(workshop):

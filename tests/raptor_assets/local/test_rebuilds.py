@@ -7,6 +7,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain import context
+from raptor_assets.corpus.changes import State
 from raptor_core.errors import (
     EmptySourceError,
     EndpointError,
@@ -26,7 +27,7 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
     again = pair.build()
-    assert (again.run_ids, again.changes.unchanged) == ([], ("a.md", "b.md"))
+    assert (again.run_ids, again.changes.of(State.UNCHANGED)) == ([], ("a.md", "b.md"))
     assert pair.build(force=True).built == ["a.md", "b.md"]
     assert versions(pair, "a.md") == before
     assert pair.embedder.n_embedded == n_embedded

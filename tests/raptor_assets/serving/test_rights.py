@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from mcp import Client
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
-from support.workshop import settings_text
+from support.workshop import prose, settings_text
 
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.serving.http import make_app
@@ -65,7 +65,8 @@ def key_of(readers):
 
 def write_settings(place, **parts):
     entries = [
-        f'[[keys]]\ndigest = "{hashlib.sha256(key_of(who).encode()).hexdigest()}"\n'
+        f'[[keys]]\nname = "{",".join(who)}"\n'
+        f'digest = "{hashlib.sha256(key_of(who).encode()).hexdigest()}"\n'
         f"readers = {json.dumps(who)}\n"
         for who in CALLERS
     ]
@@ -225,7 +226,7 @@ def test_a_decision_needs_a_reader_of_the_whole_node_who_may_decide(home):
 
     def decide(readers, subject, kind="document"):
         client = TestClient(app, headers={"Authorization": f"Bearer {key_of(readers)}"})
-        body = {"kind": kind, "subject": subject, "who": "Ines", "value": "Better."}
+        body = {"kind": kind, "subject": subject, "value": "Better."}
         return client.post("/decisions", json=body)
 
     assert decide(("ana",), "hr/basil.md").status_code == 403
@@ -237,10 +238,11 @@ def test_a_decision_needs_a_reader_of_the_whole_node_who_may_decide(home):
         if not node.stands_for and not readable and node.tree != "/corpus":
             assert decide(("group:hr",), node.id, "summary").status_code == 404
     made = decide(("group:hr",), "hr/amber.md").json()
+    assert made["who"] == "group:hr"  # the name of the key
     statuses = {("ben", "group:ops"): 403, ("group:hr",): 200}
     for readers, status in statuses.items():
         client = TestClient(app, headers={"Authorization": f"Bearer {key_of(readers)}"})
-        assert client.delete(f"/decisions/{made['id']}?who=Per").status_code == status
+        assert client.delete(f"/decisions/{made['id']}").status_code == status
 
 
 def test_a_decision_is_seen_by_those_who_may_read_its_documents_now(tmp_path):
@@ -268,6 +270,39 @@ def test_a_decision_is_seen_by_those_who_may_read_its_documents_now(tmp_path):
     for who, words in (("group:hr", "no decision"), ("vault", "")):
         with pytest.raises(CurationError, match=words) if words else nullcontext():
             curator.for_readers([who]).take_back(made.id, Author("Per"))
+
+
+EQUAL = {
+    "p/a.md": '"*"',
+    "p/b.md": "group:hr",
+    "report (draft)/a.md": '"*"',
+    "report (final)/a.md": '"*"',
+}
+"""Documents of equal text in trees whose names differ by what may be a label of readers."""
+
+
+def test_a_correction_changes_no_summary_of_equal_content_in_another_document(tmp_path):
+    place = Place(tmp_path)
+    place.home.mkdir()
+    for name, readers in EQUAL.items():
+        place.write(name, f"---\nreaders: {readers}\n---\n{prose(24)}")
+    write_settings(place, grouping={"by": "folder"})
+    with embedder_made_by(lambda *_, **__: HashingEmbedder()):
+        assert place.call("build").code == 0
+        every, curator = HomeRetriever(place.home, is_operator=True), Curator(place.home)
+        nodes = {m.tree: every.nodes(m.tree) for m in every.manifests()}
+        assert len({tuple(node.text for node in members) for members in nodes.values()}) == 1
+        for number, tree in enumerate(("p (everyone)", "report (draft) (everyone)")):
+            author = Author(f"decider {number}")
+            curator.for_readers(["*"]).correct(nodes[tree][-1].id, f"Of {tree}.", author)
+            curator.for_readers(["*"]).set_chunk_aside(nodes[tree][0].id, author)
+        assert place.call("build", "--json").json["built"] == [
+            "p (everyone)",
+            "report (draft) (everyone)",
+        ]
+    after = {tree: every.nodes(tree) for tree in nodes}
+    unchanged = [tree for tree in nodes if after[tree] == nodes[tree]]
+    assert unchanged == ["p (group:hr)", "report (final) (everyone)"]
 
 
 def test_a_call_without_a_caller_is_refused_where_rights_are_required(home):

@@ -96,7 +96,8 @@ def test_a_field_with_one_value_describes_the_document_and_any_other_one_its_chu
         language="en",
     )
     assert document.title == "Tides"
-    assert document.metadata == {"year": 1999, "readers": ("group:sea",), "language": "en"}
+    assert document.metadata == {"year": 1999, "language": "en"}
+    assert document.readers == ("group:sea",)
     first, second = leaves(document)
     assert (first.metadata["page"], second.metadata["page"]) == (1, 2)
     assert second.pages == (2, 2)
@@ -120,7 +121,7 @@ def test_a_field_with_one_value_describes_the_document_and_any_other_one_its_chu
         ([chunk(float("nan"), id="b")], "has the position nan, expected a number"),
         ([chunk(True, id="b")], "has the position True, expected a number"),
         ([chunk(0), "text"], "chunk 2 of document 'a' is a JSON text, not an object"),
-        ([chunk(0, readers=["a"]), chunk(1)], "the chunks of document 'a' differ in their readers"),
+        ([chunk(0, readers=["a"]), chunk(1)], "its chunks differ in their readers"),
         ([chunk(0, readers="a"), chunk(1, readers="b")], "differ in their readers"),
         ([], "holds no chunk"),
     ],
@@ -137,7 +138,7 @@ def test_a_document_with_a_malformed_chunk_is_named_and_left_out(tmp_path, chunk
 
 def test_readers_of_chunks_do_not_replace_those_of_their_document(tmp_path):
     rows = row([chunk(0, readers=["*"])], readers=["group:hr"])
-    with pytest.raises(EmptySourceError, match="differ in their readers"):
+    with pytest.raises(EmptySourceError, match="declares different readers in several places"):
         load_documents(written(tmp_path, rows))
 
 
