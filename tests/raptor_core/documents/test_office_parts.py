@@ -301,6 +301,23 @@ def test_hidden_text_of_word_is_left_out():
     assert parse("docx", letter(f"<w:p {W}>{runs}</w:p>")).text == "It rises.\n\nSeen. Seen too."
 
 
+def test_text_that_a_style_of_word_hides_is_left_out():
+    word = docx.Document()
+    kinds = docx.enum.style.WD_STYLE_TYPE
+    for name, kind in (("Secret", kinds.PARAGRAPH), ("Hush", kinds.CHARACTER)):
+        word.styles.add_style(name, kind).font.hidden = True
+    for name, base in (("Deeper", "Secret"), ("Open", "Secret")):
+        word.styles.add_style(name, kinds.PARAGRAPH).base_style = word.styles[base]
+    word.styles["Open"].font.hidden = False
+    for name in ("Secret", "Deeper", "Open"):
+        word.add_paragraph(f"In {name}.", style=name)
+    paragraph = word.add_paragraph("Seen")
+    paragraph.add_run(" unseen", style="Hush")
+    paragraph.add_run(" again.")
+    word.add_paragraph("", style="Secret").add_run("By itself.").font.hidden = False
+    assert parse("docx", offices.saved(word)).text == "In Open.\n\nSeen again.\n\nBy itself."
+
+
 def sheet(*cells):
     """A workbook whose sheet has one row of cells in XML."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
