@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raptor_core.documents.formats.archive import open_archive, read_elements, refuse_damage, tag_of
-from raptor_core.documents.formats.ooxml import Package, attribute
+from raptor_core.documents.formats.ooxml import Package, alternative_texts, attribute
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.documents.formats.rows import COVERED, carry_down, visible
 
@@ -31,6 +31,9 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         body = _Body(package)
         main = package.read(package.main)
         body.read(read_elements(main, "p", "tbl", *_CONTAINERS, parent="body"))
+        if not body.blocks.parsed().text:
+            for text in alternative_texts(package.root(package.main)):
+                body.blocks.paragraph(text)
     return body.blocks.parsed(title or body.title, {"author": author})
 
 

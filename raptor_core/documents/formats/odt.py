@@ -37,6 +37,8 @@ def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
         body = next(e for e in content if tag_of(e) == "body")
         _remove_hidden(body, _hiding_styles([*styles, content]))
         _read(blocks, body)
+        if not blocks.parsed().text:
+            _write_alternative_texts(blocks, body)
         about = read_xml(archive, "meta.xml") if "meta.xml" in names else ()
         texts = {tag_of(e): one_line(e.text or "") for part in about for e in part}
     author = texts.get("initial-creator") or texts.get("creator", "")
@@ -137,8 +139,23 @@ def _read_slides(blocks: Blocks, body: Any) -> None:
         for shape in slide:
             if shape is not title and tag_of(shape) not in _LEFT_OUT:
                 _read(blocks, [shape])
+        if not _has_text(slide):
+            _write_alternative_texts(blocks, slide)
         notes = (p for part in slide.iterchildren("{*}notes") for p in part.iter(f"{_TEXT}p"))
         write_notes(blocks, map(_text, notes))
+
+
+def _has_text(element: Any) -> bool:
+    return any("".join(p.itertext()).strip() for p in element.iter(f"{_TEXT}p"))
+
+
+def _write_alternative_texts(blocks: Blocks, element: Any) -> None:
+    """Write what the pictures inside an element show, as their authors say."""
+    for frame in element.iter("{*}frame"):
+        texts = {
+            tag_of(e): "".join(e.itertext()) for e in frame.iterchildren("{*}desc", "{*}title")
+        }
+        blocks.paragraph(one_line(texts.get("desc") or texts.get("title", "")))
 
 
 def _rows(table: Any) -> Iterator[list[str]]:

@@ -152,6 +152,16 @@ def test_text_that_a_style_of_an_open_text_hides_is_left_out():
     assert parse("odt", data).text == "Seen again.\n\nLast."
 
 
+def test_a_picture_of_an_open_document_without_text_is_read_by_its_description():
+    picture = '<draw:frame><draw:image/><svg:title xmlns:svg="s">Mill</svg:title>{}</draw:frame>'
+    described = picture.format('<svg:desc xmlns:svg="s">A mill by the sea</svg:desc>')
+    text = f"<office:text><text:p>{described}</text:p></office:text>"
+    assert parse("odt", open_document(text)).text == "A mill by the sea"
+    slide = f"<draw:page>{picture.format('')}</draw:page>"
+    show = f"<office:presentation>{slide}</office:presentation>"
+    assert parse("odp", open_document(show)).text == "Slide 1\n\nMill"
+
+
 def test_notes_and_text_boxes_of_an_open_text_follow_their_paragraph():
     note = (
         "<text:note><text:note-citation>1</text:note-citation><text:note-body>"

@@ -1,5 +1,6 @@
 """Parts of office files beside their text: boxes, diagrams, notes, formats, merged cells."""
 
+import base64
 import io
 import zipfile
 from datetime import date, timedelta
@@ -316,6 +317,33 @@ def test_text_that_a_style_of_word_hides_is_left_out():
     paragraph.add_run(" again.")
     word.add_paragraph("", style="Secret").add_run("By itself.").font.hidden = False
     assert parse("docx", offices.saved(word)).text == "In Open.\n\nSeen again.\n\nBy itself."
+
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_a_file_of_nothing_but_a_picture_is_read_by_its_alternative_text():
+    word = docx.Document()
+    word.add_picture(io.BytesIO(PNG))
+    for mark in word.element.body.iter("{*}docPr", "{*}cNvPr"):
+        mark.set("descr", "A mill by the sea")
+    show = pptx.Presentation()
+    for text in ("A mill", ""):
+        slide = show.slides.add_slide(show.slide_layouts[6])
+        picture = slide.shapes.add_picture(io.BytesIO(PNG), 0, 0)
+        picture._element.nvPicPr.cNvPr.set("descr", text)
+    slide = show.slides.add_slide(show.slide_layouts[5])
+    slide.shapes.title.text = "The sea"
+    picture = slide.shapes.add_picture(io.BytesIO(PNG), 0, 0)
+    picture._element.nvPicPr.cNvPr.set("descr", "Not beside a text")
+    assert parse("docx", offices.saved(word)).text == "A mill by the sea"
+    assert parse("pptx", offices.saved(show)).text == (
+        "Slide 1\n\nA mill\n\nSlide 2\n\nSlide 3: The sea"
+    )
+    word.add_paragraph("A letter.")
+    assert parse("docx", offices.saved(word)).text == "A letter."
 
 
 def sheet(*cells):
