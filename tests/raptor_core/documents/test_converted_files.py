@@ -87,8 +87,10 @@ def test_a_command_ends_with_the_process_that_reads_its_file(tmp_path, number):
     )
     command = f"sh -c {shlex.quote(script)}"
     reader = subprocess.Popen([sys.executable, "-c", code, tmp_path / "a.rtf", command])
-    wait_until(lambda: mark.exists() and len(mark.read_text().split()) == 2, [])
-    reader.send_signal(number)
+    try:
+        wait_until(lambda: mark.exists() and len(mark.read_text().split()) == 2, [], [reader])
+    finally:
+        reader.send_signal(number)
     reader.wait(30)
     started = [Path(f"/proc/{pid}/stat") for pid in mark.read_text().split()]
     wait_until(lambda: not any(map(is_alive, started)), [])
