@@ -25,6 +25,8 @@ from raptor_assets.home.source_state import look
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
+from raptor_assets.shown.progress import by_cause
+from raptor_assets.shown.rights import describe_unmatched
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
@@ -33,6 +35,7 @@ from raptor_core.home.published import refuse_unknown
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 
 _WORDS = {
     State.NEW: "new",
@@ -65,7 +68,7 @@ def plan_command(
     if as_json:
         print_json(_plan_values(planned))
     else:
-        _print_plan(planned, settings.unpriced_models)
+        _print_plan(planned, settings.unpriced_models, settings.budget)
 
 
 def _plan_values(planned: Forecast) -> dict[str, Any]:
@@ -81,15 +84,17 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
+        "unmatched_rules": planned.unmatched_rules,
         **planned.plan.as_dict(),
     }
 
 
-def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
+def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     changes, plan = planned.changes, planned.plan
     counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_kept(changes)
+    _name(describe_unmatched(planned.unmatched_rules), "rules")
     _name_waiting(changes.of(State.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
@@ -106,7 +111,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan, unpriced)
+    _print_total(plan, unpriced, budget)
 
 
 def _print_readers(planned: Forecast) -> None:
@@ -152,7 +157,7 @@ def _summaries(count: int) -> str:
     return counted(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
+def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
@@ -167,6 +172,11 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
             f"calls: {fewest} to {greatest}, since poor answers are asked for again; about "
             f"{plan.summaries.calls + plan.repeats} are likely"
         )
+    if plan.audits.calls or plan.most_audits.calls:
+        say(
+            f"to audit: about {_summaries(plan.audits.calls)}, {plan.audits.tokens:,} tokens; at "
+            f"most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
+        )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
     cost = "0 USD, no endpoint is called"
@@ -176,6 +186,13 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
         models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
+    for bound in plan.exceeded(budget):
+        say(
+            f"this is more than budget.{bound} = {getattr(budget, bound)}: the build would stop "
+            "there, publish the trees that are finished, and keep every answer for the next one",
+            fg="red",
+            err=True,
+        )
 
 
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
@@ -268,6 +285,7 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
     _print_kept(report.changes)
+    _name(describe_unmatched(report.unmatched_rules), "rules")
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
     _name_waiting([*report.changes.of(State.WAITING), *report.waiting])
@@ -293,7 +311,10 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 
 def _print_kept(changes: Changes) -> None:
     """Print which partitions and trees stay as they are, and which pins end."""
-    why = "as published: a document of it cannot be read now"
+    why = (
+        "as published: a document of it cannot be read now, and until then only readers whom a "
+        "rule or the broken item names may read it"
+    )
     _name([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
     pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
     pinned += [
@@ -309,7 +330,10 @@ def _name_waiting(partitions: Sequence[str]) -> None:
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:
-    lines = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
+    lines = [
+        f"failed {listed(names, NAMED)} at {failure.asset}: {failure.reason}"
+        for names, failure in by_cause(report.failed)
+    ]
     _name(lines, plural, "red")
 
 
@@ -372,7 +396,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
     home, settings = home_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    scan = look(home.table_store(settings), source)
+    scan = look(home.table_store(settings), source, is_whole=bool(added))
     return home, settings.model_copy(update={"source": source}), scan
 
 
