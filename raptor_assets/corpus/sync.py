@@ -28,6 +28,7 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import set_readers, withdraw
 from raptor_assets.home.rollback import forget_gone
 from raptor_assets.shown.progress import Watch, ignore_progress
+from raptor_assets.shown.rights import describe_unmatched
 from raptor_core.errors import SourceError
 
 
@@ -95,6 +96,8 @@ def _decide(
     )
     counts = [f"{len(decision.changes.of(state))} {state.value}" for state in State]
     context.log.info(", ".join(counts))
+    for line in describe_unmatched(decision.inventory.unmatched_rules):
+        context.log.warning(line)
     return decision
 
 

@@ -7,7 +7,7 @@ import dagster as dg
 from pydantic import Field
 
 from raptor_assets.assets.names import APPROVE, ROLLBACK
-from raptor_assets.assets.specs import trees_table
+from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
 from raptor_assets.chain.run import ChainRun, Event, Events

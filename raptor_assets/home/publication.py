@@ -32,6 +32,10 @@ from raptor_core.tree.publish import forbidden_nodes, without_nodes
 Readers = Mapping[str, tuple[str, ...]]
 """Readers by document."""
 
+IMPORTED = "imported"
+"""``Manifest.inputs`` of an imported tree with a document of the source: the next build replaces
+it, or drops it where the source has the document in another tree."""
+
 
 def _every_tree(marks: Iterable[Mark]) -> list[str]:
     return [mark.tree for mark in marks]
@@ -94,7 +98,13 @@ class Today:
                 != readers_digest({e.id: e.readers for e in trees.get(mark.tree, ()) if e.readers})
             ]
 
-        return cls(access.curation(), readers_of, is_gone, differing, inventory.documents)
+        return cls(
+            access.curation(),
+            readers_of,
+            is_gone,
+            differing,
+            (*inventory.documents, *inventory.aside),
+        )
 
     @classmethod
     def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
@@ -113,6 +123,10 @@ class Today:
         """
         found = {d.id: self.readers_of(manifest, d) for d in manifest.published_documents}
         return {name: names for name, names in found.items() if names}
+
+    def knows(self, manifest: Manifest) -> bool:
+        """Return whether the source has a document of a tree, in whatever tree."""
+        return any(entry.id in manifest.documents for entry in self.entries)
 
     def gone(self, manifest: Manifest) -> set[str]:
         """Return the documents of a manifest that certainly left its tree."""
@@ -256,8 +270,11 @@ class Publication:
             if live.build_id != manifest.build_id:
                 raise SourceError(explain_pin(tree, live.hold))
             pin = live.hold
-        if live and not manifest.inputs and live.build_id == manifest.build_id:
-            manifest = replace(manifest, inputs=live.inputs)  # an import of what is published
+        if not manifest.inputs:  # an import
+            is_published = live is not None and live.build_id == manifest.build_id
+            known = self._today.knows(manifest)
+            inputs = live.inputs if live and is_published else IMPORTED if known else ""
+            manifest = replace(manifest, inputs=inputs)
         return replace(edition, manifest=replace(manifest, hold=pin or ""))
 
     def _keep(self, live: Manifest | None, new: Manifest) -> None:

@@ -34,6 +34,7 @@ class BuildReport:
     """Result of a build.
 
     Attributes:
+        unmatched_rules: rules of readers that match no document.
         built, failed, dropped: partitions; a failed one keeps its published trees.
         waiting: partitions whose build waits for approval.
         odd: documents by partition whose text looks wrongly extracted.
@@ -43,6 +44,7 @@ class BuildReport:
 
     changes: Changes
     skipped: tuple[Skipped, ...] = ()
+    unmatched_rules: tuple[str, ...] = ()
     built: list[str] = field(default_factory=list)
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
@@ -98,7 +100,7 @@ def build(
         SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
         RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
     """
-    scan = scan or look(home.table_store(settings), settings.source)
+    scan = scan or look(home.table_store(settings), settings.source, is_whole=False)
     access = CorpusAccess(settings, home, components=components, scan=scan)
     with open_instance(home) as instance:
         keep_look(access.tables, settings.source, scan)
@@ -110,7 +112,8 @@ def build(
             asks_again=True,
             is_confirmed=confirm_removal,
         )
-        report = BuildReport(decision.changes, decision.inventory.skipped)
+        inventory = decision.inventory
+        report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
         if decision.to_build and components is None:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])

@@ -44,6 +44,7 @@ class Forecast:
         reader_sets: sets of readers in the source, if any document declares readers.
         n_readers_changed: number of published nodes whose readers change.
         skipped: files and documents that are not read, with the reason.
+        unmatched_rules: rules of readers that match no document.
     """
 
     changes: Changes
@@ -52,6 +53,7 @@ class Forecast:
     reader_sets: tuple[ReaderSet, ...] = ()
     n_readers_changed: int = 0
     skipped: tuple[Skipped, ...] = ()
+    unmatched_rules: tuple[str, ...] = ()
 
 
 def forecast(
@@ -88,7 +90,15 @@ def forecast(
     reasons = {name: o.reason for name, o in odd.items() if o}
     sets = _reader_sets(inventory.partitions(settings.grouping))
     n_readers_changed = count_other_readers(access, inventory)
-    return Forecast(changes, plan, reasons, sets, n_readers_changed, inventory.skipped)
+    return Forecast(
+        changes,
+        plan,
+        reasons,
+        sets,
+        n_readers_changed,
+        inventory.skipped,
+        inventory.unmatched_rules,
+    )
 
 
 def _reader_sets(

@@ -11,6 +11,7 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
+from raptor_assets.home.record_file import CheckOutcomes, read_record_file
 from raptor_assets.local.dagster import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree
@@ -20,7 +21,6 @@ from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
-    from raptor_assets.home.records import CheckOutcomes
     from raptor_assets.shown.report_records import Cost, TreeRecord
 
 
@@ -194,6 +194,8 @@ def _waiting(home: Home, settings: Settings, partitions: Iterable[str]) -> tuple
 
 def _recorded(home: Home, checks: names.Checks) -> tuple[list[str], CheckOutcomes]:
     """Return the partitions that builds have begun, sorted, and the last results of checks."""
+    if (recorded := read_record_file(home, checks)) is not None:
+        return recorded
     from raptor_assets.home.records import read_outcomes
 
     corpus = home.names()

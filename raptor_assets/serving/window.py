@@ -23,6 +23,7 @@ from raptor_assets.local.status import (
     read_tree_records,
     status_of,
 )
+from raptor_assets.serving.values import NAMED_DOCUMENTS, links_of
 from raptor_assets.shown.pages import ReportFolder
 from raptor_assets.shown.report_records import TreeRecord, read_findings, read_records
 from raptor_core.checks.base import without_quotations
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-NAMED_DOCUMENTS = 20  # maximal number of documents of a tree on the corpus page
 ABOVE = "The corpus tree"
 
 
@@ -224,6 +224,7 @@ def read_report(
         settings=settings_text(settings) if store.readers is None else "",
         cost=record.cost if record else None,
         points=read_points(home, store, nodes, tree) if with_map else None,
+        link_of=links_of(settings),
     )
 
 

@@ -4,7 +4,7 @@ Names are short, as every node repeats them. Read ``web/model.js`` next, which u
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from raptor_core.audit.base import SentenceFinding
@@ -108,7 +108,7 @@ def report_values(report: Report) -> Values:
     titles = tree_titles(nodes)
     shown: list[Values] = []
     for number, tree in enumerate(report.trees):
-        shown += _nodes(number, tree, indexes, places)
+        shown += _nodes(number, tree, indexes, places, report.link_of)
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
@@ -159,16 +159,20 @@ def _documents(trees: Sequence[ReportTree]) -> list[Values]:
 
 
 def _nodes(
-    number: int, tree: ReportTree, indexes: Mapping[str, int], places: Mapping[str, int]
+    number: int,
+    tree: ReportTree,
+    indexes: Mapping[str, int],
+    places: Mapping[str, int],
+    link_of: Callable[[Node], str],
 ) -> Iterator[Values]:
     """Yield the values of each node of a tree.
 
     "t" is the number of the tree, "l" the layer, "n" the tokens, "x" the text; instead of "x" a
     leaf may have the offsets "s" and "e" in its document. "w" marks a new node, "f" a summary that
     the model did not write or not finish. "m" is the name of a summary, or the title of a leaf of
-    the corpus tree; "c" are the children. A leaf has its document "d", span "o", section "h", and
-    first and last page "p". ``report_values`` adds the usage "u": calls, retries, prompt tokens,
-    completion tokens, US dollars (None if unknown).
+    the corpus tree; "c" are the children. A leaf has its document "d" with its address "a", span
+    "o", section "h", and first and last page "p". ``report_values`` adds the usage "u": calls,
+    retries, prompt tokens, completion tokens, US dollars (None if unknown).
     """
     spans = _spans(tree)
     added = set(tree.change.added) if tree.change else set()
@@ -181,6 +185,8 @@ def _nodes(
             values["m"] = name
         if node.is_leaf:
             values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
+            if link := link_of(node):
+                values["a"] = link
             if node.pages:
                 values["p"] = list(range(node.pages[0], node.pages[-1] + 1))
             if node.section:

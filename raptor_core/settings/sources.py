@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from pydantic import Field, field_validator, model_validator
 
@@ -148,7 +149,32 @@ class SourceSettings(Part):
     watch: bool = setting(False, is_common=True)
     """Switch the sensor on from the start; it builds changed documents without a command."""
 
+    link: str = ""
+    """Address of a document where people read it, such as ``https://wiki/{id}#page={page}``. Hits
+    and answers link to it. ``{page}`` is the first page of the text, 1 if there are no pages.
+    """
+
     _patterns_can_match = field_validator("include", "exclude")(_check_patterns)
+
+    @field_validator("link")
+    @classmethod
+    def _link_is_an_address(cls, link: str) -> str:
+        if link and not re.match(r"[a-z][a-z0-9+.-]*://", link):
+            raise ValueError(f"expected an address such as https://wiki/{{id}}, got {link!r}")
+        places = set(re.findall(r"\{(\w*)\}", link))
+        if unknown := sorted(places - {"id", "page"}):
+            raise ValueError(f"it holds {{{unknown[0]}}}; what is filled in is {{id}} and {{page}}")
+        return link
+
+    def link_to(self, documents: Sequence[str], pages: Sequence[int] = ()) -> str:
+        """Return the address of the only one of ``documents``; "" for several or without ``link``.
+
+        An id with a part ".." has none, since it could lead to another place of the server.
+        """
+        if not self.link or len(documents) != 1 or ".." in documents[0].split("/"):
+            return ""
+        name = quote(documents[0].encode("utf-8", "replace"), safe="/")
+        return self.link.replace("{page}", str(pages[0] if pages else 1)).replace("{id}", name)
 
     @field_validator("convert")
     @classmethod

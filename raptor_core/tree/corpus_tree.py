@@ -117,8 +117,13 @@ def build_corpus_tree(
     """Build the corpus tree of trees that ``build_tree`` returned."""
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
+    readers = {
+        name: common_readers(tree.documents, tree.readers)
+        for tree in trees
+        for name in _top_ids(tree.name, len(tree.layers[-1].nodes))
+    }
     return build_tree(
-        top_documents(tops),
+        top_documents(tops, readers),
         name=CORPUS_TREE_NAME,
         components=below.above(corpus_tree_settings(below.settings)),
         known=known,

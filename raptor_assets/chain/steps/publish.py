@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from raptor_assets.assets.specs import trees_table
+from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import (
     TreeVersion,
     audited_version,

@@ -25,6 +25,7 @@ from raptor_assets.home.source_state import look
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
+from raptor_assets.shown.rights import describe_unmatched
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
@@ -81,6 +82,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
+        "unmatched_rules": planned.unmatched_rules,
         **planned.plan.as_dict(),
     }
 
@@ -90,6 +92,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
     counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_kept(changes)
+    _name(describe_unmatched(planned.unmatched_rules), "rules")
     _name_waiting(changes.of(State.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
@@ -268,6 +271,7 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
     _print_kept(report.changes)
+    _name(describe_unmatched(report.unmatched_rules), "rules")
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
     _name_waiting([*report.changes.of(State.WAITING), *report.waiting])
@@ -293,7 +297,10 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 
 def _print_kept(changes: Changes) -> None:
     """Print which partitions and trees stay as they are, and which pins end."""
-    why = "as published: a document of it cannot be read now"
+    why = (
+        "as published: a document of it cannot be read now, and until then only readers whom a "
+        "rule or the broken item names may read it"
+    )
     _name([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
     pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
     pinned += [
@@ -372,7 +379,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
     home, settings = home_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    scan = look(home.table_store(settings), source)
+    scan = look(home.table_store(settings), source, is_whole=bool(added))
     return home, settings.model_copy(update={"source": source}), scan
 
 

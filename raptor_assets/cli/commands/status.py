@@ -23,9 +23,11 @@ from raptor_assets.local.status import (
     read_summary,
 )
 from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.rights import published_findings
 from raptor_assets.shown.terminal import say
 from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 if TYPE_CHECKING:
     from raptor_assets.shown.report_records import Cost
@@ -49,11 +51,15 @@ def status_command(check: bool, cost: bool, trees: bool, home: Path, as_json: bo
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     sources = settings.source.shown_paths()
+    manifests = (t.manifest for t in state.trees if not is_corpus_tree(t.name))
+    rights = published_findings(manifests, settings)
     if as_json:
-        values = _values(state, opened.path, sources)
+        values = {**_values(state, opened.path, sources), "rights": rights}
         print_json(values if costs is None else {**values, "costs": costs})
     else:
         _print(state, opened.path, sources)
+        for finding in rights:
+            say(finding, fg="yellow")
         for tree, figures in (costs or {}).items():
             say(f"{tree}: {_cost_text(figures)}")
     if check and not state.structural_passed:

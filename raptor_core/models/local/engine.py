@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +44,17 @@ class LocalEngine:
         socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
         self._server = _load(part, path, socket)
 
-    def stream(self, body: Mapping[str, Any], stop: threading.Event) -> list[Any]:
-        """Return the events of a streamed answer; after ``stop`` none follows."""
-        events: list[Any] = []
+    def stream(
+        self, body: Mapping[str, Any], stop: threading.Event, add: Callable[[Any], object]
+    ) -> None:
+        """Pass the events of a streamed answer to ``add``; after ``stop`` none follows."""
 
-        def add(event: Any) -> bool:
-            events.append(event)
+        def each(event: Any) -> bool:
+            add(event)
             return stop.is_set()  # which ends the computation
 
         # Progress of the prompt is an event, too, so that a long prompt can be stopped.
-        self._server.handle_chat_completions({**body, "return_progress": True}, add)
-        return events
+        self._server.handle_chat_completions({**body, "return_progress": True}, each)
 
 
 def _load(part: ChatPart, path: Path, socket: str) -> Any:

@@ -17,6 +17,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from fastapi.testclient import TestClient
+from mcp.shared.auth import ProtectedResourceMetadata
 from support.authority import make_authority
 from support.command import SMALL_PARTS, Place, raptor
 from support.serving import served_here
@@ -294,6 +295,31 @@ def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
         for headers in ({}, {"Authorization": "Bearer c"}, {"Authorization": "a"}):
             refused = httpx.post(f"{address}/mcp", json={}, headers=headers)
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.slow
+def test_clients_of_the_protocol_find_the_service_that_issues_tokens(home, issuer):
+    folder, sign, _ = issuer
+    retriever = HomeRetriever(home.home, is_operator=True)
+    access = tokens_of(folder)._tokens._access
+    retriever.settings = retriever.settings.model_copy(update={"access": access})
+    app = make_http_app(retriever, tokens_of(folder))
+    with TestClient(app, base_url="https://handbook.example") as client:
+        refused = client.post("/mcp", json={})
+        place = "https://handbook.example/.well-known/oauth-protected-resource/mcp"
+        assert refused.status_code == 401
+        assert refused.headers["www-authenticate"] == f'Bearer resource_metadata="{place}"'
+        for path in (place, place.removesuffix("/mcp")):
+            metadata = ProtectedResourceMetadata.model_validate(client.get(path).json())
+            assert str(metadata.resource) == "https://handbook.example/mcp"
+            assert [str(url).rstrip("/") for url in metadata.authorization_servers] == [ISSUER]
+        given = {"Authorization": f"Bearer {sign()}"}
+        assert client.post("/mcp", json={}, headers=given).status_code != 401
+    keyed = make_http_app(
+        HomeRetriever(home.home), KnownCallers(HomeRetriever(home.home).settings.access, home.home)
+    )
+    with TestClient(keyed) as client:
+        assert client.get("/.well-known/oauth-protected-resource").status_code == 401
 
 
 @pytest.mark.slow

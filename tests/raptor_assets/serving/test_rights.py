@@ -73,7 +73,10 @@ def write_settings(place, **parts):
     (place.home / "keys.toml").write_text("\n".join(entries))
     given = {
         "access": {"required": True, "keys": "keys.toml", "deciders": ["group:hr"]},
-        "components": {"judge": "support.word_judge:WordJudge"},
+        "components": {
+            "judge": "support.word_judge:WordJudge",
+            "reader": "support.echo_reader:EchoReader",
+        },
         "tree": {"max_layers": 3},
         **parts,
     }
@@ -141,6 +144,22 @@ def http_calls(client, ids, trees):
             yield client.post("/search", json={"question": question, **more}).text
     for node in ids:
         yield client.post(f"/nodes/{node}/search", json={"question": QUESTIONS[1]}).text
+    yield from answering_calls(client)
+
+
+def answering_calls(client):
+    """Whatever a model answers that repeats all that it is given, and the records of Dify."""
+    corpora = [model["id"] for model in client.get("/v1/models").json()["data"]]
+    for question, stream in ((question, stream) for question in QUESTIONS for stream in (0, 1)):
+        yield client.post("/ask", json={"question": question, "stream": bool(stream)}).text
+        turns = [{"role": "user", "content": text} for text in (QUESTIONS[2], question)]
+        for corpus in [*corpora, "other"]:
+            chat = {"model": corpus, "messages": turns, "stream": bool(stream)}
+            yield client.post("/v1/chat/completions", json=chat).text
+    for corpus in [*corpora, "other"]:
+        for question in QUESTIONS:
+            body = {"knowledge_id": corpus, "query": question, "retrieval_setting": {"top_k": 50}}
+            yield client.post("/retrieval", json=body).text
 
 
 def tool_calls(retriever, ids, trees):
