@@ -18,6 +18,9 @@ from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
+from raptor_core.rebuild.expected_layers import usual_children
+from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint
@@ -32,6 +35,7 @@ HELD_NODES = 1000  # for so few, which take seconds, the store stays open
 BATCH_PARTITIONS = 64  # published before the next batch begins
 BATCH_CHARS = 2_000_000  # of documents, unless one partition has more
 BATCH_TREES = 1_000  # unless one partition has more
+TOKEN_CHARS = 4  # of a usual text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +48,32 @@ class Size:
     def __add__(self, size: "Size") -> "Size":
         return Size(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
 
-    @property
-    def fits(self) -> bool:
-        """Whether one batch may have this size."""
-        return self.n_trees <= BATCH_TREES and self.n_chars <= BATCH_CHARS
+    def fits(self, most_chars: int) -> bool:
+        """Return whether one batch may have this size."""
+        return self.n_trees <= BATCH_TREES and self.n_chars <= most_chars
 
 
-def batches(names: Iterable[str], sizes: Mapping[str, Size]) -> Iterator[list[str]]:
+def batch_chars(settings: Settings) -> int:
+    """Return how many characters of documents a batch may have.
+
+    A run within a budget finishes and publishes few trees at a time: as many as keep the calls of
+    its endpoint busy. So what it paid for is published when the budget ends.
+    """
+    if settings.budget == BudgetSettings() or not settings.build_endpoints:
+        return BATCH_CHARS
+    of_call = usual_children(settings) * settings.chunking.max_tokens * TOKEN_CHARS
+    return min(BATCH_CHARS, round(of_call * settings.summarizer.concurrency))
+
+
+def batches(
+    names: Iterable[str], sizes: Mapping[str, Size], most_chars: int = BATCH_CHARS
+) -> Iterator[list[str]]:
     """Yield ``names`` in order, in batches; a name without a size counts as empty."""
     batch: list[str] = []
     total = Size()
     for name in names:
         size = sizes.get(name, Size())
-        if batch and (len(batch) == BATCH_PARTITIONS or not (total + size).fits):
+        if batch and (len(batch) == BATCH_PARTITIONS or not (total + size).fits(most_chars)):
             yield batch
             batch, total = [], Size()
         batch.append(name)

@@ -8,7 +8,6 @@ fails and names the failed ones. The steps are in ``steps``, what Dagster logs i
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import dagster as dg
@@ -18,7 +17,7 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import SYNC, ChainAsset
 from raptor_assets.assets.specs import build_check_specs, column_schema
 from raptor_assets.assets.versions import PAST_TOP
-from raptor_assets.chain.context import RunContext, Size, batches, release_memory
+from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, release_memory
 from raptor_assets.chain.events import (
     evaluation,
     failure_events,
@@ -168,7 +167,7 @@ class ChainRun:
 
     def _all_batches(self) -> Events:
         cases = self._golden() if (self._tree, GOLDEN_RETRIEVAL.name) in self._checks else ()
-        for batch in batches(self._partitions, self._sizes()):
+        for batch in batches(self._partitions, self._sizes(), batch_chars(self._settings)):
             if self._stopped:
                 self.failures |= (skipped := self._skip(batch, self._stopped))
                 for name, failure in skipped.items():
@@ -194,8 +193,7 @@ class ChainRun:
         self._provenance = Provenance(instance, batch, versions, self._parents)
 
     def _skip(self, batch: Sequence[str], cause: Failure) -> dict[str, Failure]:
-        reason = f"not started, since the run stopped there: {cause.reason}"
-        skipped = dict.fromkeys(batch, replace(cause, reason=reason))
+        skipped = dict.fromkeys(batch, cause)
         self._watch(Progress(cause.asset, (), 0, 0.0, failed=skipped))
         return skipped
 

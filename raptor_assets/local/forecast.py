@@ -6,6 +6,7 @@ The build is in ``build``, the plan of single trees in ``raptor_core.rebuild``.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain.context import KnownStore
 from raptor_assets.corpus.changes import Changes, State, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
@@ -14,10 +15,11 @@ from raptor_assets.home.publication import count_other_readers
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped
+from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped, partition_key
 from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
+from raptor_core.rebuild.audits import plan_audits
 from raptor_core.settings import Settings
 from raptor_core.store.facts import common_readers
 from raptor_core.tree.cache import Known
@@ -83,6 +85,8 @@ def forecast(
     previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
     known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
+    expected, most = plan_audits(plan.trees, _judged(access, prepared, plan.trees), settings)
+    plan = replace(plan, audits=expected, most_audits=most)
     if settings.corpus_tree.enabled:
         plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan, documents)))
     every = (document for members in documents.values() for document in members)
@@ -99,6 +103,30 @@ def forecast(
         inventory.skipped,
         inventory.unmatched_rules,
     )
+
+
+def _judged(
+    access: CorpusAccess, components: Components, trees: Iterable[TreePlan]
+) -> dict[tuple[str, int], int]:
+    """Count the summaries that the present judge has judged, by tree and layer."""
+    counts: dict[tuple[str, int], int] = {}
+    if access.settings.audit.judge != "llm":
+        return counts
+    columns, version = ["tree", "node_id", "judge", "version"], components.judge.version
+    for tree in trees:
+        partition = partition_key(tree.tree, access.settings.grouping)
+        for layer in tree.layers:
+            path = CHAIN_NAMES.findings(layer.layer).path
+            table = access.tables.find(path, partition, columns)
+            rows = table.to_pylist() if table is not None else ()
+            judged = {
+                row["node_id"]
+                for row in rows
+                if (row["tree"], row["judge"], row["version"])
+                == (tree.tree, components.judge.name, version)
+            }
+            counts[tree.tree, layer.layer] = len(judged)
+    return counts
 
 
 def _reader_sets(

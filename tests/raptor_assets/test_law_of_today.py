@@ -359,9 +359,10 @@ TestToday.settings = examples(
 
 
 @pytest.mark.rare
+@pytest.mark.timeout(1200)
 class TestTodayAtLength(Today.TestCase):
     """The same with many and long sequences."""
 
     settings = examples(
-        40, stateful_step_count=15, phases=(Phase.explicit, Phase.reuse, Phase.generate)
+        20, stateful_step_count=15, phases=(Phase.explicit, Phase.reuse, Phase.generate)
     )

@@ -25,6 +25,7 @@ from raptor_assets.home.source_state import look
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
+from raptor_assets.shown.progress import by_cause
 from raptor_assets.shown.rights import describe_unmatched
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
@@ -34,6 +35,7 @@ from raptor_core.home.published import refuse_unknown
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 
 _WORDS = {
     State.NEW: "new",
@@ -66,7 +68,7 @@ def plan_command(
     if as_json:
         print_json(_plan_values(planned))
     else:
-        _print_plan(planned, settings.unpriced_models)
+        _print_plan(planned, settings.unpriced_models, settings.budget)
 
 
 def _plan_values(planned: Forecast) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
     }
 
 
-def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
+def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     changes, plan = planned.changes, planned.plan
     counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
@@ -109,7 +111,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan, unpriced)
+    _print_total(plan, unpriced, budget)
 
 
 def _print_readers(planned: Forecast) -> None:
@@ -155,7 +157,7 @@ def _summaries(count: int) -> str:
     return counted(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
+def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
@@ -170,6 +172,11 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
             f"calls: {fewest} to {greatest}, since poor answers are asked for again; about "
             f"{plan.summaries.calls + plan.repeats} are likely"
         )
+    if plan.audits.calls or plan.most_audits.calls:
+        say(
+            f"to audit: about {_summaries(plan.audits.calls)}, {plan.audits.tokens:,} tokens; at "
+            f"most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
+        )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
     cost = "0 USD, no endpoint is called"
@@ -179,6 +186,13 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
         models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
+    for bound in plan.exceeded(budget):
+        say(
+            f"this is more than budget.{bound} = {getattr(budget, bound)}: the build would stop "
+            "there, publish the trees that are finished, and keep every answer for the next one",
+            fg="red",
+            err=True,
+        )
 
 
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
@@ -316,7 +330,10 @@ def _name_waiting(partitions: Sequence[str]) -> None:
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:
-    lines = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
+    lines = [
+        f"failed {listed(names, NAMED)} at {failure.asset}: {failure.reason}"
+        for names, failure in by_cause(report.failed)
+    ]
     _name(lines, plural, "red")
 
 
