@@ -103,8 +103,7 @@ class Project:
         if isinstance(found, dg.SkipReason):
             return []
         self.cursors[name] = found.cursor
-        done = run_requested(found, self.definitions, self.instance)
-        return done
+        return run_requested(found, self.definitions, self.instance)
 
     def command(self, name, *arguments):
         environment = {"DAGSTER_HOME": str(self.instance_folder)}
