@@ -26,6 +26,7 @@ _EXPECTED = (
     'expected a name, or a list of names of users and groups, such as ["group:hr"]; leave the '
     "field out to declare none"
 )
+_SCALARS = (str, int, float, type(None))
 _KEY = re.compile(r"[^\w#]*([^:=#]*)[:=]")
 
 
@@ -130,7 +131,7 @@ def _declarations(fields: Mapping[Any, Any], nested: Collection[str]) -> Iterato
             yield from _declarations(nested_fields(value) or {}, ())
         elif key == CHUNKS and key in nested and isinstance(value, list):
             yield from _of_chunks(value)
-        else:
+        elif not isinstance(value, _SCALARS):
             _refuse_within(str(key), value)
 
 
@@ -154,7 +155,7 @@ def _refuse_within(path: str, value: object) -> None:
             _refuse_within(f"{path}.{key}", inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            if isinstance(inner, Mapping | list | tuple):
+            if not isinstance(inner, _SCALARS):
                 _refuse_within(path, inner)
 
 
