@@ -24,6 +24,7 @@ from raptor_core.curation import (
 from raptor_core.documents import partition_key
 from raptor_core.errors import CurationError, UnknownTreeError
 from raptor_core.home import HomeRetriever
+from raptor_core.identity import composed
 from raptor_core.nodes import Node
 from raptor_core.store.base import Where
 from raptor_core.tables.curation import decide, not_in_force, read_decisions, take_back
@@ -83,6 +84,7 @@ class Curator:
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
+        document = composed(document)
         leaves = self._published_leaves(document)
         if leaves:
             tree, about = leaves[0].tree, str(leaves[0].metadata.get("title", "")) or document

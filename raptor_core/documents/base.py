@@ -112,7 +112,8 @@ class Document:
                     f"document {self.id!r:.80}: expected a text as {name}, got {value!r:.80}; "
                     'leave it out, or pass "" for none'
                 )
-        object.__setattr__(self, "id", composed(self.id))
+        if not self.id.isascii():
+            object.__setattr__(self, "id", composed(self.id))
         if self.readers is None:
             return
         is_text = isinstance(self.readers, str)

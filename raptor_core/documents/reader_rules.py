@@ -6,6 +6,7 @@ is ``catalog.scan.Inventory.readers_today``.
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from raptor_core.documents.base import Document, Entry
@@ -49,22 +50,39 @@ class ReaderRules:
         return next((readers for spec, readers in self._rules if _matches(spec, names)), None)
 
     def unmatched(self, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
-        """Return the patterns that match no document, each after the number of its rule, from 1.
+        """Return the patterns that match no document, and the rules that never decide.
+
+        Each begins with the number of its rule in the settings, from 1.
 
         Args:
             names: id and source of each document.
         """
-        numbered = [
-            (f"[[source.readers]] {number}: {pattern!r}", compile_patterns([pattern]))
-            for number, paths in enumerate(self._paths, 1)
-            for pattern in paths
-            if not pattern.startswith("!")
-        ]
-        return tuple(
-            label
-            for label, spec in numbered
-            if not any(_matches(spec, self._names(*pair)) for pair in names)
-        )
+        deciding = self._deciding(names)
+        labels: list[str] = []
+        for number, paths in enumerate(self._paths, 1):
+            patterns = [pattern for pattern in paths if not pattern.startswith("!")]
+            missed = [pattern for pattern in patterns if not self._is_met(pattern, names)]
+            labels += (f"[[source.readers]] {number}: {pattern!r}" for pattern in missed)
+            if number not in deciding and len(missed) < len(patterns):
+                labels.append(f"[[source.readers]] {number}: later rules decide on all it matches")
+        return tuple(labels)
+
+    def _is_met(self, pattern: str, names: Collection[tuple[str, str]]) -> bool:
+        spec = compile_patterns([pattern])
+        return any(_matches(spec, self._names(*pair)) for pair in names)
+
+    def _deciding(self, names: Iterable[tuple[str, str]]) -> set[int]:
+        """Return the numbers of the rules that are the last one to match some document."""
+        last, deciding = len(self._rules), set[int]()
+        for pair in names:
+            if len(deciding) == last:
+                break
+            known = self._names(*pair)
+            matching = (
+                last - n for n, (spec, _) in enumerate(self._rules) if _matches(spec, known)
+            )
+            deciding.update(islice(matching, 1))
+        return deciding
 
     def _names(self, document_id: str, source: str) -> set[str]:
         """Return the names by which patterns match a document."""

@@ -35,7 +35,7 @@ class DatabaseTable(Part):
     """Column with the title; it may be missing."""
     updated_field: str = "updated_at"
     """Column that changes with every write of a row, such as a counter or a precise time; empty
-    reads every row every time.
+    reads every row every time. The columns ``readers`` and ``metadata`` are compared as well.
     """
 
     @model_validator(mode="after")

@@ -88,7 +88,8 @@ class Inventory:
         =====================================  ======================================
         published document                     who may read it
         =====================================  ======================================
-        is in the source                       the readers that it declares, else
+        is in the source                       the readers that it declares, as far as
+                                               a broken item of its id does too, else
                                                those of the last rule that matches
         its place cannot be read               those that the broken item declares,
                                                else those of the last matching rule
@@ -105,7 +106,9 @@ class Inventory:
         """
         entry = self._present.get(document_id)
         if entry is not None:
-            return entry.readers or ()
+            of_same_id = self._unread.declared(document_id)
+            broken = (readers for readers in of_same_id if readers is not None)
+            return reduce(readers_of_both, broken, entry.readers or ())
         of_rule = self.rules.readers_of(document_id, source) or ()
         declared = self._unread.declared(self._unread.place_of(document_id, source)) or [None]
         each = (of_rule if readers is None else readers for readers in declared)

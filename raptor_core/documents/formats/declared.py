@@ -26,6 +26,10 @@ _EXPECTED = (
     'expected a name, or a list of names of users and groups, such as ["group:hr"]; leave the '
     "field out to declare none"
 )
+_QUOTES = "\"'`“”„«»‘’‚"
+_ODD_NAME = re.compile(rf"[\[\]{{}}<>\ufffd]|^[{_QUOTES}]|[{_QUOTES}]\Z")
+_SEPARATOR = re.compile(r"[,;]")
+_SCALARS = (str, int, float, type(None))
 _KEY = re.compile(r"[^\w#]*([^:=#]*)[:=]")
 
 
@@ -75,17 +79,21 @@ def read_readers(value: object) -> tuple[str, ...] | None:
     An empty list is no reader; None declares nothing.
 
     Raises:
-        UnreadableError: any other value, or an empty name. Its ``readers`` are empty.
+        UnreadableError: any other value, several names in one text, or a name that is empty, has
+            brackets or begins or ends with a quote. Its ``readers`` are empty.
     """
     if value is None:
         return None
     values = value
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{", '"'):  # a column of JSON
         values = _from_json(value)
-    names = values if isinstance(values, list | tuple) else (values,)
-    if not all(isinstance(name, str) and one_line(name) for name in names):
+    is_single = not isinstance(values, list | tuple)
+    each = values if isinstance(values, list | tuple) else (values,)
+    names = [one_line(name) if isinstance(name, str) else "" for name in each]
+    is_odd = any(not name or _ODD_NAME.search(name) for name in names)
+    if is_odd or (is_single and _SEPARATOR.search(names[0])):
         raise _fault(f"its field {READERS!r} holds {value!r:.60}, {_EXPECTED}")
-    return tuple(sorted({composed(one_line(name)) for name in names}))
+    return tuple(sorted(map(composed, set(names))))
 
 
 def _from_json(text: str) -> object:
@@ -130,7 +138,7 @@ def _declarations(fields: Mapping[Any, Any], nested: Collection[str]) -> Iterato
             yield from _declarations(nested_fields(value) or {}, ())
         elif key == CHUNKS and key in nested and isinstance(value, list):
             yield from _of_chunks(value)
-        else:
+        elif not isinstance(value, _SCALARS):
             _refuse_within(str(key), value)
 
 
@@ -154,7 +162,7 @@ def _refuse_within(path: str, value: object) -> None:
             _refuse_within(f"{path}.{key}", inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            if isinstance(inner, Mapping | list | tuple):
+            if not isinstance(inner, _SCALARS):
                 _refuse_within(path, inner)
 
 

@@ -59,7 +59,7 @@ def read_front_matter(text: str) -> FrontMatter:
       line of their first paragraph begins with a word and ":" or "=";
     - a text that begins with ``{``, a word and ":", as JSON does;
     - lines that begin with a key like "readers": between ``---`` or ``+++``, soon after one that
-      is never closed, or in the first paragraph of a text.
+      is never closed, in the first paragraph of a text, or after a ``---`` near its beginning.
 
     Raises:
         UnreadableError: one of these, or malformed readers.
@@ -82,6 +82,11 @@ def refuse_declaration(text: str) -> None:
     """Raise UnreadableError if a text without front matter begins with a declaration of readers."""
     lines = _head(text, _start(text))
     _refuse_declarations(lines[1:] if lines[0].strip() in _FENCES else _paragraph(lines))
+    in_code = False
+    for number, line in enumerate(lines):
+        in_code ^= line.startswith(("```", "~~~"))
+        if line.rstrip() in _FENCES and not in_code:
+            _refuse_declarations(_paragraph(lines[number + 1 :]))
 
 
 def front_matter_end(text: str) -> int:
@@ -111,6 +116,7 @@ def _front_matter(values: Mapping[str, Any], block: re.Match[str]) -> FrontMatte
     readers = declared_readers({READERS: ""} if is_blank else values, nested=())
     if readers is None:
         _refuse_declarations(block[1].split("\n"))
+        refuse_declaration(block.string[block.end() :])
     fields = {key: value for key, value in values.items() if key != READERS}
     metadata = clean_metadata(metadata_values(dict(_flat("", fields))))
     return FrontMatter(metadata, readers, block.end())

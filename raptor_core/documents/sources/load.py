@@ -1,11 +1,12 @@
 """Opening and reading of sources: their documents, or only the list of files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import Generic
 
-from raptor_core.documents.base import Corpus, Document, Skipped
+from raptor_core.documents.base import Corpus, Document, Skipped, readers_of_both
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.reader_rules import Item, ReaderRules
@@ -147,11 +148,16 @@ def explain_empty(
 
 
 class Unique(Generic[Item]):
-    """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``."""
+    """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``.
+
+    Who may read the first has to be allowed to read the rest, too: which of them is meant is not
+    known.
+    """
 
     def __init__(self, skipped: list[Skipped]) -> None:
         self._skipped = skipped
         self._first: dict[str, tuple[Item, str]] = {}
+        self._rest: dict[str, list[Item]] = {}
 
     def add(self, named: Iterable[tuple[str, Item]], path: str) -> None:
         """Add documents by name, all from one path."""
@@ -166,11 +172,20 @@ class Unique(Generic[Item]):
             reason = _clash(first, hide_secrets(place), document)
             reason += "; the letters of the two file names differ in form alone" * is_same_name
             self._skipped.append(Skipped(name, reason))
+            self._rest.setdefault(document.id, []).append(document)
         return first is document
 
     def ordered(self, rules: ReaderRules) -> tuple[Item, ...]:
         """Return the first documents, ordered by id, with their readers."""
-        return tuple(rules.apply(self._first[key][0]) for key in sorted(self._first))
+        return tuple(self._with_readers(key, rules) for key in sorted(self._first))
+
+    def _with_readers(self, key: str, rules: ReaderRules) -> Item:
+        first = rules.apply(self._first[key][0])
+        declared = {rules.apply(item).readers for item in self._rest.get(key, ())}
+        if declared <= {first.readers}:
+            return first
+        names = (readers or () for readers in declared)
+        return replace(first, readers=reduce(readers_of_both, names, first.readers or ()))
 
 
 def _clash(first: Item, place: str, second: Item) -> str:

@@ -93,6 +93,14 @@ HIDDEN = {
     "mapping": front("readers:\n  deny: group:hr"),
     "number": front("readers: 7"),
     "blank name": front('readers: ["group:hr", ""]'),
+    "several in one text": front("readers: group:hr, group:it"),
+    "quotes of a word processor": front("readers: [\u201cgroup:hr\u201d]"),
+    "half a list": front("readers: group:hr]"),
+    "variable": front("readers: ${READERS}"),
+    "second block": front("title: Pay") + front(KEYS),
+    "after an empty block": "---\n---\n" + f"{KEYS}\n---\n\nText.",
+    "after an introduction": "An introduction.\n\n" + front(KEYS),
+    "comment of Markdown before": "[//]: # (lint off)\n\n" + front(KEYS),
     "many aliases": front(
         "a: &a [x, x, x, x, x, x, x, x, x]\n"
         + "\n".join(f"{b}: &{b} [{', '.join(9 * [f'*{a}'])}]" for a, b in pairwise("abcdefgh"))
@@ -107,6 +115,7 @@ TEXTS = {
     "a shortcode": "{{< figure >}}\n\nThe mill burnt down.\n",
     "attributes": "{: .lead}\nThe mill burnt down.\n",
     "prose on readers": "Dear readers: the mill burnt down.\n\nReaders: be warned.\n",
+    "an example": f"Write so:\n\n```yaml\n{front(KEYS)}```\n",
     "a heading": "# Readers: who they are\n\nThe mill burnt down.\n",
     "dashes": "- - -\n\nThe mill burnt down.\n",
     "no values": "---\n# nothing\n---\n\nThe mill burnt down.\n",
@@ -160,6 +169,7 @@ ROWS = {
     "empty list": ({**TEXT, "readers": []}, ()),
     "text of an empty list": ({**TEXT, "readers": "[]"}, ()),
     "empty text": ({**TEXT, "readers": ""}, ()),
+    "several in one text": ({**TEXT, "readers": "group:hr;group:it"}, ()),
     "mapping": ({**TEXT, "readers": {"deny": "group:hr"}}, ()),
     "text of a mapping": ({**TEXT, "readers": '{"deny": "group:hr"}'}, ()),
     "open list": ({**TEXT, "readers": '["group:hr"'}, ()),
@@ -192,6 +202,29 @@ def test_a_row_is_read_as_it_is_meant_or_named_and_hidden(tmp_path, shape):
     present = {entry.id: entry.readers for entry in inventory.documents}
     assert present.get("row", readers) == readers
     assert ("row" in present) != any(item.place == "row" for item in inventory.skipped)
+
+
+def test_an_empty_list_of_front_matter_is_nobody(tmp_path):
+    (tmp_path / "pay.md").write_text(front("readers: []"))
+    inventory = look(tmp_path)
+    assert {entry.id: entry.readers for entry in inventory.documents}["pay.md"] == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "readers"),
+    [
+        ([["group:hr", "ana"], ["group:hr"]], HR),
+        ([["group:hr"], []], ()),
+        ([[], ["group:hr"]], ()),
+        ([["group:hr"], None], HR),  # the rule for everyone is for the second one
+        ([["group:hr"], 7], ()),
+        ([["group:hr"], ["group:hr"]], HR),
+    ],
+)
+def test_of_two_rows_with_one_id_the_readers_of_both_count(tmp_path, lines, readers):
+    rows = (json.dumps({"id": "row", "text": "A", "readers": names}) for names in lines)
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    assert readers_of(look(tmp_path), "row", "rows.jsonl") == readers
 
 
 @pytest.mark.parametrize("end", ["", ', "readers": "group:hr", "readers": "*"}'])
