@@ -226,7 +226,7 @@ def test_a_client_that_leaves_in_the_middle_frees_its_turn(client, address, mode
     with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as leaving:
         leaving.sendall(f"{head}{sizes}{body}".encode())
         wait_until(lambda: model.asked, [])
-    assert model.left.wait(60)
+    assert model.left.wait(20)
     model.pieces = ["Ana did."]
     assert ask(client).choices[0].message.content == "Ana did."
 
