@@ -220,18 +220,31 @@ def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -
         raise UnreadableError(f"chunk {number} {where} is a JSON {json_kind(chunk)}, not an object")
     chunk_id, raw = _as_id(chunk.get("id")), chunk.get(settings.text_field)
     text = clean_text(raw) if isinstance(raw, str) else ""
-    position: Any = _single(chunk.get("position"))
+    position = _position(chunk.get("position"))
     fault = ""
     if not 0 < len(chunk_id) <= MAX_METADATA_CHARS:
         fault = f"has the id {chunk.get('id')!r:.60}, expected 1 to {MAX_METADATA_CHARS} characters"
     elif not text.strip():
         fault = f"has no text in {settings.text_field!r}; leave it out"
-    elif isinstance(position, bool) or not isinstance(position, int | float):
+    elif math.isnan(position):
         fault = f"has the position {chunk.get('position')!r:.60}, expected a number"
     if fault:
         raise UnreadableError(f"chunk {chunk_id or number!r:.60} {where} {fault}")
     fields = _other_fields(chunk, {"id", "position", settings.text_field})
     return _SuppliedChunk(chunk_id, position, text, fields)
+
+
+def _position(value: object) -> float:
+    """Return the number of a position, also as it is written, such as "2.10"; NaN for others."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return math.nan
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+    if isinstance(value, int):
+        return value
+    return number if math.isfinite(number) else math.nan
 
 
 def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:

@@ -148,6 +148,31 @@ def test_a_chunk_over_the_limit_is_named():
         leaves(document)
 
 
+def test_positions_are_numbers_in_any_form_of_json(tmp_path):
+    positions = ["2.10", "1e0", "-0.5", "3", '"4.0"', "100000000000000000000"]
+    chunks = ", ".join(
+        f'{{"id": "c{n}", "position": {position}, "text": "At {n}."}}'
+        for n, position in enumerate(positions)
+    )
+    path = tmp_path / "chunks.jsonl"
+    path.write_text(f'{{"id": "a", "chunks": [{chunks}]}}')
+    (document,) = load_documents(path).documents
+    assert document.text.split() == [
+        "At",
+        "2.",
+        "At",
+        "1.",
+        "At",
+        "0.",
+        "At",
+        "3.",
+        "At",
+        "4.",
+        "At",
+        "5.",
+    ]
+
+
 def test_a_row_with_a_text_has_no_chunks():
     assert read(chunk(0), text="A text of its own.").text == "A text of its own."
 
