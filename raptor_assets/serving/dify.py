@@ -23,8 +23,8 @@ from raptor_core.store.base import Hit, Where
 MAX_RECORDS = 100
 
 
-class Condition(BaseModel):
-    """Condition on the metadata of documents."""
+class MetadataCondition(BaseModel):
+    """MetadataCondition on the metadata of documents."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -44,7 +44,7 @@ class Conditions(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     logical_operator: Literal["and", "or"] | None = "and"
-    conditions: list[Condition] | None = Field(None, max_length=100)
+    conditions: list[MetadataCondition] | None = Field(None, max_length=100)
 
 
 class RetrievalSetting(BaseModel):
@@ -67,7 +67,7 @@ class RetrievalRequest(BaseModel):
     metadata_condition: Conditions | None = None
 
 
-class Record(ApiModel):
+class DifyRecord(ApiModel):
     """Passage of a document, or a summary."""
 
     content: str
@@ -79,7 +79,7 @@ class Record(ApiModel):
 class Records(ApiModel):
     """Records, the best first."""
 
-    records: list[Record]
+    records: list[DifyRecord]
 
 
 def dify_router(reader: HomeReader) -> APIRouter:
@@ -107,11 +107,11 @@ def dify_router(reader: HomeReader) -> APIRouter:
     return router
 
 
-def _record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeReader) -> Record:
+def _record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeReader) -> DifyRecord:
     node = hit.node
     title = str(node.metadata.get("title", "")) or node.name or node.documents[0]
     metadata = {**hit_metadata(hit, relevance, retrieval), "link": reader.link_of(node)}
-    return Record(content=node.shown_text, score=relevance, title=title, metadata=metadata)
+    return DifyRecord(content=node.shown_text, score=relevance, title=title, metadata=metadata)
 
 
 _BOUNDS = {">": "gt", "≥": "gte", "<": "lt", "≤": "lte", "after": "gt", "before": "lt"}
@@ -169,7 +169,7 @@ def _narrowed(key: str, old: Any, new: Mapping[str, Any]) -> Any:
     return {**old, **new}
 
 
-def _either(conditions: list[Condition]) -> Condition:
+def _either(conditions: list[MetadataCondition]) -> MetadataCondition:
     """Return one condition that holds where one of several on the same key does."""
     keys = {condition.key for condition in conditions}
     if len(keys) > 1 or any(c.comparison_operator not in _EQUAL for c in conditions):
@@ -178,10 +178,10 @@ def _either(conditions: list[Condition]) -> Condition:
             "one condition with the operator in"
         )
     values = [value for condition in conditions for value in _values(condition)]
-    return Condition(name=keys.pop(), comparison_operator="in", value=values)
+    return MetadataCondition(name=keys.pop(), comparison_operator="in", value=values)
 
 
-def _values(condition: Condition) -> list[Any]:
+def _values(condition: MetadataCondition) -> list[Any]:
     """Return the values of a condition, of which any is meant."""
     value = condition.value
     if condition.comparison_operator in {"in", "not in"} and isinstance(value, str):
@@ -189,7 +189,7 @@ def _values(condition: Condition) -> list[Any]:
     return value if isinstance(value, list) else [_value(condition)]
 
 
-def _value(condition: Condition) -> Any:
+def _value(condition: MetadataCondition) -> Any:
     if condition.value is None or isinstance(condition.value, list):
         raise SettingsError(
             f"the condition {condition.comparison_operator!r:.40} on {condition.key!r:.80} needs "

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.encoding import decode, find_declared
-from raptor_core.documents.formats.html_tables import TABLE_TAGS, TableRows
+from raptor_core.documents.formats.html_tables import TABLE_TAGS, HtmlRows
 from raptor_core.documents.formats.mathml import Formula
 from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text, one_line
 
@@ -124,7 +124,7 @@ class _Page:
         self._glosses: list[str] = []  # of an open ruby, which follow its text in brackets
         self._formula: Formula | None = None
         self._after_formula = False
-        self._rows = TableRows(self.blocks)
+        self._rows = HtmlRows(self.blocks)
 
     def read(self, page: str) -> None:
         from lxml import etree

@@ -44,7 +44,7 @@ class _Table:
             yield cell
 
 
-class TableRows:
+class HtmlRows:
     """Writer of the rows of tables, which may be nested."""
 
     def __init__(self, blocks: Blocks) -> None:
