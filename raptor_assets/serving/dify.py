@@ -24,7 +24,7 @@ MAX_RECORDS = 100
 
 
 class MetadataCondition(BaseModel):
-    """MetadataCondition on the metadata of documents."""
+    """Condition on the metadata of documents."""
 
     model_config = ConfigDict(extra="ignore")
 
