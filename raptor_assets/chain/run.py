@@ -2,7 +2,7 @@
 
 docs/adr/0001-one-op-for-the-chain.md gives the reasons. Each partition's materializations and check
 results are logged one by one. A failed partition stops; the others are published, and the step then
-fails and names the failed ones. The steps are in ``steps``, what Dagster logs in ``evaluations``.
+fails and names the failed ones. The steps are in ``steps``, what Dagster logs in ``events``.
 """
 
 import logging

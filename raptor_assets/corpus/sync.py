@@ -24,6 +24,7 @@ from raptor_assets.corpus.changes import (
 )
 from raptor_assets.corpus.corpus_tree import prepare
 from raptor_assets.corpus.jobs import corpus_job, drop_all
+from raptor_assets.corpus.upstream import explain_upstream
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import set_readers, withdraw
 from raptor_assets.home.rollback import forget_gone
@@ -51,9 +52,12 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
         return reason
     corpus = access.names
     if access.source.settings.is_named:
-        return ""
+        return explain_upstream(access, instance)
     if corpus.follows:
-        return f"{corpus.source.shown} was not materialized yet; its upstream asset triggers it"
+        return (
+            f"{corpus.source.shown} was not materialized yet. Materialize its upstream asset and "
+            f"{corpus.source.shown}, for example by a job over both"
+        )
     return "no source is named; set paths under [source] in raptor.toml"
 
 

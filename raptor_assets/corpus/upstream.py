@@ -66,6 +66,7 @@ def build_source_asset(
     ) -> Iterator[dg.MaterializeResult[Any]]:
         access.home.check_owner(access.names.corpus)
         folder, is_confirmed = access.home.followed, config.confirm_removal
+        seen = _latest(context.instance, key)
         with _named_on_failure(key), _restored_on_failure(folder):
             if path_entry:
                 paths = _named_paths(context.instance, key, path_entry)
@@ -79,6 +80,7 @@ def build_source_asset(
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
             inventory = access.source.inventory()
             metadata = _source_metadata(context.instance, access, inventory)
+            _write(folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen}))
         access.declare()
         yield dg.MaterializeResult(
             metadata=metadata,
@@ -89,6 +91,34 @@ def build_source_asset(
         )
 
     return source
+
+
+SEEN = "upstream.json"
+"""File with the upstream asset's materialization that the source was copied from."""
+
+
+def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
+    """Return the storage id of the latest materialization of an asset, 0 without one."""
+    records = instance.fetch_materializations(key, limit=1).records
+    return records[0].storage_id if records else 0
+
+
+def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
+    """Return why the documents of a corpus are older than its upstream asset, "" if they are not.
+
+    A run that went on with them would report success over old documents.
+    """
+    file = access.home.followed / SEEN
+    if not (access.names.follows and file.exists()):
+        return ""
+    seen = json.loads(file.read_text(encoding="utf-8"))
+    key, source = dg.AssetKey(seen["upstream"]), access.names.source.shown
+    if _latest(instance, key) <= seen["event"]:
+        return ""
+    return (
+        f"{key.to_user_string()} was materialized after {source}, so this corpus does not have its "
+        f"latest documents yet. Materialize {source} first, or launch a job over both assets"
+    )
 
 
 _NO_ROWS = (

@@ -1,6 +1,6 @@
 """Builds and drops in this process, recorded as Dagster runs.
 
-The plan without a build is in ``forecast``, the jobs themselves in ``project``.
+The plan without a build is in ``forecast``, the jobs themselves in ``definitions``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plan of the next build of a home, made before anything is written or paid.
 
-The build is in ``execute``, the plan of single trees in ``raptor_core.rebuild``.
+The build is in ``build``, the plan of single trees in ``raptor_core.rebuild``.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

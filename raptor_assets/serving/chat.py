@@ -22,9 +22,9 @@ from raptor_assets.serving.parameters import MAX_QUESTION_CHARS
 from raptor_assets.serving.problems import OPENAI, problem_of, shaped
 from raptor_assets.serving.streams import EventStream, Turns, event, while_connected
 from raptor_assets.serving.values import Citation, citations_of
-from raptor_assets.shown.markdown import escape_cell
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.models.reading.reader import Answer
+from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval
 
 MAX_TURNS = 100
@@ -32,7 +32,9 @@ MAX_TURNS = 100
 
 _SOURCES = re.compile(r"\n\nSources:\n(?:\d+\. .*(?:\n|\Z))+\Z")
 """List at the end of an answer, which a client sends back with the answer as a turn."""
-_MARK = re.compile(r"\[(\d+)\]")
+_CITATION = re.compile(r"\[(\d+)\]")
+_MARKUP = re.compile(r"[\\`*\[\]<]")
+"""Characters that would make a title a link, an image or HTML."""
 
 
 class _Part(BaseModel):
@@ -54,11 +56,13 @@ class Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """Text of the turn, without the list of sources."""
+        """Text of the turn, without citations and the list of sources."""
         content = self.content or ""
         if not isinstance(content, str):
             content = "\n".join(part.text or "" for part in content if part.type == "text")
-        return _SOURCES.sub("", content).strip()
+        if self.role == "assistant":
+            content = _CITATION.sub("", _SOURCES.sub("", content))
+        return content.strip()
 
 
 class _StreamOptions(BaseModel):
@@ -169,7 +173,7 @@ def sources_text(citations: Sequence[Citation]) -> str:
     """Return the list of sources in Markdown, "" without any; titles are no markup of their own."""
     lines = []
     for cited in citations:
-        place = escape_cell(cited.place)
+        place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
         lines.append(f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place))
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
 
@@ -259,7 +263,7 @@ def _nothing(retrieval: Retrieval) -> str:
 
 def _cited(citations: Sequence[Citation], stopped: StopText) -> list[Citation]:
     """Return the citations of a text that may have ended early."""
-    numbers = {int(number) for number in _MARK.findall(stopped.text)}
+    numbers = {int(number) for number in _CITATION.findall(stopped.text)}
     return [c for c in citations if not stopped.is_over or c.number in numbers]
 
 

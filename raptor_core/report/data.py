@@ -58,16 +58,16 @@ def published_texts(nodes: Iterable[Node]) -> tuple[Document, ...]:
 def _text_of(leaves: Sequence[Node]) -> str:
     text, paragraph = "", -1
     for leaf in sorted(leaves, key=lambda leaf: leaf.start):
-        first, last = (leaf.paragraphs[0][0], leaf.paragraphs[-1][0]) if leaf.paragraphs else (0, 0)
-        gap = leaf.start - len(text)
-        text += _filler(gap, " " if first == paragraph else "\n") + leaf.text[max(0, -gap) :]
-        paragraph = last
+        gap, paragraphs = leaf.start - len(text), [start for start, _ in leaf.paragraphs]
+        space = " " if paragraphs and paragraphs[0] == paragraph else "\n"
+        text += _filler(gap, space) + leaf.text[max(0, -gap) :]
+        paragraph = paragraphs[-1] if paragraphs else -1
     return text
 
 
 def _filler(n_chars: int, space: str) -> str:
     """Return the text of a gap between two leaves, of this length."""
-    return f"\n\n…{space * (n_chars - 5)}\n\n" if n_chars > 8 else space * n_chars
+    return f"\n\n…{'':{n_chars - 5}}\n\n" if n_chars > 8 else space * n_chars
 
 
 def published_findings(

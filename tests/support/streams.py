@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, Self
 
 from support.raw_server import RawServer
@@ -42,6 +43,7 @@ class StreamingModel:
         self.left = threading.Event()
         self.ending = (event(finish="stop"), USAGE, DONE)
         self.asked: list[str] = []
+        self._is_over = False
         self._server = RawServer(self._reply)
 
     @property
@@ -53,13 +55,14 @@ class StreamingModel:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._is_over = True
         self._server.__exit__(*error)
 
     def _reply(self, connection: socket.socket, request: bytes) -> None:
         self.asked.append(json.loads(request.partition(b"\r\n\r\n")[2])["messages"][-1]["content"])
         try:
             connection.sendall(HEAD)
-            for piece in self.pieces:
+            for piece in takewhile(lambda _: not self._is_over, self.pieces):
                 connection.sendall(event(piece))
                 if self.is_paced and not self.next.acquire(timeout=60):
                     return

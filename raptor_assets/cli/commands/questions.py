@@ -14,7 +14,7 @@ from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
+from raptor_core.models.reading.reader import Answer, Passage
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrieval import Retrieval
 from raptor_core.retrieval.base import require_words
@@ -61,8 +61,8 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     With --scope corpus or both, nodes of the corpus tree are read: for questions about all
     documents.
 
-    Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
-    sentences nearest to the question and the name of the missing key, and exits with 7.
+    Needs a chat endpoint (settings [reader]). Without its key the command prints the passages and
+    the name of the missing key, and exits with 7.
     """
     require_words(question)
     options = read_options(values)
@@ -76,8 +76,7 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
         read = follow_up(question, retrieval.query.history)
         answer = reader_of(retriever.settings).read(read, passages)
     except MissingKeyError as error:
-        quotes = best_sentences(question, passages, retriever.components.embedder)
-        _show_context(error, retrieval, quotes, link_of, as_json=as_json)
+        _show_context(error, retrieval, link_of, as_json=as_json)
     links = {hit.node.id: link_of(hit.node) for hit in retrieval.hits}
     _print(answer, links, _retrieval_values(retrieval, link_of), as_json=as_json)
     if not as_json:
@@ -86,24 +85,15 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
 
 
 def _show_context(
-    error: MissingKeyError,
-    retrieval: Retrieval,
-    quotes: list[Quote],
-    link_of: LinkOf,
-    *,
-    as_json: bool,
+    error: MissingKeyError, retrieval: Retrieval, link_of: LinkOf, *, as_json: bool
 ) -> NoReturn:
-    values: dict[str, Any] = {}
-    if as_json:
-        context = _retrieval_values(retrieval, link_of)
-        values = {"quotes": list(map(_quote_values, quotes)), **context}
-    else:
-        if quotes:
-            say("No reader is set up. The sentences nearest to the question:", bold=True)
-            _print_quotes(quotes)
-            say()
-        say("The context that a reader would answer from:", bold=True)
-        _print_hits(retrieval, link_of)
+    if not as_json:
+        say("No reader is set up. The passages that it would answer from:", bold=True)
+        for hit in retrieval.hits:
+            say(_place(hit.node), fg="cyan")
+            _print_link(link_of(hit.node))
+            say_text(hit.node.shown_text, indent="    ")
+    values = _retrieval_values(retrieval, link_of) if as_json else {}
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
 
 
@@ -165,15 +155,6 @@ def _passage_values(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _quote_values(quote: Quote) -> dict[str, Any]:
-    return {
-        "text": quote.text,
-        "similarity": round(quote.similarity, 4),
-        **_passage_values(quote.passage),
-        "span": quote.span and list(quote.span),
-    }
-
-
 def _place(node: Node) -> str:
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS
@@ -201,13 +182,3 @@ def _print_hits(retrieval: Retrieval, link_of: LinkOf) -> None:
 def _print_note(retrieval: Retrieval) -> None:
     if retrieval.note:
         say(retrieval.note, fg="yellow", err=True)
-
-
-def _print_quotes(quotes: Sequence[Quote]) -> None:
-    for quote in quotes:
-        where = quote.passage.place
-        if quote.span:
-            where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
-            where = labelled(quote.passage.label, where)
-        say(f"  “{shorten(quote.text)}”")
-        say(f"      {where}", fg="cyan")

@@ -1,18 +1,14 @@
-"""Answers from passages through an OpenAI-compatible chat endpoint, with citations; and quotes.
+"""Answers from passages through an OpenAI-compatible chat endpoint, with citations.
 
-The passages are fenced as data, so that the model does not follow instructions in them. Quotes are
-the sentences of a context that are nearest to a question; they need no endpoint. Which part of an
-unfinished answer may be shown is in ``live``.
+The passages are fenced as data, so that the model does not follow instructions in them. Which part
+of an unfinished answer may be shown is in ``live``.
 """
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from raptor_core.chunking.sentences import sentences
-from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.values import (
     ChatAnswer,
@@ -28,8 +24,6 @@ from raptor_core.models.reading.live import LiveText
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
-from raptor_core.text.sentence_ends import ends_sentence
-from raptor_core.text.words import is_unspaced, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,66 +200,3 @@ class Reader:
 def _answer(answer: ChatAnswer, passages: Sequence[Passage]) -> Answer:
     text, citations, n_unknown = renumber(answer.text, passages)
     return Answer(text, citations, answer.usage, n_unknown, answer.cut_off)
-
-
-MIN_WORDS = 5
-"""Minimum number of words of a quote; one that ends without a mark needs twice as many."""
-
-MIN_LETTERS = 10
-"""Minimum number of letters of a quote in a script without spaces."""
-
-_HEADING = re.compile(r"#{1,6}\s|\|")
-_UNDERLINE = re.compile(r"[ \t]*\n[ \t]*([=~^\"'#*+.`:_-])\1{2,}[ \t]*(?:\n|\Z)")
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Sentence of a passage, quoted exactly.
-
-    Attributes:
-        similarity: cosine similarity to the question.
-        span: first character in the document and character after the last; None in a summary.
-    """
-
-    text: str
-    passage: Passage
-    similarity: float
-    span: tuple[int, int] | None
-
-
-def _is_sentence(passage: Passage, start: int, end: int) -> bool:
-    """Return whether a span is a sentence: no heading, row of a table, rule or scrap."""
-    text = passage.text[start:end]
-    all_words = words(text)
-    if _HEADING.match(text) or _UNDERLINE.match(passage.text, end):
-        return False
-    if text in passage.label.split(" > "):
-        return False
-    if is_unspaced(text):
-        return sum(map(len, all_words)) >= MIN_LETTERS
-    return len(all_words) >= (MIN_WORDS if ends_sentence(text) else 2 * MIN_WORDS)
-
-
-def best_sentences(
-    question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
-) -> list[Quote]:
-    """Return the distinct sentences nearest to the question, best first; it calls no endpoint."""
-    quoted: dict[str, tuple[Passage, int, int]] = {}
-    for passage in passages:
-        for start, end in sentences(passage.text):
-            text = passage.text[start:end]
-            if _is_sentence(passage, start, end):
-                known = quoted.get(text)
-                if known is None or (known[0].span is None and passage.span is not None):
-                    quoted[text] = (passage, start, end)
-    if not quoted:
-        return []
-    texts = list(quoted)
-    similarity = embedder.embed(texts) @ embedder.embed_queries([question])[0]
-    best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:limit]
-    quotes = []
-    for row in best:
-        passage, start, end = quoted[texts[row]]
-        span = (passage.span[0] + start, passage.span[0] + end) if passage.span else None
-        quotes.append(Quote(texts[row], passage, float(similarity[row]), span))
-    return quotes

@@ -1,7 +1,6 @@
 """`raptor serve`: a real server on loopback, and what its description promises."""
 
 import contextlib
-import re
 
 import anyio
 import httpx
@@ -195,12 +194,8 @@ def test_mistakes_are_named_with_the_remedy(keyed):
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"[1]",
         b"\xff\xfe",
-        b'{"question":NaN}',
         b'{"question":"\\ud800"}',
-        b'{"question":"x","trees":["\\udfff"]}',
         b"[" * 100_000,
     ],
 )
@@ -302,43 +297,20 @@ ROUTES = [
     "POST /decisions",
     "DELETE /decisions/{decision_id}",
 ]
-KEYED = ["POST /decisions", "DELETE /decisions/{decision_id}"]  # no valid key is made up
 BARE = ["GET /health", "GET /decisions"]
 WRITING = {"Authorization": "Bearer a key to decide"}
 
 
-def may_contradict_itself(body):
-    """Whether a request is as described, and may be refused for what its parts say together."""
-    if not isinstance(body, dict):
-        return False
-    if not re.search(r"[^\W_]", str(body.get("question", "x"))) or "metadata" in body:
-        return True
-    taken = {"max_per_document", "n_layers", "start_layer", "threshold", "layers"}
-    return (
-        bool(body.get("exclude"))
-        or body.get("scope") in ("corpus", "both")
-        or (bool(body.get("strategy")) and not taken.isdisjoint(body))
-        or not {"n_layers", "start_layer", "threshold"}.isdisjoint(body)
-    )
-
-
-@pytest.mark.parametrize(
-    ("route", "mode"),
-    [
-        *((route, "positive") for route in ROUTES if route not in KEYED),
-        *((route, "negative") for route in ROUTES if route not in BARE),
-    ],
-)
-def test_the_description_holds_for_whatever_is_sent(operations, route, mode):
+@pytest.mark.parametrize("route", [route for route in ROUTES if route not in BARE])
+def test_a_request_that_is_not_as_described_is_refused_as_described(operations, route):
     from schemathesis import GenerationMode
 
     assert sorted(operations) == sorted(ROUTES)
-    strategy = operations[route].as_strategy(generation_mode=GenerationMode(mode))
+    strategy = operations[route].as_strategy(generation_mode=GenerationMode.NEGATIVE)
 
     @examples(20, derandomize=True)
     @hypothesis.given(case=strategy)
     def holds(case):
-        hypothesis.assume(mode == "negative" or not may_contradict_itself(case.body))
         case.call_and_validate(headers=WRITING)
 
     holds()

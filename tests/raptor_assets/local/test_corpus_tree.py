@@ -98,7 +98,6 @@ def test_the_command_asks_the_scope_that_it_is_given(workshop):
         trees = {node["tree"] for node in printed.json["nodes"]}
         assert CORPUS_TREE_NAME in trees
         assert (len(trees) > 1) == (scope == "both")
-        assert printed.json["quotes"]
 
 
 def test_an_edit_costs_the_ancestors_of_one_leaf_as_planned(workshop):

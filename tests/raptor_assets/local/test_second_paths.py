@@ -98,7 +98,7 @@ def test_rights_are_revoked_though_another_part_of_the_source_is_missing(corpus,
     assert "note.md" in corpus.manifests()
 
 
-def test_an_import_brings_back_no_right_no_chunk_and_no_unpinned_build(corpus, tmp_path):
+def test_an_import_brings_back_no_right_and_no_chunk_that_was_set_aside(corpus, tmp_path):
     folder = str(tmp_path / "export")
     export_home(corpus.home, corpus.settings, folder)
     corpus.home.settings.write_text(settings_text(corpus.docs))
@@ -111,10 +111,6 @@ def test_an_import_brings_back_no_right_no_chunk_and_no_unpinned_build(corpus, t
     import_home(corpus.home, corpus.settings, folder, identity, replace=True)
     assert "a" not in readable(corpus.access(), "ana")
     assert chunk.text not in corpus.texts("b")
-    corpus.build()
-    roll_back(corpus.access(), "c", corpus.access().kept.ids("c")[0], "worse") if (
-        corpus.access().kept.ids("c")
-    ) else None
 
 
 def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):

@@ -9,6 +9,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.corpus.changes import ForgetBuilds, decide
 from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import change_build, compare_builds, list_builds
 from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.window import corpus_values, read_pages
@@ -131,6 +132,17 @@ def test_a_document_that_is_gone_leaves_a_pinned_tree_and_all_kept_builds(worksh
     release(workshop.access(), TREE)
     assert workshop.build().built == [TREE]
     assert any(not node.is_leaf for node in contents(workshop)[0])
+
+
+def test_a_pinned_tree_is_not_replaced_by_an_import(workshop, tmp_path):
+    export_home(workshop.home, workshop.settings, str(tmp_path / "export"))
+    go_back(workshop)
+    before, identity = contents(workshop), workshop.components.store_identity
+    with pytest.raises(SourceError, match="pinned to an earlier build: it answered worse"):
+        import_home(
+            workshop.home, workshop.settings, str(tmp_path / "export"), identity, replace=True
+        )
+    assert contents(workshop) == before
 
 
 def test_a_pin_ends_with_the_last_document_and_that_is_announced(workshop):
