@@ -111,6 +111,7 @@ TEXTS = {
     "a rule": "---\n\nThe mill burnt down.\n\nNote: in 1871.\n",
     "two rules": "---\n\nThe mill burnt down.\n\n---\n\nReaders: this is history.\n",
     "a rule and prose": "---\nThe mill burnt down, they say: in 1871.\n---\n\nIt was rebuilt.\n",
+    "slides": "---\n# Part: the mill\n\nIt burnt down.\n\n---\n\n# Part: the sea\n",
     "a line of a table": "---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
     "a shortcode": "{{< figure >}}\n\nThe mill burnt down.\n",
     "attributes": "{: .lead}\nThe mill burnt down.\n",

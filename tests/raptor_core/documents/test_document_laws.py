@@ -16,6 +16,7 @@ from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.errors import SourceError
+from raptor_core.identity import composed
 from raptor_core.settings import GroupingSettings
 
 WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
@@ -97,7 +98,7 @@ READERS = st.sets(st.sampled_from(["*", "ana", "ana, ben", "ben", "everyone", "g
 
 
 @given(
-    st.dictionaries(NAMES, READERS),
+    st.dictionaries(NAMES.map(composed), READERS),
     st.sampled_from(["document", "folder", "corpus"]),
     st.sampled_from([0, 3]),
     st.booleans(),

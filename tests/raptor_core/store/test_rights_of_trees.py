@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
@@ -87,6 +88,7 @@ def test_nobody_reads_a_node_over_a_hidden_document_and_separate_trees_hide_no_n
                     assert readable == declared
 
 
+@pytest.mark.slow
 def test_trees_in_memory_keep_the_readers_of_their_documents():
     rights = {"a.md": ("ana",), "b.md": ("ana", "ben"), "c.md": ("*",), "d.md": (), "e.md": None}
     documents = [
