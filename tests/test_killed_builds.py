@@ -87,7 +87,7 @@ def test_a_build_killed_after_publication_leaves_the_new_tree(published):
     assert finished(root) == calls
 
 
-def test_rights_are_those_of_the_source_though_the_build_is_killed(published):
+def test_a_right_that_was_taken_away_is_gone_though_the_build_is_killed(published):
     workshop, root, run = published
     text = prose(40, seed=78)
     workshop.write("b.md", f"---\nreaders: [ana, ben]\n---\n{text}")
@@ -96,7 +96,7 @@ def test_rights_are_those_of_the_source_though_the_build_is_killed(published):
     calls = finished(root)
     workshop.write("b.md", f"---\nreaders: [ana, eva]\n---\n{text}")
     assert run(f"before {KILLED}")[0] == -signal.SIGKILL
-    assert [readable(workshop, name) for name in ("ana", "ben", "eva")] == [True, False, True]
+    assert [readable(workshop, name) for name in ("ana", "ben", "eva")] == [True, False, False]
     assert run("never") == (0, "")
     assert [readable(workshop, name) for name in ("ana", "ben", "eva")] == [True, False, True]
     assert finished(root) == calls

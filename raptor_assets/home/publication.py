@@ -19,6 +19,7 @@ from raptor_assets.assets.versions import NARROWED, TreeVersion
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_core.curation import Curation
 from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_core.documents.base import readers_of_both
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
 from raptor_core.nodes import Node
@@ -47,7 +48,9 @@ class Today:
 
     Attributes:
         curation: the decisions of people that apply.
-        readers_of: returns the readers of a document of a manifest. *Unknown is closed.*
+        readers_of: returns the readers of a document of a manifest. *Unknown is closed.* A right
+            that was given with a new text is not given for an older one, but where a person
+            published that on purpose, by a rollback.
         is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
         differing: returns the trees whose readers may differ from their published ones.
         entries: the documents of the source.
@@ -76,14 +79,19 @@ class Today:
         partitions = inventory.partitions(access.settings.grouping)
         trees = {tree: entries for of in partitions.values() for tree, entries in of.items()}
         present = {tree: {entry.id for entry in entries} for tree, entries in trees.items()}
-        known, unread = set(inventory.ids()), Unread(inventory.skipped)
+        entries = (*inventory.documents, *inventory.aside)
+        contents = {entry.id: entry.content_hash for entry in entries}
+        unread = Unread(inventory.skipped)
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
             published = manifest.readers.get(document.id, ())
-            is_foreign = not manifest.inputs and document.id not in known
+            content = contents.get(document.id)
+            is_foreign = not manifest.inputs and content is None
             if is_foreign and not unread.place_of(document.id, document.source):
                 return published  # the import is all that says anything of it
-            return inventory.readers_today(document.id, document.source, published)
+            today = inventory.readers_today(document.id, document.source, published)
+            is_meant = content in (None, document.content_hash) or bool(manifest.hold)
+            return today if is_meant else readers_of_both(published, today)
 
         def is_gone(tree: str, document: str, source: str) -> bool:
             if document in present.get(tree, ()) or inventory.failure:
@@ -103,18 +111,29 @@ class Today:
             readers_of,
             is_gone,
             differing,
-            (*inventory.documents, *inventory.aside),
+            entries,
         )
 
     @classmethod
     def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
-        """Return what the published trees ``below`` say of the corpus trees above them."""
+        """Return what the published trees ``below`` say of the corpus trees above them.
+
+        The kept rows of the corpus tree have each top text with the readers that it had then.
+        """
         readers = top_readers(below)
-        return cls(
-            access.curation(),
-            lambda _, document: readers.get(document.id, ()),
-            lambda _tree, document, _source: document not in readers,
-        )
+        is_named = access.source.settings.is_named
+        entries = access.source.today().documents if is_named else ()
+        rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}
+
+        def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
+            known = (document.id, document.content_hash)
+            published = manifest.readers.get(document.id, ())
+            return readers_of_both(rows.get(known, published), readers.get(document.id, ()))
+
+        def is_gone(_tree: str, document: str, _source: str) -> bool:
+            return document not in readers
+
+        return cls(access.curation(), readers_of, is_gone)
 
     def readers(self, manifest: Manifest) -> Readers:
         """Return the readers of a manifest's documents, of those that have some.
@@ -255,10 +274,10 @@ class Publication:
 
     def _ready(self, edition: Edition, live: Manifest | None, pin: str | None) -> Edition:
         """Return what is published of an edition, or raise a SourceError for a pinned tree."""
-        manifest, tree = edition.manifest, edition.manifest.tree
-        if live:  # a document that cannot be read now keeps no reader that it has lost since
-            readers = {n: of for n, of in manifest.readers.items() if n not in live.documents}
-            manifest = replace(manifest, readers={**readers, **live.readers})
+        tree = edition.manifest.tree
+        manifest = replace(
+            edition.manifest, hold=pin or "", readers=_bounds(edition.manifest, live)
+        )
         edition = self._today.apply(replace(edition, manifest=manifest))
         if not edition.nodes:
             raise SourceError(
@@ -293,6 +312,23 @@ class Publication:
                 kept.keep(self._store, live, access.notes_of(live))
             access.reports.delete(partition_key(tree, access.settings.grouping))
         kept.prune(new, access.settings.runs.keep_builds)
+
+
+def _bounds(new: Manifest, live: Manifest | None) -> Readers:
+    """Return the most readers of documents that are published in an older text, or unread now.
+
+    Published ones have lost rights since that a build from before still has.
+    """
+    if live is None:
+        return new.readers
+    bounds = {}
+    for name, content in new.documents.items():
+        names = new.readers.get(name, ())
+        if name in live.documents:
+            of_live, is_same = live.readers.get(name, ()), live.documents[name] == content
+            names = of_live if is_same else readers_of_both(names, of_live)
+        bounds[name] = names
+    return bounds
 
 
 def explain_pin(tree: str, note: str) -> str:

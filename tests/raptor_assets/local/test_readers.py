@@ -293,7 +293,7 @@ def test_corpus_trees_do_not_mix_readers_and_lose_them_with_the_trees_below(tmp_
     before = paid(made)
     configure_all("ben", "ben", "eva", "eva", "eva")
     made.build()  # of the trees below alone
-    assert above(made)[1] == [0, *n_readable[:2]]
+    assert above(made)[1] == [0, 0, 0]
     assert made.build().run_ids == []
     update_corpus_tree(made.home, made.settings, components=made.components)
     manifests, n_readable = above(made)

@@ -12,6 +12,7 @@ from raptor_assets.home.rollback import release, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
+from raptor_assets.local.versions import approve
 from raptor_core.errors import SourceError
 from raptor_core.store.base import Where
 
@@ -138,6 +139,26 @@ def test_granting_a_right_is_one_write_of_a_field(corpus):
     assert corpus.build().built == []
     assert readable(corpus.access(), "ben") == {"a"}
     assert corpus.embedder.n_embedded == n_embedded
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus, waits):
+    runs = {"publish": "when_approved" if waits else "at_once"}
+    source = {"paths": [str(corpus.docs)], "max_removed": 1.0}
+    corpus.configure(source=source, runs=runs, corpus_tree={"enabled": True, "min_trees": 2})
+    old = corpus.texts("a")
+    write_rows(corpus, a=["*"], b=["ana"], c=["ana"])
+    text = (corpus.docs / "rows.jsonl").read_text()
+    public = json.dumps({"id": "a", "text": "Nothing secret stands here.", "readers": ["*"]})
+    (corpus.docs / "rows.jsonl").write_text("\n".join([public, *text.splitlines()[1:]]) + "\n")
+    assert decide(corpus.access()).actions[0] != UpdateReaders()
+    corpus.build()
+    for access in (corpus.access(), corpus_tree_access(corpus.access())):
+        with access.store.open_existing() as store:
+            assert not old & {node.text for node in store.nodes(Where(readers=("guest",)))}
+    if waits:
+        approve(corpus.home, corpus.settings, ["a"], corpus.components)
+    assert readable(corpus.access(), "guest") == {"a"}
 
 
 def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
