@@ -11,6 +11,7 @@ stays published; where its readers are unknown, nobody may read it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from raptor_assets.assets.versions import NARROWED, TreeVersion
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_core.curation import Curation
 from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_core.documents.base import readers_of_both
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
 from raptor_core.nodes import Node
@@ -77,13 +79,21 @@ class Today:
         trees = {tree: entries for of in partitions.values() for tree, entries in of.items()}
         present = {tree: {entry.id for entry in entries} for tree, entries in trees.items()}
         known, unread = set(inventory.ids()), Unread(inventory.skipped)
+        here = {
+            (entry.id, entry.content_hash) for entry in (*inventory.documents, *inventory.aside)
+        }
+        readers_of_text = _readers_by_text(inventory)
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
             published = manifest.readers.get(document.id, ())
             is_foreign = not manifest.inputs and document.id not in known
             if is_foreign and not unread.place_of(document.id, document.source):
                 return published  # the import is all that says anything of it
-            return inventory.readers_today(document.id, document.source, published)
+            readers = inventory.readers_today(document.id, document.source, published)
+            elsewhere = readers_of_text.get(document.content_hash)
+            if elsewhere is None or (document.id, document.content_hash) in here:
+                return readers
+            return readers_of_both(readers, elsewhere)  # another document took its id
 
         def is_gone(tree: str, document: str, source: str) -> bool:
             if document in present.get(tree, ()) or inventory.failure:
@@ -157,6 +167,14 @@ class Today:
             return edition
         shown = without_nodes(edition, forbidden)
         return replace(shown, manifest=replace(shown.manifest, inputs=_stale(manifest.inputs)))
+
+
+def _readers_by_text(inventory: Inventory) -> Readers:
+    """Return who may read each text of the source, by content hash, in whatever document."""
+    readers: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in (*inventory.documents, *inventory.aside):
+        readers[entry.content_hash].update(entry.readers or ())
+    return {text: tuple(sorted(names)) for text, names in readers.items()}
 
 
 def _published_readers(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
