@@ -193,13 +193,14 @@ class RunContext:
         return corpus
 
     def require_known(self, partition: str, ids: Collection[str]) -> None:
-        """Raise a SourceError if any document of a partition cannot be read now."""
+        """Raise a SourceError if a document of a partition, not set aside, cannot be read now."""
         unread = Unread(self.corpus.skipped)
         if not unread:
             return
+        known = {*ids, *self.components.curation.documents}
         for document in self._published().documents([partition])[partition]:
             place = unread.place_of(document.id, document.source)
-            if place and document.id not in ids:
+            if place and document.id not in known:
                 raise SourceError(
                     f"partition {partition!r} stays as published: its document {document.id!r} "
                     f"is not read now, since {place!r} {unread.reason(place)}. Make that readable, "

@@ -460,13 +460,14 @@ def _judge_removals(
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
     renames = find_renames(source, stale, previous, present)
+    aside = curation.documents if curation else ()
     removals = decide_removals(
         previous,
-        present,
+        present.union(aside),
         inventory.skipped,
         settings=settings.source,
         grouping=settings.grouping,
-        explained={*renames.documents.values(), *(curation.documents if curation else ())},
+        moved=set(renames.documents.values()),
         empty_sources=inventory.empty_sources,
         n_others=sum(
             len(members)

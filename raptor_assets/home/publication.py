@@ -11,11 +11,12 @@ stays published; where its readers are unknown, nobody may read it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from raptor_assets.assets.versions import NARROWED, TreeVersion
+from raptor_assets.assets.versions import NARROWED, TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_core.curation import Curation
 from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
@@ -79,9 +80,11 @@ class Today:
         partitions = inventory.partitions(access.settings.grouping)
         trees = {tree: entries for of in partitions.values() for tree, entries in of.items()}
         present = {tree: {entry.id for entry in entries} for tree, entries in trees.items()}
+        curation = access.curation()
         entries = (*inventory.documents, *inventory.aside)
         contents = {entry.id: entry.content_hash for entry in entries}
         unread = Unread(inventory.skipped)
+        readers_of_text = _readers_by_text(inventory)
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
             published = manifest.readers.get(document.id, ())
@@ -90,7 +93,12 @@ class Today:
             if is_foreign and not unread.place_of(document.id, document.source):
                 return published  # the import is all that says anything of it
             today = inventory.readers_today(document.id, document.source, published)
-            is_meant = content in (None, document.content_hash) or bool(manifest.hold)
+            if content == document.content_hash:
+                return today
+            elsewhere = readers_of_text.get(document.content_hash)
+            if elsewhere is not None:  # the text moved, and another one may have its id
+                today = readers_of_both(today, elsewhere)
+            is_meant = content is None or bool(manifest.hold)
             return today if is_meant else readers_of_both(published, today)
 
         def is_gone(tree: str, document: str, source: str) -> bool:
@@ -104,10 +112,16 @@ class Today:
                 for mark in marks
                 if mark.readers
                 != readers_digest({e.id: e.readers for e in trees.get(mark.tree, ()) if e.readers})
+                or (mark.readers and not is_current(mark))
             ]
 
+        def is_current(mark: Mark) -> bool:
+            name = partition_key(mark.tree, access.settings.grouping)
+            digest = documents_version(partitions.get(name, {}), curation)
+            return TreeVersion.of(name, digest, access.build_version).text == mark.inputs
+
         return cls(
-            access.curation(),
+            curation,
             readers_of,
             is_gone,
             differing,
@@ -176,6 +190,14 @@ class Today:
             return edition
         shown = without_nodes(edition, forbidden)
         return replace(shown, manifest=replace(shown.manifest, inputs=_stale(manifest.inputs)))
+
+
+def _readers_by_text(inventory: Inventory) -> Readers:
+    """Return who may read each text of the source, by content hash, in whatever document."""
+    readers: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in (*inventory.documents, *inventory.aside):
+        readers[entry.content_hash].update(entry.readers or ())
+    return {text: tuple(sorted(names)) for text, names in readers.items()}
 
 
 def _published_readers(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:

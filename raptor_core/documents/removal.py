@@ -7,9 +7,9 @@ assets and `raptor plan` act on its answer (``raptor_assets.corpus.changes``), r
 | published document | state | action |
 | --- | --- | --- |
 | its id is in the source | present | built again where it changed |
+| a person set it aside | set aside | dropped |
 | its id, file, table or a folder above could not be read | unknown | kept as published, named |
 | equal text is new under another id | moved | dropped when the new place is published |
-| a person set it aside | set aside | dropped |
 | none of these | gone | dropped |
 | gone, and more are gone than ``source.max_removed`` allows | unconfirmed | kept until confirmed |
 | gone, and a named source holds nothing | unconfirmed | kept until confirmed |
@@ -99,7 +99,7 @@ def decide_removals(
     *,
     settings: SourceSettings,
     grouping: GroupingSettings,
-    explained: Collection[str] = (),
+    moved: Collection[str] = (),
     empty_sources: Sequence[str] = (),
     n_others: int = 0,
     is_confirmed: bool = False,
@@ -109,8 +109,8 @@ def decide_removals(
     Args:
         published: documents of each partition that may have lost some; none of a partition that
             was begun and never published.
-        present: ids of the documents in the source.
-        explained: ids of documents that moved, or that a person set aside.
+        present: ids of the documents in the source, or set aside by a person.
+        moved: ids of documents whose text is new under another id.
         empty_sources: named sources that list nothing.
         n_others: number of published documents in further partitions.
     """
@@ -125,7 +125,7 @@ def decide_removals(
             place = partition
         if place:
             unknown[partition] = place
-        elif n_gone := sum(document.id not in explained for document in missing):
+        elif n_gone := sum(document.id not in moved for document in missing):
             n_missing[partition] = n_gone
     n_published = n_others + sum(map(len, published.values()))
     reason = ""

@@ -331,3 +331,24 @@ def test_a_right_is_taken_though_the_process_died_while_it_was_taken(workshop, m
         assert readable(workshop, name) == set()
         assert not set_readers(workshop.access())
     assert workshop.manifests()[TREE].hold
+
+
+@pytest.mark.parametrize("goes_back", [False, True])
+def test_a_text_that_moved_has_its_readers_though_another_document_took_its_id(tmp_path, goes_back):
+    made = Workshop(tmp_path)
+    texts = {"ana": prose(6, seed=1), "*": prose(6, seed=2)}
+    documents = {name: f"---\nreaders: '{name}'\n---\n{text}" for name, text in texts.items()}
+    made.write("plan.md", documents["ana"])
+    made.write("menu.md", documents["*"])
+    made.build()
+    (made.docs / "plan.md").rename(made.docs / "old.md")
+    (made.docs / "menu.md").rename(made.docs / "plan.md")
+    if goes_back:
+        made.build()
+        roll_back(made.access(), "plan.md", to="", note="it answered worse")
+    else:
+        set_readers(made.access())  # as before a build that waits for approval or fails
+    with made.access().store.open_existing() as store:
+        found = {n.text for n in store.nodes(Where(readers=("ben",), layers=(0,)))}
+        assert not any(text in texts["ana"] for text in found)
+        assert store.nodes(Where(readers=("ana",), documents=("plan.md",)))

@@ -161,6 +161,19 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
     assert readable(corpus.access(), "guest") == {"a"}
 
 
+def test_a_text_that_is_narrowed_under_another_id_is_narrowed_where_it_is_published(corpus):
+    """Though another document takes its id, with the readers that it had."""
+    corpus.configure(source={"paths": [str(corpus.docs)]}, runs={"publish": "when_approved"})
+    a, *rest = map(json.loads, (corpus.docs / "rows.jsonl").read_text().splitlines())
+    old = corpus.texts("a")
+    moved = {**a, "id": "archive", "readers": ["ben"]}
+    rows = [moved, {**a, "text": "Another text has this id now."}, *rest]
+    corpus.write("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    corpus.build()
+    with corpus.access().store.open_existing() as store:
+        assert not old & {node.text for node in store.nodes(Where(readers=("ana",)))}
+
+
 def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
     write_rows(corpus, a=[], b=["ana"], c=["ana"])
     rule = '[[source.readers]]\npaths = ["hr/**"]\nreaders = ["ana"]\n'
@@ -171,3 +184,21 @@ def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(cor
             printed = raptor(command, *home)
             assert "'hr/**' matches no document" in printed.out + printed.err, command
         assert "1 document that no caller may read" in raptor("status", *home).out
+
+
+def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_path):
+    made = Workshop(tmp_path)
+    made.configure(source={"paths": [str(made.docs)]}, grouping={"by": "folder"})
+    made.write("north/a.md", prose(4, seed=1))
+    made.write("north/b.md", prose(4, seed=2))
+    made.build()
+    made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
+    made.build()
+    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
+    report = made.build()
+    assert report.built == ["north (everyone)"]
+    with made.access().store.open_existing() as store:
+        (manifest,) = store.manifests()
+    assert list(manifest.documents) == ["north/a.md"]
+    assert decide(made.access()).actions == ()
