@@ -1,6 +1,7 @@
 """Tests that `docs/checks.md` names each check with its severity."""
 
 import re
+from typing import get_args
 
 from support.fenced import ROOT
 
@@ -9,6 +10,7 @@ from raptor_assets.assets.specs import build_check_specs
 from raptor_assets.assets.versions import code_versions
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.settings import CheckSettings, Settings
+from raptor_core.settings.checks import CheckName
 
 TEXT = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
@@ -32,6 +34,10 @@ def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
         checks = [(s.name, bool(s.blocking)) for s in specs if s.asset_key == asset.key]
         listed = [(name, severity == "error") for name, severity in rows]
         assert sorted(checks) == sorted(listed), asset
+
+
+def test_the_settings_know_every_check_by_name():
+    assert {*get_args(CheckName)} == {name for rows in (ON_SOURCE, *ON_ASSETS) for name, _ in rows}
 
 
 def test_a_changed_bound_makes_no_layer_stale():

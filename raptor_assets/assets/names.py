@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raptor_core.checks.base import CheckInfo
+from raptor_core.checks.base import CheckInfo, with_severities
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.hallucination import audit_check
 from raptor_core.checks.registry import (
@@ -40,6 +40,11 @@ TREE = "tree"
 MAX_LAYERS = 12  # summary layers that the settings allow
 NOT_EXECUTED = "Not executed."
 """Beginning of a check's description when its asset's build failed before the check."""
+
+FAILED_AT = "failed_at"
+"""Entry in the metadata of an observation: the asset at which the build of a partition failed."""
+BUILD_FAILED = "The build of this partition "
+"""Beginning of the description of such an observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,7 @@ def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
 
 
 def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
-    """Return the checks of every partition, in the order of the chain."""
+    """Return the checks of every partition that are not off, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
     checks += [(corpus.embeddings(0), embedding)]
@@ -206,18 +211,27 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     checks += [(corpus.findings(layer), audit) for layer in layers]
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
     checks += [(corpus.embeddings(layer), check) for layer in layers for check in on_vectors]
-    return checks + [(corpus.tree, check) for check in PUBLISHED_CHECKS]
+    return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)
 
 
 def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
     """Return the checks without partitions: of the source and of the golden set."""
     source: Checks = [(corpus.source, unread_rows)] if corpus.follows else []
-    return [*source, *golden_checks(settings, corpus)]
+    return [*_with_severities(source, settings), *golden_checks(settings, corpus)]
 
 
 def golden_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
     """Return the check of the golden set on all published trees, if the settings name one."""
-    return [] if settings.checks.golden is None else [(corpus.tree, GOLDEN_RETRIEVAL)]
+    golden: Checks = [] if settings.checks.golden is None else [(corpus.tree, GOLDEN_RETRIEVAL)]
+    return _with_severities(golden, settings)
+
+
+def _with_severities(checks: Checks, settings: Settings) -> Checks:
+    return [
+        (asset, each)
+        for asset, check in checks
+        for each in with_severities([check], settings.checks)
+    ]
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

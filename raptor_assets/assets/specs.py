@@ -53,16 +53,23 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
 
 
 def build_asset_specs(
-    settings: Settings, custom: Mapping[str, str], corpus: CorpusNames
+    settings: Settings,
+    custom: Mapping[str, str],
+    corpus: CorpusNames,
+    n_layers: int = names.MAX_LAYERS,
 ) -> list[dg.AssetSpec]:
-    """Return the specs of the chain in its order; ``custom`` holds fingerprints of components."""
+    """Return the specs of the chain in its order, for trees of ``n_layers`` layers of summaries.
+
+    ``custom`` holds the fingerprints of components.
+    """
     versions, kinds = code_versions(settings, custom), _kinds(settings)
     max_layers = settings.tree.max_layers
+    chain = [asset for asset in corpus.chain(max_layers) if asset.needed_layer <= n_layers]
     parents = corpus.parents(max_layers)
     return [
         dg.AssetSpec(
             asset.key,
-            deps=[parent.key for parent in parents[asset]],
+            deps=[parent.key for parent in parents[asset] if parent.needed_layer <= n_layers],
             description=_description(asset, settings),
             metadata={"dagster/column_schema": column_schema(asset.kind)},
             skippable=True,
@@ -70,7 +77,7 @@ def build_asset_specs(
             code_version=versions[asset.kind],
             kinds=kinds[asset.kind],
         ).with_io_manager_key(corpus.of(QDRANT if asset.kind == "embeddings" else TABLES))
-        for asset in corpus.chain(max_layers)
+        for asset in chain
     ]
 
 
@@ -118,8 +125,10 @@ def _description(asset: ChainAsset, settings: Settings) -> str:
     return descriptions[asset.kind]
 
 
-def build_check_specs(settings: Settings, corpus: CorpusNames) -> list[dg.AssetCheckSpec]:
-    """Return the specs of the checks, on every layer of summaries and on the published trees."""
+def build_check_specs(
+    settings: Settings, corpus: CorpusNames, n_layers: int = names.MAX_LAYERS
+) -> list[dg.AssetCheckSpec]:
+    """Return the specs of the checks; see ``build_asset_specs``."""
     partitions = names.corpus_partitions(corpus.corpus)
     checks = names.partition_checks(settings, corpus)
     # Without partitions, since they concern all published trees together.
@@ -136,4 +145,5 @@ def build_check_specs(settings: Settings, corpus: CorpusNames) -> list[dg.AssetC
                 partitions_def=partitions if number < len(checks) else None,
             )
             for number, (asset, check) in enumerate((*checks, *golden))
+            if asset.needed_layer <= n_layers
         ]

@@ -111,7 +111,8 @@ def _claim_places(access: CorpusAccess) -> None:
 def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg.Definitions:
     """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
     settings, corpus = access.settings, access.names
-    specs = build_asset_specs(settings, custom_fingerprints(settings), corpus)
+    fingerprints = custom_fingerprints(settings)
+    specs = build_asset_specs(settings, fingerprints, corpus, access.n_layers)
     builds = build_chain(specs, access, progress)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "

@@ -25,7 +25,13 @@ from raptor_assets.shown.metadata import (
     published_metadata,
     rebuild_metadata,
 )
-from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
+from raptor_core.checks.base import (
+    CheckedTrees,
+    CheckResult,
+    blocking_failures,
+    require,
+    with_severities,
+)
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import StoredTree, staleness
 from raptor_core.checks.stored import store as check_store
@@ -140,7 +146,9 @@ class PublishStep(Step):
             require(step.check(state))
         documents = chain.from_iterable(state.documents.values())
         readers = {document.id: document.readers for document in documents if document.readers}
-        return check_trees(CheckedTrees(trees, state.context.settings, readers))
+        settings = state.context.settings
+        verdicts = check_trees(CheckedTrees(trees, settings, readers))
+        return with_severities(verdicts, settings.checks)
 
     def _publish(
         self,
@@ -217,7 +225,8 @@ class PublishStep(Step):
         context = state.context
         if part.is_refused or state.is_waiting or part.version is None:
             return StepResult(state, None, {}, 0, False, part.verdicts)
-        part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
+        published = [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
+        part.verdicts += with_severities(published, context.settings.checks)
         version = part.version.published_as(manifests.values()).text
         version = audited_version(version, [state.audited(n) for n in state.summary_layers])
         state.save(self.asset, trees_table(manifests.values()), version, version)
