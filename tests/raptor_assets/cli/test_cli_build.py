@@ -130,7 +130,8 @@ def test_a_build_ends_with_the_number_of_failed_checks_and_an_error_has_its_code
     assert printed.code == 0
     assert printed.out.splitlines()[-1].startswith("failed checks: ")
     assert "cluster_size 3" in printed.out
-    (own.home / "golden.jsonl").write_text('{"question": "Who?", "span": "Nobody was there at all."}')
+    case = '{"question": "Who?", "span": "Nobody was there at all."}'
+    (own.home / "golden.jsonl").write_text(case)
     severity = 'severity = { golden_retrieval = "error" }'
     settings = own.settings.read_text()
     own.settings.write_text(settings.replace('severity = { staleness = "off" }', severity))
