@@ -47,7 +47,6 @@ CheckName = Literal[
     "junk_text",
     "compression_ratio",
     "language_switch",
-    "near_duplicates",
     "model_answers",
     "hallucination_audit",
     "embedding",
@@ -55,7 +54,6 @@ CheckName = Literal[
     "shrink",
     "prompt_injection",
     "unreadable_nodes",
-    "store",
     "staleness",
     "golden_retrieval",
     "golden_regression",
@@ -64,7 +62,7 @@ CheckName = Literal[
 
 _WATCHED = {
     *("document_text", "token_budget", "coverage", "junk_text", "hallucination_audit"),
-    *("embedding", "shrink", "store", "staleness", "golden_retrieval", "golden_regression"),
+    *("embedding", "shrink", "staleness", "golden_retrieval", "golden_regression"),
 }
 QUIET = {name: "off" for name in get_args(CheckName) if name not in _WATCHED}
 """Severities of the preset "quiet": every check that blocks stays, and of the others a few."""
@@ -97,7 +95,7 @@ class CheckSettings(Part):
     """Share of the golden questions whose answer must be retrieved."""
 
     severity: Mapping[CheckName, Literal["error", "warn", "off"]] = {}
-    """Severities of checks, such as ``{near_duplicates = "off", golden_retrieval = "error"}``, in
+    """Severities of checks, such as ``{language_switch = "off", golden_retrieval = "error"}``, in
     place of those of docs/checks.md. An "error" blocks the publication, and fails the run.
     """
 

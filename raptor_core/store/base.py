@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
-from raptor_core.documents.base import EVERYONE, MetadataScalar, PublishedDocument
+from raptor_core.documents.base import EVERYONE, PublishedDocument
 from raptor_core.errors import SettingsError
 from raptor_core.identity import composed, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.vectors import Vectors
+from raptor_formats.base import MetadataScalar
 
 Value = TypeVar("Value")
 

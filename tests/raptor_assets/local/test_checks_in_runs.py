@@ -165,7 +165,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
         workshop.write(name, prose(12, seed=number))
     workshop.build()
     junk = "layer_1/summaries/junk_text"
-    asked = ["documents/document_text", junk, "tree/store", "tree/staleness"]
+    asked = ["documents/document_text", junk, "tree/shrink", "tree/staleness"]
 
     def counts():
         found = {}
@@ -183,7 +183,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
     assert set(counts().values()) == {(2, 2)}
     assert check_alone(workshop, assets, {"dagster/partition": "b.md"}).success
     assert set(counts().values()) == {(2, 3)}
-    assert evaluations(workshop, "tree", "store", "b.md")[-1].passed
+    assert evaluations(workshop, "tree", "shrink", "b.md")[-1].passed
     assert workshop.manifests() == before
     for table in (workshop.home.tables / "layer_1" / "summaries").glob("*.parquet"):
         table.unlink()
@@ -242,7 +242,7 @@ def test_a_team_says_which_checks_block(tmp_path, level, published, severity):
 
 
 def test_a_check_that_is_off_is_neither_defined_nor_executed(tmp_path):
-    off = {"severity": {"cluster_size": "off", "embedding": "off", "store": "off"}}
+    off = {"severity": {"cluster_size": "off", "embedding": "off", "staleness": "off"}}
     workshop = Workshop(tmp_path, checks={"max_children": 2.5, "min_children": 0, **off})
     workshop.embedder = FlatteningEmbedder()
     workshop.embedder.is_broken = True
