@@ -18,6 +18,7 @@ from raptor_core.checks.registry import (
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.regression import GOLDEN_REGRESSION
 from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
@@ -221,8 +222,12 @@ def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
 
 
 def golden_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
-    """Return the check of the golden set on all published trees, if the settings name one."""
-    golden: Checks = [] if settings.checks.golden is None else [(corpus.tree, GOLDEN_RETRIEVAL)]
+    """Return the checks of the golden set on all trees together, if the settings name a set."""
+    if settings.checks.golden is None:
+        return []
+    golden: Checks = [(corpus.tree, GOLDEN_RETRIEVAL)]
+    if settings.runs.publish == "when_approved":
+        golden.append((corpus.tree, GOLDEN_REGRESSION))
     return _with_severities(golden, settings)
 
 

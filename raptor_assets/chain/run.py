@@ -326,8 +326,8 @@ class ChainRun:
 
     def _checks_of(self, step: Step) -> list[str]:
         """Return the checks of a step's asset that have a result for each partition."""
-        checks = sorted(name for asset, name in self._checks if asset == step.asset)
-        return [name for name in checks if name != GOLDEN_RETRIEVAL.name]
+        golden = {check.name for _, check in names.golden_checks(self._settings, self._corpus)}
+        return sorted({name for asset, name in self._checks if asset == step.asset} - golden)
 
     def _failed(self, step: Step, state: PartitionState, *, judged: bool) -> Events:
         """Report a failure at the asset, in its checks unless they gave it, and at the tree."""

@@ -93,8 +93,12 @@ class CheckSettings(Part):
     """Share of a partition's documents whose text may look as if it had been read wrongly."""
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
     """Share of the golden questions whose answer must be retrieved."""
+    min_golden_mrr: float = Field(0.0, ge=0, le=1)
+    """Least mean reciprocal rank over the golden questions."""
+    min_golden_recall: float = Field(0.0, ge=0, le=1)
+    """Least mean recall of the golden questions' passages, and of their documents."""
 
-    severity: Mapping[CheckName, Literal["error", "warn", "off"]] = {}
+    severity: Mapping[CheckName, Literal["error", "warn", "off"]] = setting({}, is_common=True)
     """Severities of checks, such as ``{language_switch = "off", golden_retrieval = "error"}``, in
     place of those of docs/checks.md. An "error" blocks the publication, and fails the run.
     """
