@@ -7,11 +7,10 @@ import dagster as dg
 from pydantic import Field
 
 from raptor_assets.assets.names import APPROVE, ROLLBACK, golden_checks
-from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.events import evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
-from raptor_assets.chain.run import ChainRun, Event, Events
+from raptor_assets.chain.run import Event, Events
 from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
 from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute
@@ -19,6 +18,7 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import PublishedBuild, Today, publishing
 from raptor_assets.home.regression import PUBLISHED, compare_baseline
 from raptor_assets.home.rollback import refuse_gone, release, roll_back
+from raptor_assets.shown.tree_records import TreeRecord, trees_table
 from raptor_core.checks.base import blocking_failures, explain_refusal, with_severities
 from raptor_core.documents import partition_key
 from raptor_core.errors import CheckError, UnknownTreeError
@@ -105,10 +105,7 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
                 published = publication.publish(editions)
         access.waiting.delete(partition)
         yield from _approved(context, access, partition, published)
-    run = ChainRun(context, list(chosen), access, selected=([access.names.report.key], []))
-    yield from run.events()
     yield from execute(context, access, _what_follows(context, access))
-    run.raise_failures()
 
 
 def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
@@ -138,7 +135,11 @@ def _approved(
     tree, manifests = access.names.tree, [each.manifest for each in published]
     version = TreeVersion.parse(manifests[0].inputs).published_as(manifests).text
     properties = {"data_version": version, "inputs": version}
-    access.tables.write(tree.path, partition, trees_table(manifests), properties)
+    records = {
+        each.manifest.tree: TreeRecord.of(each.manifest, each.replaced, each.counts)
+        for each in published
+    }
+    access.tables.write(tree.path, partition, trees_table(manifests, records), properties)
     versions = code_versions(access.settings, access.components().custom_fingerprints)
     parents = access.names.parents(access.settings.tree.max_layers)
     tags = Provenance(context.instance, [partition], versions, parents).tags(
