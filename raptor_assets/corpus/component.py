@@ -66,6 +66,10 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     chunks: str | None = Field(
         default=None, description="Key of the asset that gives the chunks, instead of upstream."
     )
+    alert: str | None = Field(
+        default=None,
+        description="Function that gets alerts, as package.module:name; see docs/alerts.md.",
+    )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of the corpus; see ``build_raptor_corpus``."""
@@ -78,5 +82,6 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
             upstream=self.upstream,
             upstream_path=self.upstream_path,
             chunks=self.chunks,
+            alert=self.alert,
             **(self.settings if isinstance(self.settings, dict) else {}),
         )

@@ -117,15 +117,10 @@ def _runs(
 
 
 def _failed_checks(instance: dg.DagsterInstance, run_id: str, partition: str) -> tuple[str, ...]:
-    import dagster as dg
+    from raptor_assets.corpus.alerts import failed_checks_of
 
-    names = set()
-    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
-        event = entry.dagster_event
-        result = event.asset_check_evaluation_data if event else None
-        if result and result.partition == partition and not result.passed:
-            names.add(result.check_name)
-    return tuple(sorted(names))
+    failed = failed_checks_of(instance, run_id)
+    return tuple(sorted({check.name for check in failed if check.partition == partition}))
 
 
 def compare_builds(
