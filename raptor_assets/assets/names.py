@@ -96,6 +96,11 @@ class CorpusNames:
     prefix: str = ""
     follows: bool = False
 
+    def tags(self, step: str, layer: int | None = None) -> dict[str, str]:
+        """Return the tags in Dagster of an asset or a job: corpus, step and layer."""
+        tags = {"raptor/corpus": self.corpus or CHAIN, "raptor/step": step}
+        return tags if layer is None else {**tags, "raptor/layer": str(layer)}
+
     def of(self, word: str) -> str:
         """Return the corpus's name for a job, a sensor, a pool or another definition."""
         return f"{self.corpus}_{word}" if self.corpus else word

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -16,6 +17,8 @@ from raptor_core.tables.values import NODES
 TABLES = "tables_io_manager"  # key of the IO manager of tables
 QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
 
+WHOLE = ("documents", names.TREE)  # kinds of assets that belong to no layer
+
 
 def column_schema(kind: str) -> dg.TableSchema:
     """Return the columns that readers of an asset of this kind get."""
@@ -28,8 +31,10 @@ def column_schema(kind: str) -> dg.TableSchema:
     return dg.TableSchema(columns)
 
 
-def build_source_spec(corpus: CorpusNames) -> dg.AssetSpec:
+def build_source_spec(corpus: CorpusNames, settings: Settings) -> dg.AssetSpec:
     """Return the spec of the documents of an upstream asset, which are copied at once."""
+    hours = settings.source.max_age_hours
+    window = dg.FreshnessPolicy.time_window(timedelta(hours=hours)) if hours else None
     return dg.AssetSpec(
         corpus.source.key,
         description="The documents as the upstream asset gave them last. The sensor requests the "
@@ -37,6 +42,9 @@ def build_source_spec(corpus: CorpusNames) -> dg.AssetSpec:
         kinds={"json"},
         group_name=corpus.corpus or None,
         automation_condition=_eager_or_missing(),
+        freshness_policy=window,
+        tags=corpus.tags(names.SOURCE),
+        owners=settings.runs.owners,
     )
 
 
@@ -76,6 +84,8 @@ def build_asset_specs(
             group_name=corpus.corpus or _group_name(asset),
             code_version=versions[asset.kind],
             kinds=kinds[asset.kind],
+            tags=corpus.tags(asset.kind, None if asset.kind in WHOLE else asset.layer),
+            owners=settings.runs.owners,
         ).with_io_manager_key(corpus.of(QDRANT if asset.kind == "embeddings" else TABLES))
         for asset in chain
     ]

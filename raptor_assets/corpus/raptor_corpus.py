@@ -128,7 +128,7 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
         f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
     )
     sync = build_sync_job(access, progress)
-    build = build_asset_job(corpus.of(BUILD), builds.keys, description)
+    build = build_asset_job(corpus, BUILD, builds.keys, description)
     definitions = dg.Definitions(
         assets=[builds],
         jobs=[sync, build, build_drop_job(access), *build_version_jobs(access)],

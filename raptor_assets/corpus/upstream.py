@@ -52,7 +52,7 @@ def build_source_asset(
     documents are the upstream's value, or its chunks, see ``group_chunks``.
     """
     named = dg.AssetKey.from_user_string(upstream) if isinstance(upstream, str) else upstream
-    key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names)
+    key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names, access.settings)
 
     @dg.multi_asset(
         name=access.names.of("source"),
