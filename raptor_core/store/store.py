@@ -247,11 +247,6 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in titles if title}
 
-    def point_ids(self, tree: str) -> list[str]:
-        """Return the node ids of the tree's live points, sorted; twice where two points have it."""
-        nodes = live_condition(Where(trees=(tree,)), self._rights)
-        return sorted(record.payload["node_id"] for record in self._points(nodes, ("node_id",)))
-
     def count(self, where: Where = EVERYWHERE) -> int:
         """Return the number of live nodes that match."""
         condition = live_condition(where, self._rights)
@@ -308,14 +303,12 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _sized(self, part: Manifest) -> Manifest:
         """Return a manifest with the nodes that the readers may read: their numbers and tokens."""
         condition = live_condition(Where(trees=(part.tree,)), self._rights)
-        nodes = [r.payload for r in self._points(condition, ("node_id", "layer", "n_tokens"))]
-        ids = {node["node_id"] for node in nodes}
+        nodes = [r.payload for r in self._points(condition, ("layer", "n_tokens"))]
         sizes = Counter(node["layer"] for node in nodes)
         return replace(
             part,
             layer_sizes=tuple(sizes[layer] for layer in range(max(sizes, default=-1) + 1)),
             n_tokens=sum(node["n_tokens"] for node in nodes),
-            quarantined=tuple(name for name in part.quarantined if name in ids),
         )
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
@@ -359,7 +352,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             StoreError: a node cannot be stored, or its vector is no unit vector.
         """
         facts = facts_by_node([*below, *nodes])
-        points = {point_id(node, facts[node.id], embedded=True): node for node in nodes}
+        points = {point_id(node, facts[node.id]): node for node in nodes}
         with self._open():
             known = {record.id for record in self._engine.fetch(list(points), ())}
             new = {name: node for name, node in points.items() if name not in known}

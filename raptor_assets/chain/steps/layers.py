@@ -203,14 +203,13 @@ class EmbeddingsStep(Step):
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``; leaves have no summaries whose coverage is checked."""
-        context, known = state.context, state.layers(self.layer).values()
+        known = state.layers(self.layer).values()
         vectors = {
             node.embedding_key: vector
             for layer in known
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        identity = context.components.store_identity
-        sound = embedding(state.flat_nodes(self.layer), vectors, identity)
+        sound = embedding(state.flat_nodes(self.layer), vectors)
         if not self.layer:
             return [sound]
         layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]

@@ -15,7 +15,6 @@ from raptor_assets.assets.versions import (
 from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step
-from raptor_assets.chain.steps.findings import quarantined
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
 from raptor_assets.home.publication import Publication, Today, publishing
@@ -28,8 +27,7 @@ from raptor_assets.shown.metadata import (
 )
 from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.checks.registry import check_trees
-from raptor_core.checks.stored import StoredTree, staleness
-from raptor_core.checks.stored import store as check_store
+from raptor_core.checks.stored import staleness
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.store.base import Edition, Manifest, PublicationCounts
@@ -75,7 +73,7 @@ class PublishStep(Step):
         try:
             with context.store.open() as store:
                 self._publish(context, store, ready, pins, today)
-                results = self._results(store, ready)
+                results = self._results(ready)
                 store.optimize()
             done = [part for part in ready if part.published and not part.state.failure]
             finished = [name for part in done for name in (*part.manifests, *part.removed)]
@@ -95,10 +93,7 @@ class PublishStep(Step):
         with context.store.open() as store:
             live = store.manifests([tree.name for tree in trees])
             readers = {name: of for m in live for name, of in m.readers.items()}
-            verdicts = [
-                *check_trees(CheckedTrees(trees, context.settings, readers)),
-                _stored_verdict(store, trees),
-            ]
+            verdicts = check_trees(CheckedTrees(trees, context.settings, readers))
         manifests = {manifest.tree: manifest for manifest in live}
         return [*verdicts, *_staleness_verdicts(state, manifests)]
 
@@ -177,10 +172,11 @@ class PublishStep(Step):
         context, documents = part.state.context, part.state.documents
         digest = documents_version(documents, context.components.curation)
         version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
-        fingerprint, hidden = context.settings_fingerprint, quarantined(part.state)
-        part.version, inputs = version, version.text
+        part.version = version
         part.manifests = {
-            tree.name: make_manifest(tree, documents[tree.name], fingerprint, hidden, inputs)
+            tree.name: make_manifest(
+                tree, documents[tree.name], context.settings_fingerprint, version.text
+            )
             for tree in part.trees
         }
 
@@ -201,23 +197,23 @@ class PublishStep(Step):
         for name in waiting.among([part.state.name]):
             waiting.delete(name)
 
-    def _results(self, store: VectorStore, ready: Sequence[_Ready]) -> list[StepResult]:
+    def _results(self, ready: Sequence[_Ready]) -> list[StepResult]:
         results = []
         for part in ready:
             if part.state.failure:
                 continue
             try:
-                results.append(self._result(store, part))
+                results.append(self._result(part))
             except RaptorError as error:
                 part.state.fail(self.asset, error)
         return results
 
-    def _result(self, store: VectorStore, part: _Ready) -> StepResult:
+    def _result(self, part: _Ready) -> StepResult:
         state, trees, manifests = part.state, part.trees, part.manifests
         context = state.context
         if part.is_refused or state.is_waiting or part.version is None:
             return StepResult(state, None, {}, 0, False, part.verdicts)
-        part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
+        part.verdicts += _staleness_verdicts(state, manifests)
         version = part.version.published_as(manifests.values()).text
         version = audited_version(version, [state.audited(n) for n in state.summary_layers])
         state.save(self.asset, trees_table(manifests.values()), version, version)
@@ -272,15 +268,3 @@ def _staleness_verdicts(
         if tree not in textless
     }
     return [staleness(published, present)]
-
-
-def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
-    stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
-    return check_store(
-        [
-            StoredTree(
-                stored.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]
-            )
-            for tree in trees
-        ]
-    )
