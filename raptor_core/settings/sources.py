@@ -115,10 +115,6 @@ class SourceSettings(Part):
     patterns as in .gitignore of ids or paths of files, and ``readers``. The last rule that matches
     counts.
     """
-    timeout_seconds: float = Field(60.0, gt=0, le=3600)
-    """Seconds that a storage may be silent. A file may take 10 times as long in all, and a listing
-    60 times.
-    """
     max_file_mb: float = setting(50.0, gt=0, is_common=True)
     """Most megabytes of a file; larger files are reported and skipped."""
     encoding: str = ""
