@@ -140,6 +140,10 @@ class SourceSettings(Part):
     """
     max_removed_documents: int = Field(1000, ge=0)
     """Most documents that may be gone at once."""
+    max_age_hours: float = Field(0.0, ge=0)
+    """Hours after which Dagster reports ``NAME/source`` as stale if it was not materialized again
+    (a freshness policy); 0 is never. Only a corpus with an upstream asset has it.
+    """
     watch_seconds: int = Field(30, ge=5)
     """Seconds between two looks of the sensor at the source, at least."""
     watch: bool = setting(False, is_common=True)
