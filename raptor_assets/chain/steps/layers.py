@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from raptor_assets.assets.versions import (
-    audited_version,
     clusters_version,
     documents_version,
     nodes_version,
@@ -194,8 +193,6 @@ class EmbeddingsStep(Step):
             state.put_vectors(self.layer, vectors)
             state.costs.add_embeddings(count, share)
             version = nodes_version(members)
-            if self.layer:
-                version = audited_version(version, [state.audited(self.layer)])
             metadata = embeddings_metadata(members, embedded.reused, context.components, share)
             verdicts, reused = self.check(state), not count
             results.append(StepResult(state, version, metadata, len(members), reused, verdicts))

@@ -6,10 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import (
     TreeVersion,
-    audited_version,
     documents_version,
 )
 from raptor_assets.chain.context import RunContext
@@ -17,7 +15,7 @@ from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.publication import Publication, Today, publishing
+from raptor_assets.home.publication import Publication, PublishedBuild, Today, publishing
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.shown.metadata import (
     audit_metadata,
@@ -25,12 +23,13 @@ from raptor_assets.shown.metadata import (
     published_metadata,
     rebuild_metadata,
 )
+from raptor_assets.shown.tree_records import TreeRecord, build_cost, read_records, trees_table
 from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import staleness
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
-from raptor_core.store.base import Edition, Manifest, PublicationCounts
+from raptor_core.store.base import Edition, Manifest
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
 from raptor_core.tree.publish import make_manifest
@@ -46,7 +45,7 @@ class _Ready:
     removed: Sequence[str] = ()
     version: TreeVersion | None = None
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
-    published: Sequence[PublicationCounts] = ()
+    published: Sequence[PublishedBuild] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -191,7 +190,7 @@ class PublishStep(Step):
     def _publish_partition(self, publication: Publication, part: _Ready) -> None:
         published = publication.publish(_editions(part))
         publication.drop(part.removed)
-        part.published = [each.counts for each in published]
+        part.published = published
         part.manifests = {each.manifest.tree: each.manifest for each in published}
         waiting = part.state.context.access.waiting
         for name in waiting.among([part.state.name]):
@@ -215,16 +214,31 @@ class PublishStep(Step):
             return StepResult(state, None, {}, 0, False, part.verdicts)
         part.verdicts += _staleness_verdicts(state, manifests)
         version = part.version.published_as(manifests.values()).text
-        version = audited_version(version, [state.audited(n) for n in state.summary_layers])
-        state.save(self.asset, trees_table(manifests.values()), version, version)
+        state.save(self.asset, trees_table(manifests.values(), _records(part)), version, version)
+        counts = [each.counts for each in part.published]
         metadata = {
-            **published_metadata(trees, manifests, part.published, part.removed, context.settings),
+            **published_metadata(trees, manifests, counts, part.removed, context.settings),
             **rebuild_metadata(state.plans, state.costs),
             **drift_metadata(trees),
             **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
-        reused = not any(done.changed for done in part.published)
+        reused = not any(count.changed for count in counts)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
+
+
+def _records(part: _Ready) -> dict[str, TreeRecord]:
+    """Return the records of published trees; one of the same build stays as it is."""
+    state = part.state
+    known = read_records(state.context.tables, state.name)
+    n_audited = sum(report.n_judged for report in state.audits.values())
+    cost = build_cost(state.costs, n_audited) if state.plans else None
+    records = {}
+    for each in part.published:
+        new, record = each.manifest, known.get(each.manifest.tree)
+        if record is None or record.build_id != new.build_id:
+            record = TreeRecord.of(new, each.replaced, each.counts, cost)
+        records[new.tree] = record
+    return records
 
 
 def _editions(part: _Ready) -> list[Edition]:
