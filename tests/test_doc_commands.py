@@ -21,6 +21,7 @@ from raptor_core.settings import Settings
 from raptor_core.settings.base import Part
 
 ELSEWHERE = {
+    ("docs/alerts.md", "python"): "tests/raptor_assets/local/test_alerts.py",
     ("docs/applications.md", "json"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/applications.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/chat.md", "python"): "tests/raptor_assets/cli/test_chat_doc.py",
