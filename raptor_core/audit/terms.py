@@ -1,21 +1,28 @@
 """Content words, numbers, names and codes of a text, and those that a sentence needs.
 
-All but codes are folded, so that equal terms compare equal.
+All but codes are folded, so that equal terms compare equal. The values of numbers and dates are in
+``numbers``.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from raptor_core.audit.numbers import (
+    find_dates,
+    find_numbers,
+    implied_values,
+    months,
+    number_words,
+    without_dates,
+)
+from raptor_core.text.sentence_ends import ends_sentence, is_abbreviation
 from raptor_core.text.vocabulary import STOPWORDS, stem
 from raptor_core.text.words import find_words, fold, is_paired, pairs
 
 _DIGIT = re.compile(r"\d")
-_NUMBER = re.compile(r"\d+(?:[.,\u066b\u066c\u00a0\u202f'’]\d+)*")
-_GROUPED = re.compile(r"\d{1,3}(?:[,.\u066c\u00a0\u202f'’]\d{3})+")
 _CODE = re.compile(
     r"(?:https?://|\bwww\.)[^\s<>\"'`)\]}]*[^\s<>\"'`)\]}.,;:!?]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -33,15 +40,12 @@ _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
 
-_VALUES = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
-    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
-    "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
-    "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-    "hundred": 100, "thousand": 1000, "dozen": 12, "once": 1, "twice": 2, "first": 1, "second": 2,
-    "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
-    "tenth": 10, "half": 2, "both": 2,
-}  # fmt: skip
+_ROOT_ENDINGS = """ians ian ans an ish ese ic ia ain a i y land ers er ite men man""".split()
+"""Endings of a land, a people and their language, so that "Germany" supports "German"."""
+_MIN_ROOT = 4
+_MAX_INFLECTION = 3
+_MIN_FUNCTION = 0.2
+"""Share of English function words below which names may be inflected."""
 
 
 class Word(NamedTuple):
@@ -58,8 +62,8 @@ class SupportedTerms:
     """Terms that a text can support.
 
     Attributes:
-        forms: stems of words, pairs of characters of unspaced scripts, "#" with the value of each
-            number, and "=" with each code.
+        forms: stems of words, pairs of characters of unspaced scripts, "#" with each value of a
+            number, "@" with each month, "&" with each root of a name, and "=" with each code.
         initials: initials of all words, and of content words, for acronyms.
         capitals: share of content words with a capital that marks a name.
     """
@@ -81,10 +85,14 @@ def terms(text: str) -> SupportedTerms:
     all_words = words(text)
     content = content_words(all_words)
     forms = {word.stem for word in all_words}
-    forms.update(f"#{_NUMBER_WORDS[form]}" for form in forms & _NUMBER_WORDS.keys())
-    forms.update(
-        paired_words(text), *map(number_forms, numbers(text)), *map(code_forms, codes(text))
-    )
+    forms.update(f"#{value}" for number in find_numbers(text) for value in number.values)
+    forms.update(f"#{value}" for value in implied_values(text))
+    for date in find_dates(text):
+        forms.update(*date.forms)
+    forms.update(f"@{months()[w]}" for word in all_words if (w := fold(word.text)) in months())
+    forms.update(paired_words(text), *map(code_forms, codes(text)))
+    inflects = _inflects(all_words)
+    forms.update(f"&{root}" for word in content for root in _roots(word, inflects))
     initials = " ".join("".join(word.stem[0] for word in group) for group in (all_words, content))
     n_capitals = sum(_is_name(text, word) for word in content)
     return SupportedTerms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
@@ -100,16 +108,33 @@ def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
 def word_forms(word: Word) -> frozenset[str]:
     """Return the forms of which a child must hold one to support ``word``."""
     forms = {word.stem}
-    if word.stem in _NUMBER_WORDS:
-        forms.add(f"#{_NUMBER_WORDS[word.stem]}")
+    folded = fold(word.text)
+    forms.update(f"#{value}" for value in number_words().get(folded, ()))
+    forms.update({f"@{months()[folded]}"} if folded in months() else ())
     if len(word.text) >= _MIN_ACRONYM and word.text.isupper():
         forms.add(f"~{word.text.casefold()}")
     return frozenset(forms)
 
 
-def number_forms(number: str) -> frozenset[str]:
-    """Return the forms of which a child must hold one to support ``number``."""
-    return frozenset(f"#{value}" for value in possible_values(number))
+def name_forms(word: Word, inflects: bool) -> frozenset[str]:
+    """Return the forms of which a child must hold one to support a name."""
+    return word_forms(word) | {f"&{root}" for root in _roots(word, inflects)}
+
+
+def _inflects(all_words: Sequence[Word]) -> bool:
+    """Return whether a text is in a language whose names may have endings."""
+    return sum(word.is_function for word in all_words) < _MIN_FUNCTION * len(all_words)
+
+
+def _roots(word: Word, inflects: bool) -> Iterator[str]:
+    """Yield what may be left of a name without its ending."""
+    stem = word.stem
+    if inflects:
+        yield from (stem[:n] for n in range(max(_MIN_ROOT, len(stem) - _MAX_INFLECTION), len(stem)))
+    elif word.text[0].isupper():
+        ends = (end for end in _ROOT_ENDINGS if stem.endswith(end))
+        yield from (root for end in ends if len(root := stem[: -len(end)]) >= _MIN_ROOT)
+    yield stem
 
 
 def code_forms(code: str) -> frozenset[str]:
@@ -139,47 +164,30 @@ def paired_words(text: str) -> list[str]:
     return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
 
 
-def numbers(text: str) -> list[str]:
-    """Return the numbers that are written in digits, in order."""
-    return _NUMBER.findall(text)
+def names(text: str, all_words: Sequence[Word], nouns: bool = False) -> list[Word]:
+    """Return words with a capital that their position does not explain; none in a heading.
 
-
-def possible_values(number: str) -> set[str]:
-    """Return the decimals that ``number`` may mean: "1,000" is 1000, "1.000" is 1000 or 1."""
-    digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
-    values = set()
-    if _GROUPED.fullmatch(digits):
-        values.add(_canonical(re.sub(r"\D", "", digits)))
-    groups = re.split(r"\D", digits)
-    separators = set(re.findall(r"\D", digits))
-    if len(groups) == 1 or (len(groups) == 2 and separators & {".", ",", "\u066b"}):
-        values.add(_canonical(".".join(groups)))
-    elif len(separators) > 1:  # "1,234.56": the last one is the decimal sign
-        values.add(_canonical("".join(groups[:-1]) + "." + groups[-1]))
-    return values or {digits}
-
-
-def _canonical(decimal: str) -> str:
-    integer, _, fraction = decimal.partition(".")
-    fraction = fraction.rstrip("0")
-    return (integer.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
-
-
-def names(text: str, all_words: list[Word]) -> list[Word]:
-    """Return words with a capital that their position does not explain; none in a heading."""
+    With ``nouns``, as in German, capitals mark all nouns, and a name is one behind another.
+    """
     cased = [w for w in all_words if len(w.text) > 3 and w.text.upper() != w.text.lower()]
     n_capitals = sum(word.text[0].isupper() for word in cased)
-    if len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased):
+    is_heading = len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased)
+    if is_heading and not ends_sentence(text):
         return []
-    return [word for word in all_words if _is_name(text, word)]
+    found = [word for word in all_words if _is_name(text, word)]
+    if not nouns:
+        return found
+    ends = {w.start + len(w.text): w for w in all_words if w.text[0].isupper()}
+    follows = ((word, ends.get(word.start - 1)) for word in found)
+    return [word for word, before in follows if before and not before.is_function]
 
 
 def _is_name(text: str, word: Word) -> bool:
-    if len(word.text) < 2 or not word.text[0].isupper():
+    if len(word.text) < 2 or not word.text[0].isupper() or is_abbreviation(word.text):
         return False
     if any(c.isupper() for c in word.text[1:]):
         return True
-    if word.is_function or word.stem in _NUMBER_WORDS:
+    if word.is_function or fold(word.text) in number_words():
         return False
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
@@ -191,18 +199,19 @@ def _fold(word: str) -> tuple[str, bool]:
     return (stem(folded) if folded.isascii() else folded), folded in STOPWORDS
 
 
-_NUMBER_WORDS = {stem(word): str(value) for word, value in _VALUES.items()}
-
-
 _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Word, number, name or code of a sentence, and the forms of which a source must hold one."""
+    """Word, number, name or code of a sentence, and the forms of which a source must hold one.
+
+    ``counts`` is true for a number that may count what a source lists.
+    """
 
     text: str
     forms: frozenset[str]
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +236,30 @@ class Needs:
 def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     """Return the needs of ``sentence``; names only if capitals in its sources mark them."""
     text = _MARKER.sub("", sentence)
-    exact = [Item(number, number_forms(number)) for number in numbers(_CODE.sub(" ", text))]
-    exact += [Item(code, code_forms(code)) for code in codes(text)]
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
-    all_names = names(text, all_words) if sources.capitals <= MAX_CAPITALS else ()
+    inflects = _inflects(all_words)
+    all_names = names(text, all_words, sources.capitals > MAX_CAPITALS)
     return Needs(
         text=text,
         words=tuple(all_words),
         content=tuple(content.values()),
-        numbers=tuple(exact),
-        names=tuple(Item(word.text, word_forms(word)) for word in all_names),
+        numbers=tuple(_exact(text)),
+        names=tuple(Item(word.text, name_forms(word, inflects)) for word in all_names),
     )
+
+
+def _exact(text: str) -> Iterator[Item]:
+    """Yield the numbers of a text but small ones in words, the parts of its dates, its codes."""
+    for date in find_dates(text):
+        yield from (Item(date.text, forms) for forms in date.forms)
+    bare = without_dates(text)
+    for number in find_numbers(_CODE.sub(lambda match: " " * len(match[0]), bare)):
+        if not (number.counts and number.text[0].isalpha()):
+            forms = frozenset(f"#{value}" for value in number.values)
+            yield Item(number.text, forms, number.counts)
+    yield from (Item(code, code_forms(code)) for code in codes(bare))
 
 
 def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:
