@@ -11,9 +11,10 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import combinations
 
-from raptor_core.audit.numbers import decimal, find_numbers
+from raptor_core.audit.numbers import COUNTABLE, decimal, find_numbers
 from raptor_core.audit.terms import Item, Needs, find_needs, terms, union
 from raptor_core.chunking.sentences import sentences
+from raptor_core.models.summarizing.base import Foreign
 
 VERSION = 1
 """Version of the rules; raise it with every change after which other sentences are foreign."""
@@ -23,7 +24,8 @@ _ROUNDED = Decimal("0.05")
 _ABOUT = re.compile(
     r"(?:about|around|nearly|almost|roughly|approximately|approx\.?|over|under|above|below|some|~|≈"
     r"|(?:more|less|fewer) than|at least|at most|up to|circa|ca\.|rund|etwa|fast|über|unter|environ"
-    r"|plus de|moins de|unos|unas|casi|más de|menos de|circa|quasi|cerca de|约|大约|近|超过|約)\W*$",
+    r"|plus de|moins de|unos|unas|casi|más de|menos de|circa|quasi|cerca de"
+    r"|约|大约|近|超过|約)\W*$",
     re.IGNORECASE,
 )
 _ABOUT_CHARS = 20
@@ -88,7 +90,8 @@ class Sources:
 
     @cached_property
     def _derived(self) -> frozenset[Decimal]:
-        return frozenset(value for text in self._texts for value in _combined(leaf_values(text)))
+        leaves = [self._values, *map(leaf_values, self._texts)]
+        return frozenset(v for values in leaves for v in _combined(values) if v > COUNTABLE)
 
 
 @lru_cache(maxsize=1024)
@@ -116,10 +119,13 @@ def _rounds(known: Decimal, value: Decimal, *, is_about: bool) -> bool:
     return known.quantize(value) == value
 
 
-def without(summary: str, foreign: Sequence[ForeignSentence]) -> str:
-    """Return a summary without some of its sentences."""
+def find_foreign(summary: str, leaves: Sequence[str]) -> Foreign:
+    """Return the facts of a summary that no leaf holds, and the summary without their sentences."""
+    found = Sources(leaves).foreign_sentences(summary)
     kept, start = [], 0
-    for sentence in foreign:
-        kept.append(summary[start : sentence.start])
+    for sentence in found:
+        kept.append(summary[start : sentence.start].rstrip(" "))
         start = sentence.end
-    return "".join([*kept, summary[start:]]).strip()
+    rest = "".join([*kept, summary[start:]]).strip()
+    facts = dict.fromkeys(fact for sentence in found for fact in sentence.facts)
+    return Foreign(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +28,8 @@ _EVENING = re.compile(r"(?<!\d)(\d{1,2})(?:[:.]\d\d)?\s?p\.?\s?m\b", re.IGNORECA
 _DECADE = re.compile(r"['’]?s\b")
 _CENTURY = re.compile(r"(?:st|nd|rd|th)?[ -]centur")
 _PERCENT = re.compile(
-    r"\s?(?:[%٪％]|per ?cent\b|prozent\b|pour ?cent\b|por ?cient?o\b|per cento\b|procent\b|процент)",
+    r"\s?(?:[%٪％]|per ?cent\b|prozent\b|pour ?cent\b|por ?cient?o\b|per cento\b|procent\b"
+    r"|процент)",
     re.IGNORECASE,
 )
 _PER_CENT = re.compile(r"\b(?:per|pour|por) (?=cent)", re.IGNORECASE)
@@ -44,7 +45,7 @@ _HAN = re.compile(r"[零〇一二两兩三四五六七八九十百千万萬亿�
 _HAN_DIGITS = {c: at % 10 for at, c in enumerate("零一二三四五六七八九〇")} | {"两": 2, "兩": 2}
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _LINKS = frozenset({"and", "und", "et", "y", "e", "i", "en", "a", "og", "och"})
-_MIN_COMPOUND = 6
+_MIN_COMPOUND, _MAX_COMPOUND = 6, 40
 COUNTABLE = 12
 """Largest whole number that may be a count of what a text lists."""
 
@@ -80,12 +81,13 @@ def find_numbers(text: str) -> list[Number]:
 
 def _digits(text: str) -> Iterator[Number]:
     for match in _NUMBER.finditer(text):
-        values, (start, end) = possible_values(match[0]), match.span()
+        values, (start, end) = set(possible_values(match[0])), match.span()
         if _DECADE.match(text, end) and len(match[0]) == 4:
             values |= {f"{match[0][:3]}{year}" for year in range(10)}
-        if match[0].isdecimal() and _CENTURY.match(text, end):
-            values |= {f"{int(match[0]) - 1}{year:02}" for year in range(100)}
-        counts = match[0].isdecimal() and int(match[0]) <= COUNTABLE
+        small = int(match[0]) if match[0].isdecimal() and len(match[0]) < 3 else 0
+        if small and _CENTURY.match(text, end):
+            values |= {f"{small - 1}{year:02}" for year in range(100)}
+        counts = match[0].isdecimal() and small <= COUNTABLE and len(match[0]) < 3
         counts = counts and text[max(0, start - 2) : start].strip()[-1:] not in _CURRENCIES
         scale = _SCALE.match(text, end)
         if scale and (power := _power(scale["word"])):
@@ -93,7 +95,7 @@ def _digits(text: str) -> Iterator[Number]:
             values = values | scaled if is_sign else scaled  # "5m" may be metres
             counts, end = False, scale.end()
         percent = _as_percent(text, end, values)
-        yield Number(match[0], values | percent, start, end, counts and not percent)
+        yield Number(match[0], percent.union(values), start, end, counts and not percent)
 
 
 def _as_percent(text: str, end: int, values: Iterable[str]) -> frozenset[str]:
@@ -110,7 +112,8 @@ def _power(word: str) -> int:
 
 
 def _scaled(value: str, power: int) -> str:
-    return canonical(Decimal(value).scaleb(power))
+    number = decimal(value)
+    return value if number is None else canonical(number.scaleb(power))
 
 
 def possible_values(number: str) -> frozenset[str]:
@@ -126,6 +129,11 @@ def possible_values(number: str) -> frozenset[str]:
     elif len(separators) > 1:  # "1,234.56": the last one is the decimal sign
         values.add(canonical(Decimal("".join(groups[:-1]) + "." + groups[-1])))
     return frozenset(values or {digits})
+
+
+def is_grouped(number: str) -> bool:
+    """Return whether a number has signs between its thousands."""
+    return _GROUPED.fullmatch(number) is not None
 
 
 @cache
@@ -156,11 +164,12 @@ def _compound() -> re.Pattern[str]:
     return re.compile(rf"(?:{parts})(?:(?:und|en|et|og|e)?(?:{parts}))+")
 
 
+@lru_cache(maxsize=65_536)
 def _parts(word: str) -> tuple[tuple[int, ...], ...]:
     """Return the values of the words in a word, such as "fünfundzwanzig"; none if it has others."""
     if word in number_words():
         return (number_words()[word],)
-    if len(word) < _MIN_COMPOUND or not _compound().fullmatch(word):
+    if not _MIN_COMPOUND <= len(word) <= _MAX_COMPOUND or not _compound().fullmatch(word):
         return ()
     names = sorted(filter(lambda w: len(w) > 2, number_words()), key=len, reverse=True)
     return tuple(number_words()[name] for name in re.findall("|".join(names), word))

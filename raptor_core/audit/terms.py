@@ -14,22 +14,26 @@ from raptor_core.audit.numbers import (
     find_dates,
     find_numbers,
     implied_values,
+    is_grouped,
     months,
     number_words,
+    possible_values,
     without_dates,
 )
 from raptor_core.text.sentence_ends import ends_sentence, is_abbreviation
 from raptor_core.text.vocabulary import STOPWORDS, stem
-from raptor_core.text.words import find_words, fold, is_paired, pairs
+from raptor_core.text.words import UNSPACED, find_words, fold, is_paired, pairs
 
 _DIGIT = re.compile(r"\d")
+_OTHER = rf"{UNSPACED}\u1100-\u11ff\uac00-\ud7ff"
+_W, _LETTER = rf"[^\W{_OTHER}]", rf"[^\W\d_{_OTHER}]"
 _CODE = re.compile(
     r"(?:https?://|\bwww\.)[^\s<>\"'`)\]}]*[^\s<>\"'`)\]}.,;:!?]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w.])v?\d+(?:\.\d+){2,}(?!\w)"
-    r"|(?<!\w)[A-Z][A-Za-z]*-\d\w*(?:-\w+)*"
-    r"|(?<!\w)\w*[^\W\d_]\d\w*"
-    r"|(?<!\w)[^\W_]+(?:_[^\W_]+)+"
+    rf"|(?<!{_W})(?<!\.)v?\d+(?:\.\d+){{2,}}(?!{_W})"
+    rf"|(?<!{_W})[A-Z][A-Za-z]*-\d{_W}*(?:-{_W}+)*"
+    rf"|(?<!{_W}){_W}*{_LETTER}\d{_W}*"
+    rf"|(?<!{_W})(?:(?!_){_W})+(?:_(?:(?!_){_W})+)+"
 )
 """Addresses, versions and identifiers, such as E-1047 or max_tokens."""
 # A capital after these begins a sentence, a quotation or an item, and marks no name.
@@ -37,10 +41,16 @@ _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
 _MIN_ACRONYM = 3
-MAX_CAPITALS = 0.2
-"""Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
+_GERMAN_WORDS = """der die das und den dem des ein eine einer nicht zu auf für im sich von vom
+mit ist"""
+_GERMAN = frozenset(map(fold, _GERMAN_WORDS.split()))
+_MIN_GERMAN = 0.1
+"""Share of German function words from which capitals mark all nouns."""
 
-_ROOT_ENDINGS = """ians ian ans an ish ese ic ia ain a i y land ers er ite men man""".split()
+_ROOT_ENDINGS = (
+    *("ians", "ian", "ans", "an", "ish", "ese", "ic", "ia", "ain", "a", "i", "y", "land"),
+    *("ers", "er", "ite", "men", "man"),
+)
 """Endings of a land, a people and their language, so that "Germany" supports "German"."""
 _MIN_ROOT = 4
 _MAX_INFLECTION = 3
@@ -64,19 +74,32 @@ class SupportedTerms:
     Attributes:
         forms: stems of words, pairs of characters of unspaced scripts, "#" with each value of a
             number, "@" with each month, "&" with each root of a name, and "=" with each code.
-        initials: initials of all words, and of content words, for acronyms.
-        capitals: share of content words with a capital that marks a name.
+        initials: initials of all words, and of content words, as written, for acronyms.
+        english, german: shares of function words of these languages among all words.
     """
 
     forms: frozenset[str]
     initials: str = ""
-    capitals: float = 0.0
+    english: float = 1.0
+    german: float = 0.0
+
+    @property
+    def inflects(self) -> bool:
+        """Whether the language is one whose names may have endings."""
+        return self.english < _MIN_FUNCTION
 
     def supports(self, forms: frozenset[str]) -> bool:
         """Return whether the text holds one of these forms; see ``word_forms``."""
         if not forms.isdisjoint(self.forms):
             return True
-        return any(form[0] == "~" and form[1:] in self.initials for form in forms)
+        return any(form[0] == "~" and self._abbreviates(form[1:]) for form in forms)
+
+    def _abbreviates(self, acronym: str) -> bool:
+        """Return whether words in a row have these initials; those of three need capitals."""
+        if acronym in self.initials:
+            return True
+        is_long = len(acronym) > _MIN_ACRONYM
+        return is_long and acronym.casefold() in self.initials.casefold()
 
 
 @lru_cache(maxsize=1024)  # a node may have several parents
@@ -91,18 +114,22 @@ def terms(text: str) -> SupportedTerms:
         forms.update(*date.forms)
     forms.update(f"@{months()[w]}" for word in all_words if (w := fold(word.text)) in months())
     forms.update(paired_words(text), *map(code_forms, codes(text)))
-    inflects = _inflects(all_words)
+    n_words = max(1, len(all_words))
+    english = sum(word.is_function for word in all_words) / n_words
+    german = sum(fold(word.text) in _GERMAN for word in all_words) / n_words
+    inflects = english < _MIN_FUNCTION
     forms.update(f"&{root}" for word in content for root in _roots(word, inflects))
-    initials = " ".join("".join(word.stem[0] for word in group) for group in (all_words, content))
-    n_capitals = sum(_is_name(text, word) for word in content)
-    return SupportedTerms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
+    initials = " ".join("".join(word.text[0] for word in group) for group in (all_words, content))
+    return SupportedTerms(frozenset(forms), initials, english, german)
 
 
 def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
-    """Return the terms that several texts support together; ``capitals`` is their mean."""
-    capitals = sum(part.capitals for part in parts) / len(parts) if parts else 0.0
+    """Return the terms that several texts support together; shares are their means."""
+    n_parts = max(1, len(parts))
+    english = sum(part.english for part in parts) / n_parts
+    german = sum(part.german for part in parts) / n_parts
     forms: frozenset[str] = frozenset().union(*(part.forms for part in parts))
-    return SupportedTerms(forms, " ".join(part.initials for part in parts), capitals)
+    return SupportedTerms(forms, " ".join(part.initials for part in parts), english, german)
 
 
 def word_forms(word: Word) -> frozenset[str]:
@@ -112,18 +139,13 @@ def word_forms(word: Word) -> frozenset[str]:
     forms.update(f"#{value}" for value in number_words().get(folded, ()))
     forms.update({f"@{months()[folded]}"} if folded in months() else ())
     if len(word.text) >= _MIN_ACRONYM and word.text.isupper():
-        forms.add(f"~{word.text.casefold()}")
+        forms.add(f"~{word.text}")
     return frozenset(forms)
 
 
 def name_forms(word: Word, inflects: bool) -> frozenset[str]:
     """Return the forms of which a child must hold one to support a name."""
     return word_forms(word) | {f"&{root}" for root in _roots(word, inflects)}
-
-
-def _inflects(all_words: Sequence[Word]) -> bool:
-    """Return whether a text is in a language whose names may have endings."""
-    return sum(word.is_function for word in all_words) < _MIN_FUNCTION * len(all_words)
 
 
 def _roots(word: Word, inflects: bool) -> Iterator[str]:
@@ -234,19 +256,18 @@ class Needs:
 
 
 def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
-    """Return the needs of ``sentence``; names only if capitals in its sources mark them."""
+    """Return the needs of ``sentence``; names are those that a capital marks."""
     text = _MARKER.sub("", sentence)
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
-    inflects = _inflects(all_words)
-    all_names = names(text, all_words, sources.capitals > MAX_CAPITALS)
+    all_names = names(text, all_words, sources.german >= _MIN_GERMAN)
     return Needs(
         text=text,
         words=tuple(all_words),
         content=tuple(content.values()),
         numbers=tuple(_exact(text)),
-        names=tuple(Item(word.text, name_forms(word, inflects)) for word in all_names),
+        names=tuple(Item(word.text, name_forms(word, sources.inflects)) for word in all_names),
     )
 
 
@@ -259,7 +280,9 @@ def _exact(text: str) -> Iterator[Item]:
         if not (number.counts and number.text[0].isalpha()):
             forms = frozenset(f"#{value}" for value in number.values)
             yield Item(number.text, forms, number.counts)
-    yield from (Item(code, code_forms(code)) for code in codes(bare))
+    for code in codes(bare):
+        values = possible_values(code) if is_grouped(code) else ()  # 1.234.567 is no version
+        yield Item(code, code_forms(code).union(f"#{value}" for value in values))
 
 
 def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:
