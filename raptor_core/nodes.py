@@ -88,6 +88,11 @@ class Node:
         return self.layer == 0
 
     @property
+    def is_summary(self) -> bool:
+        """True for a text that is no span of a document; leaves of the corpus tree copy some."""
+        return not self.is_leaf or bool(self.stands_for)
+
+    @property
     def stands_for(self) -> str:
         """Id of the top node that a leaf of the corpus tree copies; empty for other nodes."""
         return str(self.metadata.get(TOP_NODE, "")) if self.is_leaf else ""

@@ -22,7 +22,8 @@ from raptor_core.audit.numbers import (
 )
 from raptor_core.text.sentence_ends import ends_sentence, is_abbreviation
 from raptor_core.text.vocabulary import STOPWORDS, stem
-from raptor_core.text.words import UNSPACED, find_words, fold, is_paired, pairs
+from raptor_core.text.words import find_words, fold, is_paired, pairs
+from raptor_formats.text import UNSPACED
 
 _DIGIT = re.compile(r"\d")
 _OTHER = rf"{UNSPACED}\u1100-\u11ff\uac00-\ud7ff"
