@@ -139,7 +139,7 @@ class SearchResponse(ApiModel):
         )
 
 
-class Place(ApiModel):
+class CitedSpan(ApiModel):
     """Characters ``start`` to ``end`` (exclusive) of a document."""
 
     document: str
@@ -162,7 +162,7 @@ class Citation(ApiModel):
     pages: list[int]
     link: str
     is_summary: bool
-    behind: list[Place]
+    behind: list[CitedSpan]
     n_behind: int
 
     @classmethod
@@ -170,7 +170,7 @@ class Citation(ApiModel):
         """Convert a cited passage."""
         documents, span = passage.documents[:NAMED_DOCUMENTS], passage.span
         shown = passage.behind[:NAMED_SPANS]
-        behind = [Place(document=name, start=start, end=end) for name, start, end in shown]
+        behind = [CitedSpan(document=name, start=start, end=end) for name, start, end in shown]
         values = {"documents": list(documents), "span": span and list(span), "link": link}
         numbers = {"number": number, "n_behind": len(passage.behind)}
         return cls.from_attributes(
