@@ -206,7 +206,7 @@ def test_a_run_on_kubernetes_is_a_job_that_may_write_to_its_volumes(tmp_path):
     pod = job.spec.template.spec
     assert f"useradd --uid {pod.security_context.fs_group} " in DOCKERFILE
     mounted = {mount.mount_path for mount in pod.containers[0].volume_mounts}
-    assert mounted == {"/raptor/reports", "/raptor/answers", "/raptor/raptor.toml"}
+    assert mounted == {"/raptor/answers", "/raptor/raptor.toml"}
 
 
 def test_only_a_run_that_died_is_tried_again():

@@ -12,7 +12,7 @@ from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
 
-ASSETS = [each.name for each in CHAIN_NAMES.chain(1) if each != CHAIN_NAMES.report]
+ASSETS = [each.name for each in CHAIN_NAMES.chain(1)]
 
 
 def finished(root):
@@ -59,21 +59,6 @@ def test_a_build_killed_in_an_asset_is_made_good_without_repeating_a_call(publis
     assert max(made.values()) == 1, made.most_common(3)
     assert workshop.manifests()["a.md"].build_id != before["a.md"].build_id
     assert workshop.manifests()["b.md"] == before["b.md"]
-
-
-@pytest.mark.rare
-def test_a_build_killed_before_the_report_has_published_and_the_next_one_writes_it(published):
-    workshop, root, run = published
-    page = workshop.home.reports / "a.md.html"
-    workshop.write("a.md", prose(40, seed=66))
-    assert run("before tree_report")[0] == -signal.SIGKILL
-    assert workshop.manifests()["a.md"].build_id not in page.read_text()
-    calls = finished(root)
-    assert run("never") == (0, "")
-    assert finished(root) == calls  # nothing is made or written: what is published is up to date
-    workshop.write("a.md", prose(40, seed=67))
-    assert run("never") == (0, "")
-    assert workshop.manifests()["a.md"].build_id in page.read_text()
 
 
 def test_a_build_killed_after_publication_leaves_the_new_tree(published):

@@ -90,7 +90,7 @@ def test_a_good_day_leaves_no_key_anywhere(run, place, server):
         ["query", "who mended the pump?"],
         ["ask", "who mended the pump?"],
         ["tree", "yard.md"],
-        ["report", "yard.md"],
+        ["report", "yard.md", "--output", place.root / "yard.html"],
         ["export", place.root / "exported"],
     ):
         done = run(*command)
@@ -129,7 +129,7 @@ def test_a_link_that_is_shared_is_shown_without_what_opens_it(run, place, link):
         ["build"],
         ["status"],
         ["tree", "page.md", "--json"],
-        ["report", "page.md"],
+        ["report", "page.md", "--output", place.root / "page.html"],
         ["export", place.root / "exported"],
     ):
         done = run(*command)

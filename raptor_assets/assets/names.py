@@ -109,7 +109,6 @@ class CorpusNames:
     documents = property(lambda self: self.asset("documents"))
     chunks = property(lambda self: self.asset("chunks"))
     tree = property(lambda self: self.asset(TREE))
-    report = property(lambda self: self.asset("tree_report"))
 
     def embeddings(self, layer: int) -> ChainAsset:
         """Return the asset of a layer's nodes with their vectors."""
@@ -135,7 +134,7 @@ class CorpusNames:
         """Return all assets of the chain in the order in which they are made."""
         parts = (self.clusters, self.summaries, self.findings, self.embeddings)
         above = [part(layer) for layer in range(1, max_layers + 1) for part in parts]
-        return [self.documents, self.chunks, self.embeddings(0), *above, self.tree, self.report]
+        return [self.documents, self.chunks, self.embeddings(0), *above, self.tree]
 
     def find(self, key: dg.AssetKey) -> ChainAsset | None:
         """Return the asset with a key in Dagster, None outside of the corpus."""
@@ -151,7 +150,6 @@ class CorpusNames:
             self.chunks: (self.documents,),
             self.embeddings(0): (self.chunks,),
             self.tree: tuple(self.embeddings(layer) for layer in (0, *layers)),
-            self.report: (self.tree,),
         }
         for layer in layers:
             below, summaries = self.embeddings(layer - 1), self.summaries(layer)

@@ -76,7 +76,6 @@ def build_asset_specs(
 
 def _group_name(asset: ChainAsset) -> str:
     groups = {"documents": "source", "chunks": "layer_0", "tree": "published"}
-    groups["tree_report"] = "published"
     return groups.get(asset.kind, asset.path[0])
 
 
@@ -90,7 +89,6 @@ def _kinds(settings: Settings) -> dict[str, set[str]]:
         "summaries": {"parquet", "openai" if calls else "python"},
         "findings": {"parquet", "openai" if settings.audit.judge == "llm" else "python"},
         "tree": {"qdrant", "parquet"},
-        "tree_report": {"html"},
     }
 
 
@@ -112,8 +110,6 @@ def _description(asset: ChainAsset, settings: Settings) -> str:
         "by sentence, whether the children support it.",
         "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
         "keeps the trees that were published before.",
-        "tree_report": "One self-contained HTML page that shows the published trees: to explore "
-        "down to the documents, to search, with findings marked, statistics and cost.",
     }
     return descriptions[asset.kind]
 

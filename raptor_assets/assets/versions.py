@@ -43,7 +43,6 @@ def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[str, st
         "summaries": version("summarizer", "tokens", "embedder"),
         "findings": version("audit", rate=checks.audit_rate, minimum=checks.audit_minimum),
         "tree": build_version(settings, custom),
-        "tree_report": version(),
     }
 
 
@@ -88,14 +87,6 @@ def findings_version(report: AuditReport) -> str:
     """Return the digest of the audited nodes, of the judge and of its findings."""
     lines = [f"{node.id}\0{key}" for node, key in zip(report.audited, report.keys, strict=True)]
     return digest("findings", *lines, *map(repr, report.findings))
-
-
-def audited_version(version: str, findings: Sequence[str]) -> str:
-    """Add the versions of the findings by layer to an asset's version.
-
-    Staleness is not transitive in Dagster, so every asset between findings and page needs it.
-    """
-    return f"{version}-{_short('audited', *findings)}"
 
 
 @dataclass(frozen=True, slots=True)

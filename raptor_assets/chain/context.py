@@ -169,7 +169,6 @@ class RunContext:
         self.source = access.source
         self._published = access.published
         self.needs_approval = self.settings.runs.publish == "when_approved"
-        self.reports = access.reports
         self.warn = warn
         self.working = working
         self.published = PublishedTrees()

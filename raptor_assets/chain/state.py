@@ -93,11 +93,6 @@ class PartitionState:
         layers = range(1, self.context.settings.tree.max_layers + 1)
         return [layer for layer in layers if self.has_layer(layer)]
 
-    def audited(self, layer: int) -> str:
-        """Return the version of a layer's findings, "" for a layer that was never audited."""
-        properties = self.context.tables.properties(CHAIN_NAMES.findings(layer).path, self.name)
-        return properties.get("data_version", "") if properties else ""
-
     def flat_nodes(self, layer: int) -> list[Node]:
         """Return the nodes of a layer, of all trees."""
         return [node for members in self.nodes(layer).values() for node in members]

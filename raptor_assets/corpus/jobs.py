@@ -93,7 +93,7 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
 def drop_all(
     context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
 ) -> None:
-    """Drop partitions one by one: trees, tables, pages, and the partition keys."""
+    """Drop partitions one by one: trees, tables, and the partition keys."""
     grouping, cache = access.settings.grouping, access.components(context.instance).cache
     stored, unfinished = (
         TreeIndex(access.store.trees, grouping),
@@ -110,7 +110,6 @@ def drop_all(
         cache.forget({*trees, *unfinished(partition)})
         for path in reversed(names.table_paths()):
             access.tables.delete(path, partition)
-        access.reports.delete(partition)
         context.instance.delete_dynamic_partition(access.names.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
     if partitions and access.store.exists():

@@ -7,16 +7,16 @@ import dagster as dg
 from pydantic import Field
 
 from raptor_assets.assets.names import APPROVE, ROLLBACK
-from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
-from raptor_assets.chain.run import ChainRun, Event, Events
+from raptor_assets.chain.run import Event, Events
 from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
 from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import PublishedBuild, Today, publishing
 from raptor_assets.home.rollback import refuse_gone, release, roll_back
+from raptor_assets.shown.tree_records import TreeRecord, trees_table
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.transfer.kept import build_name
@@ -99,10 +99,7 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
                 published = publication.publish(editions)
         access.waiting.delete(partition)
         yield from _approved(context, access, partition, published)
-    run = ChainRun(context, list(chosen), access, selected=([access.names.report.key], []))
-    yield from run.events()
     yield from execute(context, access, _what_follows(context, access))
-    run.raise_failures()
 
 
 def _approved(
@@ -115,7 +112,11 @@ def _approved(
     tree, manifests = access.names.tree, [each.manifest for each in published]
     version = TreeVersion.parse(manifests[0].inputs).published_as(manifests).text
     properties = {"data_version": version, "inputs": version}
-    access.tables.write(tree.path, partition, trees_table(manifests), properties)
+    records = {
+        each.manifest.tree: TreeRecord.of(each.manifest, each.replaced, each.counts)
+        for each in published
+    }
+    access.tables.write(tree.path, partition, trees_table(manifests, records), properties)
     versions = code_versions(access.settings, access.components().custom_fingerprints)
     parents = access.names.parents(access.settings.tree.max_layers)
     tags = Provenance(context.instance, [partition], versions, parents).tags(

@@ -15,7 +15,6 @@ from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
 from raptor_assets.home.source_state import keep_look, load_catalog, look
 from raptor_assets.home.waiting import WaitingBuilds
-from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
@@ -74,7 +73,6 @@ class CorpusAccess:
         self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))
         self._is_shared = False
         self.store = StoreAccess(self)
-        self.reports = ReportFolder(home.reports)
 
     @cached_property
     def tables(self) -> TableStore:
@@ -114,8 +112,8 @@ class CorpusAccess:
             return {mark.tree for mark in store.marks(list(names)) if mark.hold}
 
     def notes_of(self, published: Manifest) -> dict[str, object]:
-        """Return what a published build says of itself, where its report's record is there."""
-        from raptor_assets.shown.report_records import read_records  # loads Dagster
+        """Return what a published build says of itself, where that is recorded."""
+        from raptor_assets.shown.tree_records import read_records  # loads Dagster
 
         partition = partition_key(published.tree, self.settings.grouping)
         record = read_records(self.tables, partition).get(published.tree)

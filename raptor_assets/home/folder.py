@@ -88,11 +88,6 @@ class Home(HomeFolder):
         """Return the tables, to read and to write."""
         return TableStore(self.tables_url(settings))
 
-    @property
-    def reports(self) -> Path:
-        """Folder of the HTML reports."""
-        return self.path / "reports"
-
     def map_of(self, tree: str) -> Path:
         """Return the path of the cached map of a tree, or of all trees for an empty name."""
         return self.path / "maps" / f"{safe_name(tree)}.map"

@@ -329,10 +329,9 @@ class Publication:
             return self._today.is_gone(tree, document, source)
 
         kept.forget(tree, is_gone)
-        if live.build_id != new.build_id:
-            if access.settings.runs.keep_builds and not any(map(is_gone, live.documents)):
-                kept.keep(self._store, live, access.notes_of(live))
-            access.reports.delete(partition_key(tree, access.settings.grouping))
+        keeps = access.settings.runs.keep_builds and not any(map(is_gone, live.documents))
+        if keeps and live.build_id != new.build_id:
+            kept.keep(self._store, live, access.notes_of(live))
         kept.prune(new, access.settings.runs.keep_builds)
 
 

@@ -90,7 +90,7 @@ def trees_to_forget(
 
 
 def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Inventory) -> None:
-    """Delete kept builds, tables and pages of pinned trees that have a document that is gone.
+    """Delete kept builds and tables of pinned trees that have a document that is gone.
 
     The trees stay pinned; ``publication.withdraw`` takes the document out of what is published. The
     table of published trees stays, too; it has no text.
@@ -100,7 +100,6 @@ def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Invento
         access.kept.forget(tree, is_gone)
         if any(map(is_gone, _tabled(access, tree))):
             partition = partition_key(tree, access.settings.grouping)
-            access.reports.delete(partition)
             for path in reversed(table_paths()):
                 if path != CHAIN_NAMES.tree.path:
                     access.tables.delete(path, partition)

@@ -21,7 +21,7 @@ from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
-    from raptor_assets.shown.report_records import Cost, TreeRecord
+    from raptor_assets.shown.tree_records import Cost, TreeRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def read_tree_records(
     home: Home, settings: Settings, partitions: Iterable[str]
 ) -> dict[str, TreeRecord]:
     """Return the records of the last builds by published tree."""
-    from raptor_assets.shown.report_records import read_records
+    from raptor_assets.shown.tree_records import read_records
 
     tables = home.table_store(settings)
     return {tree: r for name in partitions for tree, r in read_records(tables, name).items()}

@@ -24,8 +24,7 @@ from raptor_assets.local.status import (
     status_of,
 )
 from raptor_assets.serving.values import NAMED_DOCUMENTS, links_of
-from raptor_assets.shown.pages import ReportFolder
-from raptor_assets.shown.report_records import TreeRecord, read_findings, read_records
+from raptor_assets.shown.tree_records import TreeRecord, read_findings, read_records
 from raptor_core.checks.base import without_quotations
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
@@ -275,9 +274,3 @@ def _read_layout(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | 
     if not data.startswith(key) or len(data) != len(key) + 8 * n_nodes:
         return None
     return np.frombuffer(data[len(key) :], dtype="<f4").reshape(n_nodes, 2)
-
-
-def report_address(home: Home, settings: Settings, tree: str) -> Path:
-    """Return the path of a tree's page; with shards, each tree of a partition has its own."""
-    partition = partition_key(tree, settings.grouping)
-    return ReportFolder(home.reports).path(partition, tree if settings.grouping.shards else None)

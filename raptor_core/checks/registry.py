@@ -1,4 +1,4 @@
-"""Lists of the checks on a layer, on finished trees, and on the store."""
+"""Lists of the checks on a layer and on finished trees."""
 
 from raptor_core.checks import sizes
 from raptor_core.checks.base import (
@@ -10,16 +10,14 @@ from raptor_core.checks.base import (
     CheckResult,
 )
 from raptor_core.checks.coverage import summary_coverage
-from raptor_core.checks.duplicates import near_duplicates
 from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.injection import prompt_injection
 from raptor_core.checks.junk import junk_text, model_answers
 from raptor_core.checks.languages import language_switch
-from raptor_core.checks.stored import staleness, store
+from raptor_core.checks.stored import staleness
 from raptor_core.checks.structure import (
     coverage,
     shrink,
-    tree_coverage,
     unreadable_nodes,
 )
 
@@ -33,20 +31,17 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     foreign_facts,
     sizes.compression_ratio,
     language_switch,
-    near_duplicates,
     model_answers,
 )
 VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
 """Checks on a layer of summaries that need its vectors; ``embedding`` is on leaves, too."""
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
-    tree_coverage,
     prompt_injection,
     unreadable_nodes,
 )
-STORE_CHECKS: tuple[CheckInfo, ...] = (store, staleness)
-PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, *STORE_CHECKS)
-"""Checks on finished trees, then on what the store holds of them."""
+PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, staleness)
+"""Checks on finished trees, then on what is published of them."""
 
 
 def check_layer(layer: CheckedLayer) -> list[CheckResult]:

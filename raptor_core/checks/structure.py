@@ -1,20 +1,15 @@
 """Checks of a whole tree: coverage (law 3), shrinking layers (law 4), and readers of its nodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, pairwise
 
 from raptor_core.checks import base
 from raptor_core.nodes import Node
-from raptor_core.settings import Settings
 from raptor_core.store.facts import common_readers
 
 MAX_UNREADABLE = 0.1
 """Share of nodes that may be without a reader."""
 
-_ABOUT = (
-    "Every node below has a parent, no summary has too few children (two, but for the method "
-    "reference), and every child and every id exists exactly once."
-)
 _BROKEN = {
     "without a parent": "nodes_without_parent",
     "with too few children": "clusters_of_one",
@@ -24,50 +19,16 @@ _BROKEN = {
 """Faults of a node, with the name of the number that counts each."""
 
 
-@base.check("coverage", "error", _ABOUT)
+@base.check(
+    "coverage",
+    "error",
+    "Every node below has a parent, no summary has too few children (two, but for the method "
+    "reference), and every child and every id exists exactly once.",
+)
 def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Measure the faults of a layer of summaries over the layer below."""
-    broken = (*_broken(layer.nodes, layer.below, layer.settings), _repeated(layer.nodes))
-    return _coverage_measured(len(layer.nodes) + len(layer.below), broken)
-
-
-@base.check("coverage", "error", _ABOUT)
-def tree_coverage(checked: base.CheckedTrees) -> base.CheckMeasurement:
-    """Measure the faults of all layers, leaves first."""
-    by_layer = [
-        _broken(nodes, {node.id: node for node in below}, checked.settings)
-        for below, nodes in pairwise(checked.layers)
-    ]
-    nodes = list(chain.from_iterable(checked.layers))
-    merged = [list(chain.from_iterable(parts)) for parts in zip(*by_layer, strict=True)]
-    return _coverage_measured(len(nodes), (*(merged or [[], [], []]), _repeated(nodes)))
-
-
-def _broken(
-    nodes: Sequence[Node], below: Mapping[str, Node], settings: Settings
-) -> tuple[list[Node], list[Node], list[Node]]:
-    """Return nodes without a parent, and summaries with too few or with unknown children.
-
-    A tree without a node in ``nodes`` ends below, and its nodes need no parent.
-    """
-    summaries = [node for node in nodes if not node.is_leaf]
-    trees = {node.tree for node in summaries}
-    covered = {(node.tree, child) for node in summaries for child in node.children}
-    return (
-        [n for n in below.values() if n.tree in trees and (n.tree, n.id) not in covered],
-        [n for n in summaries if len(set(n.children)) < settings.clustering.min_members],
-        [n for n in summaries if len(base.children_of(n, below)) < len(n.children)],
-    )
-
-
-def _repeated(nodes: Sequence[Node]) -> list[Node]:
-    """Return every node whose id an earlier node has."""
-    first = {node.id: row for row, node in reversed([*enumerate(nodes)])}
-    return [node for row, node in enumerate(nodes) if first[node.id] != row]
-
-
-def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> base.CheckMeasurement:
-    by_fault = dict(zip(_BROKEN, broken, strict=True))
+    by_fault = dict(zip(_BROKEN, (*_broken(layer), _repeated(layer.nodes)), strict=True))
+    n_checked = len(layer.nodes) + len(layer.below)
     numbers = {"nodes_checked": n_checked}
     numbers |= {_BROKEN[fault]: len(nodes) for fault, nodes in by_fault.items()}
     faults = "; ".join(f"{len(nodes)} nodes {fault}" for fault, nodes in by_fault.items() if nodes)
@@ -79,6 +40,27 @@ def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> base
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
     summary = f"{faults or f'All {n_checked} nodes are covered'}."
     return base.CheckMeasurement(not faults, summary, numbers, worst, remedy)
+
+
+def _broken(layer: base.CheckedLayer) -> tuple[list[Node], list[Node], list[Node]]:
+    """Return nodes without a parent, and summaries with too few or with unknown children.
+
+    A tree without a node in the layer ends below, and its nodes need no parent.
+    """
+    below, summaries = layer.below, layer.summaries
+    trees = {node.tree for node in summaries}
+    covered = {(node.tree, child) for node in summaries for child in node.children}
+    return (
+        [n for n in below.values() if n.tree in trees and (n.tree, n.id) not in covered],
+        [n for n in summaries if len(set(n.children)) < layer.settings.clustering.min_members],
+        [n for n in summaries if len(base.children_of(n, below)) < len(n.children)],
+    )
+
+
+def _repeated(nodes: Sequence[Node]) -> list[Node]:
+    """Return every node whose id an earlier node has."""
+    first = {node.id: row for row, node in reversed([*enumerate(nodes)])}
+    return [node for row, node in enumerate(nodes) if first[node.id] != row]
 
 
 @base.check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from raptor_core.identity import digest
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report
 
@@ -52,11 +51,6 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 def render_report(report: Report) -> str:
     """Render a report as HTML that UTF-8 can encode; equal reports give equal texts."""
     return _rendered(f"{report.name} · RAPTOR report", {"report": report_values(report)})
-
-
-def render_corpus(values: Mapping[str, Any]) -> str:
-    """Render the page of a corpus, with links to the pages of its trees."""
-    return _rendered("RAPTOR", {"corpus": values})
 
 
 def render_window() -> str:
@@ -133,8 +127,3 @@ def _packed(script: str) -> str:
 def _source(text: str) -> str:
     """Return the digest by which a content security policy names an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def page_version() -> str:
-    """Return a digest of the page's files; pages rendered with another one are out of date."""
-    return digest("page", read_part("page.html"), read_part("page.css"), *_page_scripts())

@@ -3,7 +3,7 @@
 ``data`` turns them into JSON. Read ``Report`` first, the last class.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,14 +74,3 @@ class Report:
     cost: Mapping[str, Figure] | None = None
     points: NDArray[np.float32] | None = None
     link_of: Callable[[Node], str] = lambda _node: ""
-
-
-def change_since(
-    previous: str, previous_ids: Collection[str], node_ids: Collection[str]
-) -> RebuildChange:
-    """Compare the nodes of a tree with those of the previous tree, published at ``previous``."""
-    if not previous:
-        return RebuildChange()
-    known = set(previous_ids)
-    added = tuple(node_id for node_id in node_ids if node_id not in known)
-    return RebuildChange(previous, added, len(known - set(node_ids)))

@@ -204,7 +204,8 @@ class Hit:
 class PublicationCounts:
     """Numbers of nodes that one publication changed.
 
-    ``readers`` counts live nodes whose readers change and nothing else.
+    ``readers`` counts live nodes whose readers change and nothing else. ``new_ids`` are the ids of
+    the added nodes, sorted.
     """
 
     added: int
@@ -212,6 +213,7 @@ class PublicationCounts:
     unchanged: int
     removed: int
     readers: int = 0
+    new_ids: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def changed(self) -> bool:

@@ -232,13 +232,14 @@ def _compare(manifest: Manifest, points: Mapping[str, Node], stored: StoredPoint
     readers = {name: new for name, new in of_points.items() if new != known[name].readers}
     deletes = sorted(stored.keys() - points.keys() - {manifest_id(manifest.tree)})
     live = _live(stored)
-    n_updated = len(live.intersection(points[name].id for name in not_live))
+    written = {points[name].id for name in not_live}
     counts = PublicationCounts(
-        added=len(not_live) - n_updated,
-        updated=n_updated,
+        added=len(written - live),
+        updated=len(written & live),
         unchanged=len(points) - len(not_live),
         removed=len(live.difference(node.id for node in points.values())),
         readers=len(readers.keys() - set(not_live)),
+        new_ids=tuple(sorted(written - live)),
     )
     return TreeUpdate(manifest.tree, manifest, not_live, deletes, counts, readers)
 

@@ -247,11 +247,6 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in titles if title}
 
-    def point_ids(self, tree: str) -> list[str]:
-        """Return the node ids of the tree's live points, sorted; twice where two points have it."""
-        nodes = live_condition(Where(trees=(tree,)), self._rights)
-        return sorted(record.payload["node_id"] for record in self._points(nodes, ("node_id",)))
-
     def count(self, where: Where = EVERYWHERE) -> int:
         """Return the number of live nodes that match."""
         condition = live_condition(where, self._rights)

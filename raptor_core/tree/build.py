@@ -5,9 +5,10 @@ Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``nami
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
-from raptor_core.checks.base import CheckedTrees, require
-from raptor_core.checks.structure import shrink, tree_coverage
+from raptor_core.checks.base import CheckedLayer, CheckedTrees, require
+from raptor_core.checks.structure import coverage, shrink
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SummaryError
 from raptor_core.identity import shorten_name
@@ -178,6 +179,10 @@ def _summarize(
 
 
 def _checked(tree: Tree, components: Components) -> Tree:
-    checked = CheckedTrees([tree], components.settings)
-    require([check(checked) for check in (shrink, tree_coverage)])
+    settings = components.settings
+    layers = [
+        CheckedLayer(above.nodes, {node.id: node for node in below.nodes}, settings)
+        for below, above in pairwise(tree.layers)
+    ]
+    require([*map(coverage, layers), shrink(CheckedTrees([tree], settings))])
     return tree

@@ -7,7 +7,6 @@ import pytest
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.versions import (
     TreeVersion,
-    audited_version,
     build_version,
     code_versions,
     documents_version,
@@ -77,4 +76,3 @@ def test_a_published_version_depends_on_inputs_contents_and_findings():
     assert found.text.startswith(inputs.text)
     assert found == inputs.published_as([two, one])
     assert found != inputs.published_as([one, replace(two, build_id="x")])
-    assert audited_version(found.text, ["one"]) != audited_version(found.text, ["two"])

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from raptor_assets.shown.pages import ReportFolder
 from raptor_core.identity import MAX_ID_BYTES, n_bytes, safe_name
 from raptor_core.nodes import Node
 from raptor_core.tables.files import TableStore
@@ -117,14 +116,12 @@ def test_an_ordinary_name_stays_readable():
 
 
 @pytest.mark.parametrize(("first", "second"), ALIKE)
-def test_tables_and_pages_of_two_ids_are_two_files(tmp_path, first, second):
-    tables, pages = TableStore(str(tmp_path)), ReportFolder(tmp_path)
+def test_tables_of_two_ids_are_two_files(tmp_path, first, second):
+    tables = TableStore(str(tmp_path))
     for key in (["chunks"], ["assets", first], ["assets", second]):
         paths = [tables.path(key, name) for name in (first, second)]
         assert not confused(*paths)
     assert not confused(tables.path(["a", first], "p"), tables.path(["a", second], "p"))
-    assert not confused(str(pages.path(first)), str(pages.path(second)))
-    assert not confused(str(pages.path(first, "t")), str(pages.path(second, "t")))
 
 
 def test_no_key_of_an_asset_leaves_the_folder_of_tables(tmp_path):
@@ -133,17 +130,6 @@ def test_no_key_of_an_asset_leaves_the_folder_of_tables(tmp_path):
         tables.write(key, "..", nodes_to_table([NODE]))
         assert tables.exists(key, "..")
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
-
-
-def test_the_folder_of_one_partition_is_not_the_page_of_another(tmp_path):
-    pages = ReportFolder(tmp_path)
-    pages.write("guide", "page")
-    shared = pages.path("guide.html", "tree")
-    shared.parent.mkdir(parents=True)
-    shared.write_text("page of a tree")
-    pages.write("guide.html", "other page")
-    assert pages.path("guide").read_text() == "page"
-    assert not shared.exists()
 
 
 def test_top_nodes_of_a_tree_with_the_longest_name_keep_to_the_bound_of_ids():

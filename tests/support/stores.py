@@ -11,6 +11,7 @@ from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Edition, Manifest, StoreIdentity, VectorStore, Where, open_store
+from raptor_core.store.engines.base import live_condition
 
 N_DIMS = 16
 PROCESS_PATH = os.pathsep.join(str(Path(__file__).parents[up]) for up in (2, 1))
@@ -142,3 +143,10 @@ def faults(store: VectorStore) -> list[str]:
             if {hit.node.id for hit in hits} != ids
         ]
     return found
+
+
+def live_ids(store, tree):
+    """Return the node ids of a tree's live points, sorted; twice where two points have one."""
+    with store._open():
+        points = store._engine.scroll(live_condition(Where(trees=(tree,))), ("node_id",))
+        return sorted(point.payload["node_id"] for point in points)

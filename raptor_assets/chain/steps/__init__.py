@@ -7,7 +7,6 @@ from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.findings import FindingsStep
 from raptor_assets.chain.steps.layers import ChunksStep, ClustersStep, DocumentsStep, EmbeddingsStep
 from raptor_assets.chain.steps.publish import PublishStep
-from raptor_assets.chain.steps.report import ReportStep
 from raptor_assets.chain.steps.summaries import SummariesStep
 
 _STEPS: dict[str, type[Step]] = {
@@ -18,7 +17,6 @@ _STEPS: dict[str, type[Step]] = {
     "summaries": SummariesStep,
     "findings": FindingsStep,
     "tree": PublishStep,
-    "tree_report": ReportStep,
 }
 """Step by the kind of its asset."""
 

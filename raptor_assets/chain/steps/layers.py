@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from raptor_assets.assets.versions import (
-    audited_version,
     clusters_version,
     documents_version,
     nodes_version,
@@ -194,8 +193,6 @@ class EmbeddingsStep(Step):
             state.put_vectors(self.layer, vectors)
             state.costs.add_embeddings(count, share)
             version = nodes_version(members)
-            if self.layer:
-                version = audited_version(version, [state.audited(self.layer)])
             metadata = embeddings_metadata(members, embedded.reused, context.components, share)
             verdicts, reused = self.check(state), not count
             results.append(StepResult(state, version, metadata, len(members), reused, verdicts))
@@ -203,14 +200,13 @@ class EmbeddingsStep(Step):
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``; leaves have no summaries whose coverage is checked."""
-        context, known = state.context, state.layers(self.layer).values()
+        known = state.layers(self.layer).values()
         vectors = {
             node.embedding_key: vector
             for layer in known
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        identity = context.components.store_identity
-        sound = embedding(state.flat_nodes(self.layer), vectors, identity)
+        sound = embedding(state.flat_nodes(self.layer), vectors)
         if not self.layer:
             return [sound]
         layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]

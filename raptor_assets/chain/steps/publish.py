@@ -6,10 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import (
     TreeVersion,
-    audited_version,
     documents_version,
 )
 from raptor_assets.chain.context import RunContext
@@ -17,7 +15,7 @@ from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.publication import Publication, Today, publishing
+from raptor_assets.home.publication import Publication, PublishedBuild, Today, publishing
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.shown.metadata import (
     audit_metadata,
@@ -25,13 +23,13 @@ from raptor_assets.shown.metadata import (
     published_metadata,
     rebuild_metadata,
 )
+from raptor_assets.shown.tree_records import TreeRecord, build_cost, read_records, trees_table
 from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.checks.registry import check_trees
-from raptor_core.checks.stored import StoredTree, staleness
-from raptor_core.checks.stored import store as check_store
+from raptor_core.checks.stored import staleness
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
-from raptor_core.store.base import Edition, Manifest, PublicationCounts
+from raptor_core.store.base import Edition, Manifest
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
 from raptor_core.tree.publish import make_manifest
@@ -47,7 +45,7 @@ class _Ready:
     removed: Sequence[str] = ()
     version: TreeVersion | None = None
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
-    published: Sequence[PublicationCounts] = ()
+    published: Sequence[PublishedBuild] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -74,7 +72,7 @@ class PublishStep(Step):
         try:
             with context.store.open() as store:
                 self._publish(context, store, ready, pins, today)
-                results = self._results(store, ready)
+                results = self._results(ready)
                 store.optimize()
             done = [part for part in ready if part.published and not part.state.failure]
             finished = [name for part in done for name in (*part.manifests, *part.removed)]
@@ -94,10 +92,7 @@ class PublishStep(Step):
         with context.store.open() as store:
             live = store.manifests([tree.name for tree in trees])
             readers = {name: of for m in live for name, of in m.readers.items()}
-            verdicts = [
-                *check_trees(CheckedTrees(trees, context.settings, readers)),
-                _stored_verdict(store, trees),
-            ]
+            verdicts = check_trees(CheckedTrees(trees, context.settings, readers))
         manifests = {manifest.tree: manifest for manifest in live}
         return [*verdicts, *_staleness_verdicts(state, manifests)]
 
@@ -195,40 +190,55 @@ class PublishStep(Step):
     def _publish_partition(self, publication: Publication, part: _Ready) -> None:
         published = publication.publish(_editions(part))
         publication.drop(part.removed)
-        part.published = [each.counts for each in published]
+        part.published = published
         part.manifests = {each.manifest.tree: each.manifest for each in published}
         waiting = part.state.context.access.waiting
         for name in waiting.among([part.state.name]):
             waiting.delete(name)
 
-    def _results(self, store: VectorStore, ready: Sequence[_Ready]) -> list[StepResult]:
+    def _results(self, ready: Sequence[_Ready]) -> list[StepResult]:
         results = []
         for part in ready:
             if part.state.failure:
                 continue
             try:
-                results.append(self._result(store, part))
+                results.append(self._result(part))
             except RaptorError as error:
                 part.state.fail(self.asset, error)
         return results
 
-    def _result(self, store: VectorStore, part: _Ready) -> StepResult:
+    def _result(self, part: _Ready) -> StepResult:
         state, trees, manifests = part.state, part.trees, part.manifests
         context = state.context
         if part.is_refused or state.is_waiting or part.version is None:
             return StepResult(state, None, {}, 0, False, part.verdicts)
-        part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
+        part.verdicts += _staleness_verdicts(state, manifests)
         version = part.version.published_as(manifests.values()).text
-        version = audited_version(version, [state.audited(n) for n in state.summary_layers])
-        state.save(self.asset, trees_table(manifests.values()), version, version)
+        state.save(self.asset, trees_table(manifests.values(), _records(part)), version, version)
+        counts = [each.counts for each in part.published]
         metadata = {
-            **published_metadata(trees, manifests, part.published, part.removed, context.settings),
+            **published_metadata(trees, manifests, counts, part.removed, context.settings),
             **rebuild_metadata(state.plans, state.costs),
             **drift_metadata(trees),
             **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
-        reused = not any(done.changed for done in part.published)
+        reused = not any(count.changed for count in counts)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
+
+
+def _records(part: _Ready) -> dict[str, TreeRecord]:
+    """Return the records of published trees; one of the same build stays as it is."""
+    state = part.state
+    known = read_records(state.context.tables, state.name)
+    n_audited = sum(report.n_judged for report in state.audits.values())
+    cost = build_cost(state.costs, n_audited) if state.plans else None
+    records = {}
+    for each in part.published:
+        new, record = each.manifest, known.get(each.manifest.tree)
+        if record is None or record.build_id != new.build_id:
+            record = TreeRecord.of(new, each.replaced, each.counts, cost)
+        records[new.tree] = record
+    return records
 
 
 def _editions(part: _Ready) -> list[Edition]:
@@ -272,15 +282,3 @@ def _staleness_verdicts(
         if tree not in textless
     }
     return [staleness(published, present)]
-
-
-def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
-    stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
-    return check_store(
-        [
-            StoredTree(
-                stored.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]
-            )
-            for tree in trees
-        ]
-    )

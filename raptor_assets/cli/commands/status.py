@@ -30,7 +30,7 @@ from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import is_corpus_tree
 
 if TYPE_CHECKING:
-    from raptor_assets.shown.report_records import Cost
+    from raptor_assets.shown.tree_records import Cost
 
 _TITLE_CHARS = 40
 _FILE = click.Path(dir_okay=False, path_type=Path)

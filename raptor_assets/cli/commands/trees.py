@@ -1,6 +1,5 @@
 """Views of a tree: `raptor tree` and `raptor report`."""
 
-import os
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -8,23 +7,22 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import node_values, print_json, print_wide
-from raptor_assets.home.folder import Home
 from raptor_assets.shown.markdown import shorten
-from raptor_assets.shown.pages import ReportFolder, write_page
 from raptor_assets.shown.terminal import say
 from raptor_core.checks.sizes import parent_counts
+from raptor_core.disk import disk_errors, replace_file
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import require_trees
+from raptor_core.identity import safe_name
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.redaction import printable
-from raptor_core.report.page import render_corpus, render_report
+from raptor_core.report.page import render_report
 from raptor_core.retrieval import Trace
 from raptor_core.store.base import Where
 
@@ -125,17 +123,17 @@ def _show_trace(origin: Trace, tree: str, *, as_json: bool) -> None:
 
 
 @click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
-@click.argument("tree", required=False)
+@click.argument("tree")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; by default in the home's folder `reports`.",
+    help="File to write; by default it has the name of the tree, in the current folder.",
 )
 @click.option("--node", metavar="NODE", help="Open it at this node.")
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
 def report_command(
-    tree: str | None,
+    tree: str,
     output: Path | None,
     node: str | None,
     no_open: bool,
@@ -145,20 +143,12 @@ def report_command(
 ) -> None:
     """Show a published tree as one HTML page, which needs no network.
 
-    Without TREE, the page lists all trees with links to their pages in the folder `reports`.
-
     The browser is opened only from a terminal. With --node the printed address opens the page at
     that node.
     """
-    from raptor_assets.serving.window import read_pages, read_report, report_address
+    from raptor_assets.serving.window import read_pages, read_report
 
     retriever = HomeRetriever(home, is_operator=True)
-    if tree is None:
-        if node is not None:
-            raise click.UsageError("--node needs a TREE; name it")
-        path = _write_corpus(retriever, output)
-        _show_page(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
-        return
     report = read_pages(retriever, tree, partial(read_report, tree=tree, with_map=True))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
@@ -166,10 +156,7 @@ def report_command(
             f"the published tree {report.name!r} has no node {node}; "
             f"raptor tree {report.name} --ids lists those it has"
         )
-    corpus = retriever.corpus_of(tree)
-    address = report_address(Home(corpus.home.path), corpus.settings, tree)
-    path = (output or address).absolute()
-    write_page(path, render_report(report))
+    path = _write_page(output, tree, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
     findings = report.findings
     n_findings = None if findings is None else sum(item.node_id in shown for item in findings)
@@ -189,19 +176,11 @@ def _show_page(
         webbrowser.open(url)
 
 
-def _write_corpus(retriever: HomeRetriever, output: Path | None) -> Path:
-    from raptor_assets.serving.window import corpus_values, read_pages, report_address
-
-    home, settings = Home(retriever.corpus_of(None).home.path), retriever.settings
-    path = (output or home.reports / "index.html").absolute()
-    values = read_pages(retriever, None, corpus_values)
-    for row in values["trees"]:
-        name = row["name"]
-        shared = ReportFolder(home.reports).path(name)
-        page = shared if "n_trees" in row else report_address(home, settings, name)
-        if page.exists():
-            row["page"] = quote(os.path.relpath(page, path.parent))
-    write_page(path, render_corpus(values))
+def _write_page(output: Path | None, name: str, page: str) -> Path:
+    """Replace a file by a page atomically; a missing folder is made."""
+    path = (output or Path(f"{safe_name(name)}.html")).absolute()
+    with disk_errors(path):
+        replace_file(path, page.encode())
     return path
 
 

@@ -15,12 +15,12 @@ const isPartition = (row) => row?.n_trees !== undefined;
 /** Return whether the checks and the cost of a tree are those of a partition that may have several. */
 const isShared = (row) => !isPartition(row) && !row.above && row.partition !== row.name;
 const treeTitle = (name) => titleOf([...(corpus?.trees ?? []), ...trees].find((row) => row.name === name) ?? { name });
-const treeAddress = (name, row = null) => (row?.page ? row.page : `#${new URLSearchParams({ [isPartition(row) ? 'corpus' : 'tree']: name })}`);
+const treeAddress = (name, row = null) => `#${new URLSearchParams({ [isPartition(row) ? 'corpus' : 'tree']: name })}`;
 
 async function showCorpus(root) {
   const partition = new URLSearchParams(location.hash.slice(1)).get('corpus');
-  const query = partition && served ? `?${new URLSearchParams({ partition })}` : '';
-  corpus = page.corpus ?? await attempt('Reading the corpus …', () => call(`window/corpus${query}`));
+  const query = partition ? `?${new URLSearchParams({ partition })}` : '';
+  corpus = await attempt('Reading the corpus …', () => call(`window/corpus${query}`));
   if (!corpus) return;
   head(corpusName());
   const { trees: rows } = corpus;
@@ -38,7 +38,7 @@ async function showCorpus(root) {
   ]);
   const input = el('input', {
     id: 'find', type: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-describedby': 'find-status',
-    placeholder: !served ? 'Search titles' : inParts ? 'Search all texts' : 'Search titles and all texts',
+    placeholder: inParts ? 'Search all texts' : 'Search titles and all texts',
   });
   const status = el('p', { class: 'status', id: 'find-status', role: 'status', 'aria-live': 'polite' });
   const order = el('select', { id: 'order' }, Object.entries(ORDERS).filter(([name]) => name !== 'cost' || !inParts).map(([name, [label]]) => el('option', { value: name }, label)));
@@ -64,7 +64,7 @@ function find(input, status, root) {
   const words = input.value.trim();
   searchNumber += 1;
   const number = searchNumber;
-  if (!words || !served) {
+  if (!words) {
     status.textContent = '';
     root.replaceChildren();
     return;

@@ -40,7 +40,7 @@ async function follow() {
 
 /** Views other than the tree; a view with `isWhole` needs no tree. */
 const VIEWS = [
-  { name: 'corpus', label: 'Corpus', isThere: () => served || page.corpus, isWhole: true, show: showCorpus },
+  { name: 'corpus', label: 'Corpus', isThere: () => served, isWhole: true, show: showCorpus },
   { name: 'map', label: 'Map', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, false) },
   { name: 'layers', label: 'Layers', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, true) },
   { name: 'decisions', label: 'Decisions', isThere: () => served, isWhole: true, show: showDecisions },
@@ -51,7 +51,7 @@ async function showView(view, tree) {
   document.body.dataset.view = view.name;
   setPane('detail');
   showViewLinks(view.name);
-  head(tree ? undefined : (served || page.corpus ? corpusName() : undefined));
+  head(tree ? undefined : (served ? corpusName() : undefined));
   document.title = `${view.label} · RAPTOR`;
   detail.scrollTop = 0;
   stopDrawing();

@@ -1,7 +1,7 @@
 // Data of the page: embedded in it, or requested from its server.
 
 const page = JSON.parse(byElementId('data').textContent);
-const served = !page.report && !page.corpus;
+const served = !page.report;
 let key = '';
 
 /** Send a request and return the response; ask for a key if the server requires one. */

@@ -85,7 +85,7 @@ def test_longer_ids_are_told_and_not_read(named):
 
 def test_no_two_files_of_the_home_share_a_name_where_case_and_form_are_folded(named):
     home = named[0].home
-    paths = [path for name in ("tables", "reports") for path in (home / name).rglob("*")]
+    paths = list((home / "tables").rglob("*"))
     assert len({folded(str(path)) for path in paths}) == len(paths) > 5 * len(ROWS)
     assert max(len(os.fsencode(path.name)) for path in paths) <= 143
 

@@ -31,11 +31,18 @@ def opened(monkeypatch):
     return urls
 
 
-def test_it_writes_the_page_into_the_home_and_prints_its_path(built, opened):
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The current folder, where pages are written."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_writes_the_page_into_the_current_folder_and_prints_its_path(built, opened, folder):
     printed = built.call("report", TREE)
     assert printed.code == 0
     path = Path(printed.out.strip())
-    assert path.parent == built.home / "reports"
+    assert path == folder / "farness%2flighthouse.md.html"
     found = values(path)
     assert found["name"] == TREE
     text = (built.docs / TREE).read_text()

@@ -32,7 +32,8 @@ def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, export
     tree = found["nodes"][0]["tree"]
     traced = place.call("tree", tree, "--trace", node, "--json").json
     assert traced == built.call("tree", tree, "--trace", node, "--json").json
-    assert place.call("report", tree, "--no-open").code == 0
+    page = place.root / "page.html"
+    assert place.call("report", tree, "--output", page, "--no-open").code == 0
     built_again = place.call("build", "--json").json
     assert built_again["failed"] == {}
     assert place.call("query", QUESTION, "--json").json == found

@@ -326,15 +326,3 @@ def test_no_view_has_a_serious_fault_or_scrolls_sideways(show, scheme, size):
         if found:
             faults[name] = found
     assert faults == {}
-
-
-@pytest.mark.rare
-def test_the_corpus_is_written_as_a_page_that_links_to_those_of_its_trees(own, browser):
-    written = own.call("report", "--json").json
-    page = browser.new_page()
-    page.goto(written["url"])
-    page.locator(".tree-row").nth(2).wait_for()
-    page.locator(".tree-row", has_text="Crab soup").click()
-    page.locator("main .top-texts").wait_for()
-    assert page.locator("h1").inner_text() == "Crab soup"
-    page.close()

@@ -79,10 +79,8 @@ def test_a_layer_says_counts_tokens_samples_and_seconds(built):
     assert not found["reused"]
 
 
-def test_a_document_and_a_page_of_a_tree_say_where_they_stand(built):
+def test_a_document_says_where_it_stands(built):
     assert built.metadata("documents", LONG)["uri"] == (built.docs / LONG).as_uri()
-    page = built.home.reports / f"{SHORT}.html"
-    assert built.metadata("tree_report", SHORT)["uri"] == page.as_uri()
 
 
 def test_the_tree_says_its_shape(built):

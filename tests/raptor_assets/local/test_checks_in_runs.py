@@ -163,7 +163,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
         workshop.write(name, prose(12, seed=number))
     workshop.build()
     junk = "layer_1/summaries/junk_text"
-    asked = ["documents/document_text", junk, "tree/store", "tree/staleness"]
+    asked = ["documents/document_text", junk, "tree/shrink", "tree/staleness"]
 
     def counts():
         found = {}
@@ -181,7 +181,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
     assert set(counts().values()) == {(2, 2)}
     assert check_alone(workshop, assets, {"dagster/partition": "b.md"}).success
     assert set(counts().values()) == {(2, 3)}
-    assert evaluations(workshop, "tree", "store", "b.md")[-1].passed
+    assert evaluations(workshop, "tree", "shrink", "b.md")[-1].passed
     assert workshop.manifests() == before
     for table in (workshop.home.tables / "layer_1" / "summaries").glob("*.parquet"):
         table.unlink()

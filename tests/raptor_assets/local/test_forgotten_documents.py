@@ -70,7 +70,6 @@ def emptied(request, tmp_path_factory, hashing):
             place.write(f"folder{number // 2}/{number}.md", text(number, edition))
         assert place.call("build").code == 0
     assert place.call("query", text(DELETED[1], "second")[:60], "--json").code == 0
-    assert place.call("report", "folder1", "--no-open").code == 0
     for number in DELETED:
         (place.docs / f"folder{number // 2}" / f"{number}.md").unlink()
     assert place.call("build", "--confirm-removal").code == 0

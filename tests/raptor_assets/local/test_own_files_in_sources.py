@@ -10,9 +10,11 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.corpus.changes import State
 from raptor_assets.local.transfer import export_home
+from raptor_assets.serving.window import read_report
 from raptor_core.documents import load_documents
 from raptor_core.errors import EmptySourceError
 from raptor_core.file_names import PAGE_MARK, PAGE_MARK_BYTES
+from raptor_core.report.page import render_report
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.preview import Previews
@@ -33,6 +35,10 @@ def made(tmp_path_factory):
     report = workshop.build()
     assert not report.failed
     export_home(workshop.home, workshop.settings, str(root / "export"))
+    with workshop.access().store.open() as store:
+        for number, name in enumerate(sorted(DOCUMENTS)):
+            report = read_report(workshop.home, workshop.settings, store, name, with_map=False)
+            (root / f"{number}.html").write_text(render_report(report), encoding="utf-8")
     return root
 
 
@@ -61,13 +67,13 @@ def put_tables(made, docs):
 
 
 def put_pages(made, docs):
-    for path in (made / ".raptor" / "reports").rglob("*.html"):
+    for path in made.glob("*.html"):
         shutil.copy(path, docs / f"page of {path.name}")
         shutil.copy(path, docs / f"page of {path.stem}.htm")
 
 
 def put_page_that_a_browser_saved(made, docs):
-    (path, *_) = (made / ".raptor" / "reports").rglob("*.html")
+    (path, *_) = made.glob("*.html")
     mark = '<meta charset="utf-8">'
     saved = "<!-- saved from url=(0042)file:///home/ada/reports/a.html -->"
     kind = '<meta http-equiv="Content-Type" content="text/html; charset=UTF-8">'

@@ -77,14 +77,14 @@ def seen(page, text):
 
 def test_the_expanded_lineage_reads_from_left_to_right(page):
     page.goto("/asset-groups?expanded=" + quote(",".join(f"global@global:{g}" for g in GROUPS)))
-    seen(page, "tree_report").wait_for()
+    seen(page, "tree").wait_for()
     layer = ("clusters", "summaries", "findings", "embeddings")
-    names = ("documents", "chunks", *layer, "tree", "tree_report")
+    names = ("documents", "chunks", *layer, "tree")
     places = []
     for name in names:
         for node in seen(page, name).all():
             places.append((node.bounding_box()["x"], name))
-    expected = ["documents", "chunks", "embeddings", *layer, "tree", "tree_report"]
+    expected = ["documents", "chunks", "embeddings", *layer, "tree"]
     assert [name for _, name in sorted(places)] == expected
 
 

@@ -3,14 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from support.trees import leaf
 
 from raptor_core.checks.stored import embedding, staleness
 from raptor_core.identity import embedding_key
-from raptor_core.store.base import StoreIdentity
-
-IDENTITY = StoreIdentity("corpus", "model", "fingerprint", 4)
 
 
 def node(name):
@@ -28,45 +24,14 @@ def sound():
 
 
 def judge(vectors, nodes=NODES):
-    return embedding(nodes, vectors, IDENTITY)
+    return embedding(nodes, vectors)
 
 
 def test_sound_vectors_pass():
     found = judge(sound())
     assert (found.name, found.passed, found.severity) == ("embedding", True, "error")
-    assert (found.numbers["nodes"], found.numbers["n_dims"]) == (8, 4)
+    assert (found.numbers["nodes"], found.numbers["vectors_equal"]) == (8, 0)
     assert judge({}, []).passed
-
-
-@pytest.mark.parametrize(
-    ("vector", "number"),
-    [
-        (None, "vectors_missing"),
-        (np.array([1, 0, 0], dtype=np.float32), "vectors_of_other_dimension"),
-        (np.array([np.nan, 0, 0, 1], dtype=np.float32), "vectors_not_finite"),
-        (np.array([2, 0, 0, 0], dtype=np.float32), "vectors_not_unit"),
-        (np.zeros(4, dtype=np.float32), "vectors_not_unit"),
-    ],
-)
-def test_a_wrong_vector_fails_and_its_node_is_named(vector, number):
-    vectors = sound()
-    if vector is None:
-        del vectors[NODES[2].embedding_key]
-    else:
-        vectors[NODES[2].embedding_key] = vector
-    found = judge(vectors)
-    assert not found.passed
-    assert found.numbers[number] == 1
-    assert [worst.node_id for worst in found.worst] == ["c"]
-    assert found.remedy
-
-
-def test_a_node_of_another_embedder_fails():
-    other = replace(NODES[0], embedding_key=embedding_key(NODES[0].text, "another"))
-    vectors = {**sound(), other.embedding_key: sound()[NODES[1].embedding_key]}
-    found = judge(vectors, [other, *NODES[1:]])
-    assert not found.passed
-    assert found.numbers["vectors_foreign"] == 1
 
 
 def test_an_embedder_that_answers_every_text_alike_fails():

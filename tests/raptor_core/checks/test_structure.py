@@ -1,4 +1,4 @@
-"""Laws 3, 4 and 5 as checks, the store against its manifest, and checks that block."""
+"""Laws 3, 4 and 5 as checks, and checks that block."""
 
 from dataclasses import replace
 
@@ -7,11 +7,9 @@ from support.trees import checked_clusters, checked_layer, checked_trees, leaf, 
 
 from raptor_core.checks.base import CheckResult, blocking_failures, require
 from raptor_core.checks.sizes import token_budget
-from raptor_core.checks.stored import StoredTree, store
-from raptor_core.checks.structure import coverage, shrink, tree_coverage, unreadable_nodes
+from raptor_core.checks.structure import coverage, shrink, unreadable_nodes
 from raptor_core.errors import InvariantError
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest
 
 LEAVES = [leaf(name) for name in "abcd"]
 
@@ -33,14 +31,6 @@ def test_a_node_without_a_parent_is_named():
 def test_a_cluster_of_one_and_an_unknown_child_fail():
     assert not covered(summary("s", "abc"), summary("t", "d")).passed
     assert not covered(summary("s", "abcd"), summary("t", "xa")).passed
-
-
-def test_a_whole_tree_is_covered_layer_by_layer():
-    layer = [summary("s", "ab"), summary("t", "cd")]
-    top = [summary("r", "st", layer=2)]
-    assert tree_coverage(checked_trees([LEAVES, layer, top])).passed
-    lost = [summary("r", "sx", layer=2)]
-    assert not tree_coverage(checked_trees([LEAVES, layer, lost])).passed
 
 
 def test_layers_must_shrink():
@@ -73,20 +63,6 @@ def test_a_cluster_over_the_budget_fails():
         below = [leaf(name, n_tokens=leaf_tokens) for name in "abcd"]
         settings = Settings.model_validate({"clustering": {"max_tokens": 500}})
         assert token_budget(checked_clusters([below], settings)).passed == passed
-
-
-def stored(live, expected="ab", sizes=(2,)):
-    manifest = Manifest("t", "b", sizes, 9, {}, "end", "f", "2025-01-01T00:00:00+00:00")
-    return store([StoredTree(manifest, live, expected)])
-
-
-def test_the_store_must_hold_the_published_nodes_and_no_other():
-    assert stored("ab").passed
-    assert not stored("a").passed
-    assert not stored("abc").passed
-    assert not stored("aab").passed
-    assert not stored("ab", sizes=(3,)).passed
-    assert not store([StoredTree(None, "ab", "ab")]).passed
 
 
 RESULTS = [

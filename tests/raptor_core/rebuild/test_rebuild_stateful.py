@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.examples import examples
 from support.invariants import violations
 from support.library import CrashError, Library
+from support.stores import live_ids
 
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.leaves import make_leaves
@@ -171,7 +172,7 @@ class Rebuilds(RuleBasedStateMachine):
             assert set(node.children) <= live
             assert node.text.strip()
         for tree in self.library.grouped():
-            assert set(self.library.store.point_ids(tree)) <= live
+            assert set(live_ids(self.library.store, tree)) <= live
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from support.engines import edge_only
 from support.stores import (
     faults,
     keyed_vectors,
+    live_ids,
     make_node,
     make_tree,
     publish,
@@ -39,7 +40,7 @@ def answers(store):
     return (
         store.nodes(),
         store.count(),
-        store.point_ids("t"),
+        live_ids(store, "t"),
         store.search(vectors_of(NEW[:2]), 99),
         store.vectors(node.embedding_key for node in NEW),
         store.texts(node.content_key for node in NEW),

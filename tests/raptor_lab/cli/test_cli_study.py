@@ -121,11 +121,12 @@ def test_what_is_wrong_in_a_sheet_is_named_with_its_row(folder, change, told):
 def test_what_is_kept_stands_beside_the_judges_findings_until_the_tree_is_dropped(own, folder):
     rows = fill(folder)
     tree = rows[0]["tree"]
-    before = own.call("report", tree, "--json").json["n_findings"]
+    report = ("report", tree, "--output", own.root / "page.html", "--json")
+    before = own.call(*report).json["n_findings"]
     for _ in range(2):
         printed = own.call("eval", "verdicts", folder, "--keep", "--json")
         assert printed.json["kept"] == 3, printed
-    after = own.call("report", tree, "--json").json
+    after = own.call(*report).json
     assert after["n_findings"] == before + sum(row["tree"] == tree for row in rows)
     page = Path(after["path"]).read_text(encoding="utf-8")
     assert "by hand: added" in page

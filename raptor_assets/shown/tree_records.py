@@ -1,24 +1,20 @@
-"""Change, cost and findings in a partition's report; the nodes come from their tables."""
+"""Table of a partition's published trees, with the change and the cost of their last build."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import CHAIN_NAMES, manual_findings
-from raptor_assets.assets.schemas import REPORTS
+from raptor_assets.assets.schemas import TREES
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import with_marks
 from raptor_core.curation import Curation
-from raptor_core.report.values import (
-    Figure,
-    RebuildChange,
-    ReportTree,
-    change_since,
-)
+from raptor_core.report.values import Figure, RebuildChange
+from raptor_core.store.base import Manifest, PublicationCounts
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import table_to_findings
 
@@ -30,14 +26,25 @@ Cost = Mapping[str, Figure]
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """Record of a tree in its report's table, from which the next change is measured."""
+    """Change and cost of the build that made a published tree."""
 
-    tree: str
     build_id: str
-    published_at: str
-    node_ids: tuple[str, ...]
     change: RebuildChange
-    cost: Cost | None
+    cost: Cost | None = None
+
+    @classmethod
+    def of(
+        cls,
+        new: Manifest,
+        replaced: Manifest | None,
+        counts: PublicationCounts,
+        cost: Cost | None = None,
+    ) -> TreeRecord:
+        """Return the record of a tree that was published; a first build changes nothing."""
+        change = RebuildChange()
+        if replaced:
+            change = RebuildChange(replaced.published_at, counts.new_ids, counts.removed)
+        return cls(new.build_id, change, cost)
 
     def notes(self) -> dict[str, object]:
         """Return what a kept build says of itself: nodes that came and went, and the cost."""
@@ -46,29 +53,31 @@ class TreeRecord:
 
 
 def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
-    """Return the records of a partition's trees by name, none before its first report."""
-    table = tables.find(CHAIN_NAMES.report.path, partition)
-    rows = () if table is None else REPORTS.rows(table)
+    """Return the records of a partition's published trees by name."""
+    table = tables.find(CHAIN_NAMES.tree.path, partition)
     records = {}
-    for tree, build_id, published_at, node_ids, values, cost in rows:
-        change = RebuildChange(values["previous"], tuple(values["added"]), values["n_removed"])
-        records[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost)
+    for tree, build_id, *_, change, cost in () if table is None else TREES.rows(table):
+        made = RebuildChange(change["previous"], tuple(change["added"]), change["n_removed"])
+        records[tree] = TreeRecord(build_id, made, cost)
     return records
 
 
-def records_table(records: Iterable[TreeRecord]) -> pa.Table:
-    """Return a table with a row for each tree; its columns are the fields of a record."""
-    return REPORTS.table(tuple(asdict(record).values()) for record in records)
-
-
-def next_record(tree: ReportTree, record: TreeRecord | None, cost: Cost | None) -> TreeRecord:
-    """Return a tree's next record."""
-    if record and record.build_id == tree.build_id:
-        return record
-    node_ids = tuple(node.id for node in tree.nodes)
-    previous = (record.published_at, record.node_ids) if record else ("", ())
-    change = change_since(*previous, node_ids)
-    return TreeRecord(tree.name, tree.build_id, tree.published_at, node_ids, change, cost)
+def trees_table(manifests: Iterable[Manifest], records: Mapping[str, TreeRecord]) -> pa.Table:
+    """Return the table of a partition's published trees; ``records`` are by tree."""
+    return TREES.table(
+        (
+            m.tree,
+            m.build_id,
+            m.layer_sizes,
+            sum(m.layer_sizes),
+            m.n_tokens,
+            m.end,
+            m.published_at,
+            asdict(records[m.tree].change),
+            records[m.tree].cost,
+        )
+        for m in manifests
+    )
 
 
 def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
@@ -82,12 +91,6 @@ def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
     if used.calls:
         cost |= {name: getattr(used, name) for name in COUNTED}
     return cost | {"spent_usd": used.usd}
-
-
-def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
-    """Return the cost on a page of these trees: that of the newest build."""
-    known = [record for record in records if record.cost is not None]
-    return max(known, key=lambda record: record.published_at).cost if known else None
 
 
 def read_findings(
