@@ -132,6 +132,9 @@ CUT_OFF = "cut_off"
 REPLACED = "replaced"
 """Quality of a summary of its children's sentences in the place of an answer that invents facts."""
 
+INVENTED = "invented"
+"""Mark of the key under which an answer with foreign facts is kept until a better one comes."""
+
 KEPT_MARKS = (CUT_OFF, REPLACED)
 """Marks of texts that later builds keep; after ``FALLBACK`` the model is asked again."""
 

@@ -199,12 +199,12 @@ def summarize_clusters(
     components.cache.want(
         (draft.node.tree, key)
         for draft in rest
-        for key in text_keys([draft.node.content_key], components)
+        for key in (*text_keys([draft.node.content_key], components), _invented_key(draft))
     )
     kept = components.cache.texts(text_keys(_content_keys(rest), components))
     texts |= _known_texts({draft.key: draft for draft in rest}, kept, components)
     n_reused = len(texts)
-    requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
+    requests = _requests([d for d in by_key.values() if d.key not in texts], components)
     failures = _summarize(requests, drafts, texts, components, on_answer)
     fallbacks = _fall_back(drafts, failures, components)
     nodes = _finish(drafts, texts, fallbacks, components)
@@ -273,6 +273,19 @@ def _known_texts(
     ]
     answers = components.summarizer.summarize(again)
     return {answer.key: _Text(answer.text) for answer in answers if isinstance(answer, Summary)}
+
+
+def _invented_key(draft: _Draft) -> str:
+    return identity.marked_content_key(draft.node.content_key, identity.INVENTED)
+
+
+def _requests(drafts: Sequence[_Draft], components: Components) -> list[SummaryRequest]:
+    """Return the requests, with the answers of an earlier run that invented facts."""
+    kept: Mapping[str, str] = {}
+    if components.is_grounded:
+        kept = components.cache.texts({_invented_key(draft) for draft in drafts})
+    requests = ((_request(draft), kept.get(_invented_key(draft), "")) for draft in drafts)
+    return [replace(request, invented=text) for request, text in requests]
 
 
 def _request(draft: _Draft) -> SummaryRequest:

@@ -35,7 +35,7 @@ class SummaryRequest:
         leaves: texts of the leaves beneath, where the children are no leaves.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         n_unusable: answers to this request that were unusable.
-        foreign: what an earlier answer to this request invented; None for the first one.
+        invented: an earlier answer to this request, with facts that no leaf holds; "" for none.
     """
 
     key: str
@@ -45,7 +45,7 @@ class SummaryRequest:
     vectors: Vectors
     n_unusable: int = 0
     leaves: tuple[str, ...] = ()
-    foreign: Foreign | None = None
+    invented: str = ""
 
 
 @dataclass(frozen=True, slots=True)

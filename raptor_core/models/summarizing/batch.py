@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Ledger, Reservation
 from raptor_core.models.money.usage import BATCH_PRICE, SUMMARIES, Usage
-from raptor_core.models.summarizing.base import FailedSummary, Foreign, Summary, SummaryRequest
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
 from raptor_core.settings.models import SummarizerSettings
 
@@ -31,11 +31,11 @@ POLL_SECONDS = 30.0
 
 
 class _Rejected(NamedTuple):
-    """Answer that a single call follows: the key of its request, its usage, what it invents."""
+    """Answer that a single call follows: the key of its request, its usage, its inventions."""
 
     key: str
     usage: Usage
-    foreign: Foreign | None = None
+    invented: str = ""
 
 
 BatchAnswer = Summary | FailedSummary | _Rejected
@@ -171,9 +171,11 @@ class BatchSummarizer:
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
                 with suppress(FaultError):  # an unusable answer is requested again
                     kept = read_kept(answer, ask)
-            foreign = self._inner.find_foreign(requests[key], kept[0]) if kept else None
-            if kept is None or (foreign and foreign.facts):
-                yield _Rejected(key, usage + self._account.count_retry(), foreign)
+            if kept is None or self._inner.find_foreign(requests[key], kept[0]).facts:
+                if kept is not None:
+                    self._inner.keep_invented(requests[key], kept[0])
+                invented = kept[0] if kept else ""
+                yield _Rejected(key, usage + self._account.count_retry(), invented)
                 continue
             summary = Summary(key, kept[0], usage, CUT_OFF if kept[1] else "")
             if self._keep is not None:
@@ -197,5 +199,6 @@ class BatchSummarizer:
 
 def _again(request: SummaryRequest, rejected: _Rejected) -> SummaryRequest:
     """Return the request for a single call after a batch."""
-    is_unusable = rejected.usage.calls > 0 and rejected.foreign is None
-    return replace(request, n_unusable=int(is_unusable), foreign=rejected.foreign)
+    invented = rejected.invented or request.invented
+    is_unusable = rejected.usage.calls > 0 and not invented
+    return replace(request, n_unusable=int(is_unusable), invented=invented)

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import AnswerError, BudgetError, EndpointError
-from raptor_core.identity import CUT_OFF, REPLACED, fingerprint
+from raptor_core.identity import CUT_OFF, INVENTED, REPLACED, fingerprint, marked_content_key
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.limits import run_concurrently
@@ -122,7 +122,7 @@ class ChatSummarizer:
 
     def _write(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> Summary:
         """Return the model's answer without foreign facts; see the class."""
-        earlier = request.foreign
+        earlier = self.find_foreign(request, request.invented) if request.invented else None
         try:
             answer = self._chat(request, meter, stop)
         except (EndpointError, BudgetError) as error:
@@ -135,8 +135,14 @@ class ChatSummarizer:
             return Summary(request.key, answer.text, meter.usage, mark)
         if earlier is not None:
             return self._without_foreign(request, (earlier, foreign), meter)
+        self.keep_invented(request, answer.text)
         meter.usage += self._client.count_retry()
-        return self._write(replace(request, foreign=foreign), meter, stop)
+        return self._write(replace(request, invented=answer.text), meter, stop)
+
+    def keep_invented(self, request: SummaryRequest, text: str) -> None:
+        """Keep an answer with foreign facts, which a run that is killed need not pay again."""
+        if self._keep is not None:
+            self._keep(marked_content_key(request.key, INVENTED), text)
 
     def find_foreign(self, request: SummaryRequest, text: str) -> Foreign:
         """Return what an answer to a request holds that no leaf beneath it does."""
@@ -185,8 +191,9 @@ class ChatSummarizer:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
         question, foreign = self._prompt.question(request.texts, settings.max_tokens), ""
-        if request.foreign is not None:
-            foreign = f"\n\n{prompts.foreign_line(request.foreign.facts)}"
+        if request.invented:
+            facts = self.find_foreign(request, request.invented).facts
+            foreign = f"\n\n{prompts.foreign_line(facts)}"
         n_tokens = self._counter.count([foreign])[0] if foreign else 0
         return ChatAsk(
             system=self._prompt.system,

@@ -9,11 +9,12 @@ from support.paid_build import DOCUMENTS, make_components, paid_settings
 from raptor_core.checks.base import CheckedLayer
 from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.junk import model_answers
+from raptor_core.errors import BudgetError
 from raptor_core.identity import REPLACED
 from raptor_core.models.summarizing import batch
 from raptor_core.nodes import leaf_texts
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.settings import Settings
+from raptor_core.settings import BudgetSettings, Settings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.publish import build_settings_fingerprint
@@ -115,6 +116,21 @@ def test_where_the_settings_only_report_the_check_warns_and_names_the_facts(serv
     assert result.numbers["foreign"] >= 2 * len(tree.layers[2].nodes)
     assert result.worst[0].why == "1987, Hallström"
     assert components.summarizer.fingerprint != components_of(server).summarizer.fingerprint
+
+
+def test_an_answer_that_invents_is_paid_once_though_the_budget_ends(server):
+    server.answer = lambda _body: INVENTED
+    cache, ended = NodeCache(), 0
+    while True:
+        settings = paid_settings(server.base_url, summarizer={"concurrency": 1})
+        bounded = settings.model_copy(update={"budget": BudgetSettings(calls=3)})
+        try:
+            tree = build_tree(DOCUMENT, components=make_components(bounded, cache=cache))
+            break
+        except BudgetError:
+            ended += 1
+    assert ended > 2
+    assert server.n_requests == 2 * len(texts(tree))
 
 
 def test_an_answer_of_a_batch_is_sent_back_by_a_single_call(server, plain, monkeypatch):
