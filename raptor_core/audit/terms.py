@@ -41,7 +41,9 @@ _CODE = re.compile(
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
-_MIN_ACRONYM = 3
+_MIN_ACRONYM, _SHORT_ACRONYM = 2, 3
+_INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_][._] ?){2,}(?:[^\W\d_](?![^\W_]))?")
+"""Initials with dots or lines, such as "U.S." and "T_V_"."""
 _GERMAN_WORDS = """der die das und den dem des ein eine einer nicht zu auf für im sich von vom
 mit ist"""
 _GERMAN = frozenset(map(fold, _GERMAN_WORDS.split()))
@@ -96,10 +98,10 @@ class SupportedTerms:
         return any(form[0] == "~" and self._abbreviates(form[1:]) for form in forms)
 
     def _abbreviates(self, acronym: str) -> bool:
-        """Return whether words in a row have these initials; those of three need capitals."""
+        """Return whether words in a row have these initials; those of a short one need capitals."""
         if acronym in self.initials:
             return True
-        is_long = len(acronym) > _MIN_ACRONYM
+        is_long = len(acronym) > _SHORT_ACRONYM
         return is_long and acronym.casefold() in self.initials.casefold()
 
 
@@ -115,6 +117,8 @@ def terms(text: str) -> SupportedTerms:
         forms.update(*date.forms)
     forms.update(f"@{months()[w]}" for word in all_words if (w := fold(word.text)) in months())
     forms.update(paired_words(text), *map(code_forms, codes(text)))
+    initialisms = (fold(re.sub(r"\W|_", "", match[0])) for match in _INITIALS.finditer(text))
+    forms.update(map(stem, initialisms))
     n_words = max(1, len(all_words))
     english = sum(word.is_function for word in all_words) / n_words
     german = sum(fold(word.text) in _GERMAN for word in all_words) / n_words

@@ -6,8 +6,8 @@ from raptor_core.audit.facts import find_foreign
 
 LEAVES = (
     (
-        "On 2024-03-14 Engineer Oduya paid $1,234,567 for three pumps, 12.34 tons. Two hundred "
-        "and five guests came from Germany between 1990–95."
+        "On 2024-03-14 Engineer Oduya paid $1,234,567 for three T_V_ sets and pumps of the U.S., "
+        "12.34 tons. Two hundred and five guests came from Germany between 1990–95."
     ),
     (
         "J. Lund of the World Health Organization cleaned it at 3:30 pm; 45 % of the silt, 1,180 "
@@ -28,6 +28,7 @@ LEAVES = (
         "In all 1,205 things came, about 1,200.",
         "A German guest came in 1995.",
         "Lund cleaned it at 15:30.",
+        "The TV was in the US.",
         "The WHO left forty-five percent, or 0.45 of it.",
         "Of 1,180 bags 1,155 were left when 25 were gone.",
         "Doctor Weiss wanted 25 more.",
