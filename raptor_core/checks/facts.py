@@ -4,9 +4,12 @@
 about them.
 """
 
+from dataclasses import replace
+
 from raptor_core.audit.facts import find_foreign
-from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
+from raptor_core.checks.base import CheckedLayer, CheckInfo, CheckMeasurement, WorstNode, check
 from raptor_core.curation import CURATED
+from raptor_core.settings import Settings
 
 
 @check(
@@ -31,12 +34,17 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
         "them holds (none is allowed)."
     )
     worst = (WorstNode.of(node, len(facts), ", ".join(facts[:6])) for node, facts in foreign)
-    only_warns = layer.settings.summarizer.foreign_facts == "report"
     return CheckMeasurement(
         not foreign,
         summary,
         numbers,
         worst,
         'Let summarizer.foreign_facts = "remove" leave such sentences out, and build again.',
-        "warn" if only_warns else None,
+        facts_check(layer.settings).severity,
     )
+
+
+def facts_check(settings: Settings) -> CheckInfo:
+    """Return the check; it warns where the settings only report such facts."""
+    warns = settings.summarizer.foreign_facts == "report"
+    return replace(foreign_facts, severity="warn") if warns else foreign_facts

@@ -1,6 +1,7 @@
 """Facts that a chat model invents: named to it once, then left out, or the children are quoted."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from support.openai_batches import FakeBatches
@@ -19,6 +20,8 @@ from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.publish import build_settings_fingerprint
 
+pytestmark = pytest.mark.slow
+
 INVENTED = " They met Hallström in 1987."
 DOCUMENT = [type(DOCUMENTS[0])("a.md", DOCUMENTS[0].text[:2400])]
 
@@ -36,6 +39,10 @@ def summary_of(body):
 
 def is_told(body):
     return 'The text does not hold "1987", "Hallström":' in body["messages"][1]["content"]
+
+
+def is_upper(body):
+    return "In short:" in body["messages"][1]["content"]
 
 
 def pleas(server):
@@ -82,6 +89,19 @@ def test_sentences_with_facts_that_stay_are_left_out_in_every_layer(server, plai
     for layer in range(1, len(tree.layers)):
         result = foreign_facts(checked(tree, layer, components))
         assert (result.passed, result.severity) == (True, "error")
+
+
+def test_an_upper_summary_may_hold_what_a_leaf_holds_and_no_child(server):
+    text = f"The bridge was built by Oduya.\n\n{DOCUMENT[0].text}"
+    server.answer = lambda body: (
+        summary_of(body).replace("oduya", "her") + (" They met Oduya." if is_upper(body) else "")
+    )
+    tree = build_tree([replace(DOCUMENT[0], text=text)], components=components_of(server))
+    lower = [layer.nodes for layer in tree.layers]
+    for number in range(1, len(lower)):
+        for node_id, leaves in leaf_texts(lower[number], lower[:number]).items():
+            is_above = any("Oduya" in leaf for leaf in leaves)
+            assert ("They met Oduya." in tree.node(node_id).text) == (is_above and number > 1)
 
 
 def test_where_too_little_is_left_the_children_are_quoted_and_later_builds_keep_that(server):
