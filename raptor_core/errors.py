@@ -51,6 +51,10 @@ class ModelError(RaptorError):
     """A model cannot be loaded, or differs from the named model."""
 
 
+class CheckError(RaptorError):
+    """A check refuses a publication."""
+
+
 class ClusteringError(RaptorError):
     """No clustering can satisfy the settings."""
 

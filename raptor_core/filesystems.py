@@ -3,15 +3,14 @@
 import posixpath
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from raptor_core.disk import disk_remedy, replace_file
-from raptor_core.errors import MissingExtraError, RaptorError, SourceError
+from raptor_core.errors import MissingExtraError, RaptorError
 from raptor_core.redaction import hide_credentials
-from raptor_core.retrying import call_within
 
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
@@ -19,52 +18,28 @@ _EXTRAS = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
 }
 
-TIMEOUT_SECONDS = 60.0
-"""Maximum silence of a storage."""
 
-Result = TypeVar("Result")
-
-
-def answer_within(
-    seconds: float, shown: str, error: type[RaptorError], call: Callable[[], Result]
-) -> Result:
-    """Return the result of a call to the storage ``shown``, or raise ``error`` if it takes longer.
-
-    Clients limit only the silence between bytes, or nothing.
-    """
-    setting = ", or raise source.timeout_seconds" if issubclass(error, SourceError) else ""
-    late = error(
-        f"{shown} did not finish its answer within {seconds:g} s; check the address and the "
-        f"network{setting}, and repeat"
-    )
-    return call_within(seconds, f"reading {shown}", call, late)
-
-
-def open_place(
-    url: str,
-    error: type[RaptorError],
-    *,
-    timeout_seconds: float = TIMEOUT_SECONDS,
-) -> tuple[Any, str]:
+def open_place(url: str, error: type[RaptorError]) -> tuple[Any, str]:
     """Return the fsspec file system of a folder or URL, and the path in it.
 
-    Chained URLs are allowed.
+    Chained URLs are allowed. Time limits are those of the storage's client.
 
     Raises:
         MissingExtraError: the protocol needs an extra that is not installed.
-        RaptorError: ``error``; the protocol is unknown or unusable, the place does not answer, or
-            a file that is opened at once is missing or no archive.
+        RaptorError: ``error``; the protocol is unknown, unusable or FTP, the place does not answer,
+            or a file that is opened at once is missing or no archive.
     """
+    import fsspec
+
     shown = hide_credentials(url)
-
-    def open_url() -> tuple[Any, str]:
-        import fsspec
-
-        return fsspec.core.url_to_fs(url, **_timeouts(url, timeout_seconds))  # type: ignore[no-any-return]
-
-    with storage_errors(shown, error):  # FTP and SFTP already log in, archives are opened
+    if any(part.startswith("ftp://") for part in url.split("::")):
+        raise error(
+            f"{shown}: FTP is not supported, since its client shows a folder that it may not list "
+            "as an empty one; use sftp://, https:// or a mounted folder"
+        )
+    with storage_errors(shown, error):  # SFTP already logs in, archives are opened
         try:
-            return answer_within(timeout_seconds, shown, error, open_url)
+            return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
         except FileNotFoundError as failure:
             missing = hide_credentials(str(failure.filename or failure))
             raise error(f"nothing at {missing}, named in {shown}; check the address") from failure
@@ -80,14 +55,6 @@ def open_place(
                 f"cannot open {shown}: {failure}; expected a folder or a URL such as "
                 "s3://bucket/folder"
             ) from failure
-
-
-def _timeouts(url: str, seconds: float) -> dict[str, Any]:
-    """Return the options of clients without a time limit, for parts of this URL."""
-    ssh = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout", "channel_timeout"), seconds)
-    known = {"ftp": {"timeout": seconds}, "sftp": ssh, "ssh": ssh}
-    protocols = {part.partition("://")[0] for part in url.split("::")}
-    return {protocol: values for protocol, values in known.items() if protocol in protocols}
 
 
 @contextmanager

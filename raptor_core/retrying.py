@@ -1,12 +1,6 @@
-"""Retries and time limits of calls, for endpoints of models, servers and storages."""
+"""Policy of retries, for endpoints of models and for servers."""
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TypeVar
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +31,3 @@ class RetryPolicy:
         if demanded > self.patience_seconds:
             return None
         return demanded + min(backoff, 0.1 * demanded)  # never earlier, and not all at once
-
-
-def call_within(seconds: float, name: str, call: Callable[[], Result], late: Exception) -> Result:
-    """Return the result of a call, or raise ``late`` after so many seconds.
-
-    Neither a lookup of a name nor an answer that comes byte by byte can be interrupted. So a late
-    call goes on in a thread called ``name``, which ends with the process at the latest.
-    """
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:  # noqa: BLE001  # the caller raises it
-            future.set_exception(error)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    try:
-        return future.result(seconds)
-    except TimeoutError:
-        if future.done():  # the call's own time limit
-            return future.result()
-    raise late

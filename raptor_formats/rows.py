@@ -1,4 +1,4 @@
-"""Rows of tables: names of columns, merged cells, and CSV. Sheets are in ``xlsx`` and ``odt``."""
+"""Rows of tables: names of columns, merged cells, CSV. Sheets are in ``raptor_formats.office``."""
 
 import csv
 import re

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import SourceError
+from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
 from raptor_core.identity import digest
-from raptor_lab.comparison.bootstrap import Floats, Interval, bootstrap_interval, draws
 from raptor_lab.datasets.rows import Row, read_rows
 
 DOCUMENTS = "docs.jsonl"

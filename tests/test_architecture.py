@@ -149,7 +149,7 @@ def calls_of_stores(path):
 
 
 def test_only_the_publication_writes_what_readers_see():
-    """``local/versions.py`` publishes into a store in memory, to compare answers of two builds."""
+    """``home/regression.py`` publishes into a store in memory, to compare answers of two builds."""
     found = {
         str(path.relative_to(ROOT / "raptor_assets")): set(calls)
         for path in modules("raptor_assets")
@@ -157,7 +157,7 @@ def test_only_the_publication_writes_what_readers_see():
     }
     assert found == {
         "home/publication.py": {"publishing", "publish", "drop"},
-        "local/versions.py": {"publish"},
+        "home/regression.py": {"publishing"},
     }
 
 

@@ -1,6 +1,7 @@
 """Tests that `docs/checks.md` names each check with its severity."""
 
 import re
+from typing import get_args
 
 from support.fenced import ROOT
 
@@ -8,7 +9,8 @@ from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.specs import build_check_specs
 from raptor_assets.assets.versions import code_versions
 from raptor_core.checks.document_text import unread_rows
-from raptor_core.settings import CheckSettings, Settings
+from raptor_core.settings import CheckSettings, RunsSettings, Settings
+from raptor_core.settings.checks import CheckName
 
 TEXT = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
@@ -17,7 +19,8 @@ ON_SOURCE, *ON_ASSETS = (ROW.findall(part) for part in TEXT.split("\n## On ")[1:
 
 def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
     assert [(unread_rows.name, unread_rows.severity)] == ON_SOURCE
-    settings = Settings(checks=CheckSettings(golden="questions.jsonl"))
+    checks, runs = CheckSettings(golden="questions.jsonl"), RunsSettings(publish="when_approved")
+    settings = Settings(checks=checks, runs=runs)
     specs = build_check_specs(settings, CHAIN_NAMES)
     assets = (
         CHAIN_NAMES.documents,
@@ -32,6 +35,10 @@ def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
         checks = [(s.name, bool(s.blocking)) for s in specs if s.asset_key == asset.key]
         listed = [(name, severity == "error") for name, severity in rows]
         assert sorted(checks) == sorted(listed), asset
+
+
+def test_the_settings_know_every_check_by_name():
+    assert {*get_args(CheckName)} == {name for rows in (ON_SOURCE, *ON_ASSETS) for name, _ in rows}
 
 
 def test_a_changed_bound_makes_no_layer_stale():

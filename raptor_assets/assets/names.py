@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raptor_core.checks.base import CheckInfo
+from raptor_core.checks.base import CheckInfo, with_severities
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.facts import facts_check, foreign_facts
 from raptor_core.checks.hallucination import audit_check
@@ -19,6 +19,7 @@ from raptor_core.checks.registry import (
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.regression import GOLDEN_REGRESSION
 from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
@@ -41,6 +42,11 @@ TREE = "tree"
 MAX_LAYERS = 12  # summary layers that the settings allow
 NOT_EXECUTED = "Not executed."
 """Beginning of a check's description when its asset's build failed before the check."""
+
+FAILED_AT = "failed_at"
+"""Entry in the metadata of an observation: the asset at which the build of a partition failed."""
+BUILD_FAILED = "The build of this partition "
+"""Beginning of the description of such an observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,11 @@ class CorpusNames:
     corpus: str = ""
     prefix: str = ""
     follows: bool = False
+
+    def tags(self, step: str, layer: int | None = None) -> dict[str, str]:
+        """Return the tags in Dagster of an asset or a job: corpus, step and layer."""
+        tags = {"raptor/corpus": self.corpus or CHAIN, "raptor/step": step}
+        return tags if layer is None else {**tags, "raptor/layer": str(layer)}
 
     def of(self, word: str) -> str:
         """Return the corpus's name for a job, a sensor, a pool or another definition."""
@@ -195,7 +206,7 @@ def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
 
 
 def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
-    """Return the checks of every partition, in the order of the chain."""
+    """Return the checks of every partition that are not off, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
     checks += [(corpus.embeddings(0), embedding)]
@@ -206,18 +217,31 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     checks += [(corpus.findings(layer), audit) for layer in layers]
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
     checks += [(corpus.embeddings(layer), check) for layer in layers for check in on_vectors]
-    return checks + [(corpus.tree, check) for check in PUBLISHED_CHECKS]
+    return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)
 
 
 def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
     """Return the checks without partitions: of the source and of the golden set."""
     source: Checks = [(corpus.source, unread_rows)] if corpus.follows else []
-    return [*source, *golden_checks(settings, corpus)]
+    return [*_with_severities(source, settings), *golden_checks(settings, corpus)]
 
 
 def golden_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
-    """Return the check of the golden set on all published trees, if the settings name one."""
-    return [] if settings.checks.golden is None else [(corpus.tree, GOLDEN_RETRIEVAL)]
+    """Return the checks of the golden set on all trees together, if the settings name a set."""
+    if settings.checks.golden is None:
+        return []
+    golden: Checks = [(corpus.tree, GOLDEN_RETRIEVAL)]
+    if settings.runs.publish == "when_approved":
+        golden.append((corpus.tree, GOLDEN_REGRESSION))
+    return _with_severities(golden, settings)
+
+
+def _with_severities(checks: Checks, settings: Settings) -> Checks:
+    return [
+        (asset, each)
+        for asset, check in checks
+        for each in with_severities([check], settings.checks)
+    ]
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -16,6 +17,8 @@ from raptor_core.tables.values import NODES
 TABLES = "tables_io_manager"  # key of the IO manager of tables
 QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
 
+WHOLE = ("documents", names.TREE)  # kinds of assets that belong to no layer
+
 
 def column_schema(kind: str) -> dg.TableSchema:
     """Return the columns that readers of an asset of this kind get."""
@@ -28,8 +31,10 @@ def column_schema(kind: str) -> dg.TableSchema:
     return dg.TableSchema(columns)
 
 
-def build_source_spec(corpus: CorpusNames) -> dg.AssetSpec:
+def build_source_spec(corpus: CorpusNames, settings: Settings) -> dg.AssetSpec:
     """Return the spec of the documents of an upstream asset, which are copied at once."""
+    hours = settings.source.max_age_hours
+    window = dg.FreshnessPolicy.time_window(timedelta(hours=hours)) if hours else None
     return dg.AssetSpec(
         corpus.source.key,
         description="The documents as the upstream asset gave them last. The sensor requests the "
@@ -37,6 +42,9 @@ def build_source_spec(corpus: CorpusNames) -> dg.AssetSpec:
         kinds={"json"},
         group_name=corpus.corpus or None,
         automation_condition=_eager_or_missing(),
+        freshness_policy=window,
+        tags=corpus.tags(names.SOURCE),
+        owners=settings.runs.owners,
     )
 
 
@@ -53,24 +61,33 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
 
 
 def build_asset_specs(
-    settings: Settings, custom: Mapping[str, str], corpus: CorpusNames
+    settings: Settings,
+    custom: Mapping[str, str],
+    corpus: CorpusNames,
+    n_layers: int = names.MAX_LAYERS,
 ) -> list[dg.AssetSpec]:
-    """Return the specs of the chain in its order; ``custom`` holds fingerprints of components."""
+    """Return the specs of the chain in its order, for trees of ``n_layers`` layers of summaries.
+
+    ``custom`` holds the fingerprints of components.
+    """
     versions, kinds = code_versions(settings, custom), _kinds(settings)
     max_layers = settings.tree.max_layers
+    chain = [asset for asset in corpus.chain(max_layers) if asset.needed_layer <= n_layers]
     parents = corpus.parents(max_layers)
     return [
         dg.AssetSpec(
             asset.key,
-            deps=[parent.key for parent in parents[asset]],
+            deps=[parent.key for parent in parents[asset] if parent.needed_layer <= n_layers],
             description=_description(asset, settings),
             metadata={"dagster/column_schema": column_schema(asset.kind)},
             skippable=True,
             group_name=corpus.corpus or _group_name(asset),
             code_version=versions[asset.kind],
             kinds=kinds[asset.kind],
+            tags=corpus.tags(asset.kind, None if asset.kind in WHOLE else asset.layer),
+            owners=settings.runs.owners,
         ).with_io_manager_key(corpus.of(QDRANT if asset.kind == "embeddings" else TABLES))
-        for asset in corpus.chain(max_layers)
+        for asset in chain
     ]
 
 
@@ -114,8 +131,10 @@ def _description(asset: ChainAsset, settings: Settings) -> str:
     return descriptions[asset.kind]
 
 
-def build_check_specs(settings: Settings, corpus: CorpusNames) -> list[dg.AssetCheckSpec]:
-    """Return the specs of the checks, on every layer of summaries and on the published trees."""
+def build_check_specs(
+    settings: Settings, corpus: CorpusNames, n_layers: int = names.MAX_LAYERS
+) -> list[dg.AssetCheckSpec]:
+    """Return the specs of the checks; see ``build_asset_specs``."""
     partitions = names.corpus_partitions(corpus.corpus)
     checks = names.partition_checks(settings, corpus)
     # Without partitions, since they concern all published trees together.
@@ -132,4 +151,5 @@ def build_check_specs(settings: Settings, corpus: CorpusNames) -> list[dg.AssetC
                 partitions_def=partitions if number < len(checks) else None,
             )
             for number, (asset, check) in enumerate((*checks, *golden))
+            if asset.needed_layer <= n_layers
         ]

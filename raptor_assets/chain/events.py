@@ -5,14 +5,14 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.assets.names import NOT_EXECUTED, ChainAsset, listed
+from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, NOT_EXECUTED, listed
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.shown.markdown import worst_markdown
 from raptor_assets.shown.progress import Failure, by_cause
-from raptor_core.checks.base import CheckResult
+from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.errors import RaptorError
-from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
+from raptor_core.evaluation.golden import evaluate_golden, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.retrieval import Query
 
@@ -21,14 +21,13 @@ def evaluation(
     key: dg.AssetKey,
     partition: str | None,
     verdict: CheckResult,
-    blocking: bool,
     target: Target | None = None,
 ) -> dg.AssetCheckEvaluation:
     """Return the event of a check result."""
     return dg.AssetCheckEvaluation(
         asset_key=key,
         partition=partition,
-        blocking=blocking,
+        blocking=verdict.severity == "error",
         target_materialization_data=target,
         **_arguments(verdict),
     )
@@ -60,21 +59,16 @@ def _arguments(verdict: CheckResult) -> dict[str, Any]:
     }
 
 
-def golden_events(
-    context: RunContext,
-    cases: Sequence[Question],
-    tree: ChainAsset,
-) -> Iterator[dg.AssetCheckEvaluation]:
-    """Measure the golden set; errors only warn."""
+def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[CheckResult]:
+    """Measure the golden set on all published trees; errors only warn."""
     try:
         query = Query.from_settings(context.settings)
         report = measure_golden(cases, context.components.embedder, context.store.open, query)
     except RaptorError as error:
         context.warn(f"the golden set was not measured: {error}")
-        return
-    check = dg.AssetCheckKey(tree.key, GOLDEN_RETRIEVAL.name)
-    verdict = evaluate_golden(report, context.settings.checks)
-    yield evaluation(check.asset_key, None, verdict, blocking=False)
+        return []
+    checks = context.settings.checks
+    return with_severities([evaluate_golden(report, checks)], checks)
 
 
 NAMED_FAILURES = 20
@@ -84,12 +78,12 @@ def failure_events(
     key: dg.AssetKey, name: str, failure: Failure, checks: Iterable[str]
 ) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
     """Report a partition's failure on its page of an asset, and in the asset's checks."""
-    description = f"The build of this partition failed at {failure.asset}: {failure.reason}"
+    description = f"{BUILD_FAILED}failed at {failure.asset}: {failure.reason}"
     yield dg.AssetObservation(
         asset_key=key,
         partition=name,
         description=description,
-        metadata={"failed_at": failure.asset, "reason": failure.reason},
+        metadata={FAILED_AT: failure.asset, "reason": failure.reason},
     )
     for check in checks:
         yield dg.AssetCheckEvaluation(

@@ -21,7 +21,7 @@ from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, 
 from raptor_assets.chain.events import (
     evaluation,
     failure_events,
-    golden_events,
+    measured_golden,
     past_top,
     run_failure,
 )
@@ -34,6 +34,7 @@ from raptor_assets.dagster_private import AssetMaterializationPlannedData, Targe
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import set_readers
 from raptor_assets.shown.progress import (
+    FailedCheck,
     Failure,
     Progress,
     StepProgress,
@@ -41,10 +42,10 @@ from raptor_assets.shown.progress import (
     describe_step,
     ignore_progress,
 )
-from raptor_core.checks.base import blocking_failures
-from raptor_core.checks.document_text import document_text
+from raptor_core.checks.base import CheckResult, blocking_failures, explain_refusal
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.store import check_writable
 from raptor_core.tracing import span
 
@@ -77,7 +78,7 @@ def build_chain(
         name=corpus.of(names.CHAIN),
         description="Documents to published trees, layer by layer, for many partitions at once.",
         specs=specs,
-        check_specs=build_check_specs(access.settings, corpus),
+        check_specs=build_check_specs(access.settings, corpus, access.n_layers),
         partitions_def=names.corpus_partitions(corpus.corpus),
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
@@ -122,17 +123,20 @@ class ChainRun:
         self._chain = self._corpus.chain(self._settings.tree.max_layers)
         self._parents = self._corpus.parents(self._settings.tree.max_layers)
         self._tree = self._corpus.tree
-        self._selected = {each for each in self._chain if not selected or each.key in selected[0]}
+        self._selected = _chosen(self._chain, selected and selected[0])
         checks = names.partition_checks(self._settings, self._corpus)
         checks += names.golden_checks(self._settings, self._corpus)
         self._checks = {
             (asset, check.name)
             for asset, check in checks
-            if not selected or dg.AssetCheckKey(asset.key, check.name) in selected[1]
+            if not selected
+            or dg.AssetCheckKey(asset.key, check.name) in selected[1]
+            or (asset in self._selected and asset.key not in selected[0])
         }
         self.failures: dict[str, Failure] = {}
         self.waiting: set[str] = set()
         self._stopped: Failure | None = None
+        self._refused: list[CheckResult] = []
         access.declare()
         self._watch = watch
         components = access.components(context.instance)
@@ -179,12 +183,22 @@ class ChainRun:
             self.failures |= {state.name: state.failure for state in states if state.failure}
             self.waiting |= {state.name for state in states if state.is_waiting}
         if cases and not self._stopped:
-            yield from golden_events(self._run_context, cases, self._tree)
+            yield from self._measure(cases)
+
+    def _measure(self, cases: Sequence[Question]) -> Events:
+        """Yield the result of the golden set, which fails the run if its severity is "error"."""
+        self._refused = measured_golden(self._run_context, cases)
+        for verdict in self._refused:
+            yield evaluation(self._tree.key, None, verdict)
+        failed = _failed_checks(self._tree, "", self._refused)
+        self._watch(Progress(self._tree.name, (), 0, 0.0, failed_checks=failed))
 
     def raise_failures(self) -> None:
-        """Raise the error of the step if a partition failed."""
+        """Raise the error of the step if a partition failed, or a check on all of them did."""
         if self.failures:
             raise run_failure(self.failures, len(self._partitions))
+        if refused := blocking_failures(self._refused):
+            raise dg.Failure(explain_refusal(refused), allow_retries=False)
 
     def _begin(self, batch: Sequence[str]) -> None:
         """Forget what was read for the batch of before, which other runs may have changed."""
@@ -294,8 +308,7 @@ class ChainRun:
         yield from self._record(step, results, seconds)
         for result in results:
             if refused := blocking_failures(result.verdicts):
-                reasons = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
-                result.state.failure = Failure(asset.name, reasons)
+                result.state.failure = Failure(asset.name, explain_refusal(refused))
         for state in states:
             if state.failure and state not in failed:
                 yield from self._failed(step, state, judged=True)
@@ -313,8 +326,8 @@ class ChainRun:
 
     def _checks_of(self, step: Step) -> list[str]:
         """Return the checks of a step's asset that have a result for each partition."""
-        checks = sorted(name for asset, name in self._checks if asset == step.asset)
-        return [name for name in checks if name != GOLDEN_RETRIEVAL.name]
+        golden = {check.name for _, check in names.golden_checks(self._settings, self._corpus)}
+        return sorted({name for asset, name in self._checks if asset == step.asset} - golden)
 
     def _failed(self, step: Step, state: PartitionState, *, judged: bool) -> Events:
         """Report a failure at the asset, in its checks unless they gave it, and at the tree."""
@@ -400,8 +413,7 @@ class ChainRun:
         )
         for verdict in result.verdicts:
             if (step.asset, verdict.name) in self._checks:
-                blocking = verdict.severity == "error"
-                yield evaluation(key, name, verdict, blocking, target)
+                yield evaluation(key, name, verdict, target)
 
     def _report(
         self,
@@ -418,16 +430,45 @@ class ChainRun:
         self._plan(step.asset, failed)
         n_rows = sum(result.n_rows for result in results)
         n_made = sum(o.metadata.get(key, 0) for o in results for key in ("n_computed", "n_made"))
-        odd = {
-            result.state.name: verdict.summary
-            for result in results
-            for verdict in result.verdicts
-            if verdict.name == document_text.name and not verdict.passed
-        }
+        checks = [f for r in results for f in _failed_checks(step.asset, r.state.name, r.verdicts)]
         asset, usage = step.asset.name, self._at.usage
         done = Progress(
-            asset, partitions, n_rows, seconds, n_made, failed, odd, usage=usage, waiting=waiting
+            asset,
+            partitions,
+            n_rows,
+            seconds,
+            n_made,
+            failed,
+            tuple(checks),
+            usage=usage,
+            waiting=waiting,
         )
         if results:
             self._context.log.info(describe_step(done))
         self._watch(done)
+
+
+def _chosen(chain: Sequence[ChainAsset], keys: Collection[dg.AssetKey] | None) -> set[ChainAsset]:
+    """Return the assets to make: with a tree and the clusters above it also further layers.
+
+    The definition shows layers that trees had when it was loaded, see ``CorpusAccess.n_layers``,
+    and a tree may get higher.
+    """
+    if keys is None:
+        return set(chain)
+    chosen = {asset for asset in chain if asset.key in keys}
+    top = max((asset for asset in chosen), key=lambda asset: asset.layer, default=None)
+    kinds = {asset.kind for asset in chosen if top and asset.layer in (0, top.layer)}
+    if top and {"clusters", names.TREE} <= kinds:
+        chosen |= {asset for asset in chain if asset.needed_layer >= top.layer}
+    return chosen
+
+
+def _failed_checks(
+    asset: ChainAsset, partition: str, verdicts: Iterable[CheckResult]
+) -> tuple[FailedCheck, ...]:
+    return tuple(
+        FailedCheck(asset.name, v.name, partition, v.severity, f"{v.summary} {v.remedy}")
+        for v in verdicts
+        if not v.passed
+    )

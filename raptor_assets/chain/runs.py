@@ -138,7 +138,7 @@ def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
     if is_postgres(context.instance):
         yield
         return
-    path = home.path / "run.lock"
+    path = home.run_lock
     with ExitStack() as locks:
         with disk_errors(path):
             is_free = locks.enter_context(file_lock(path))

@@ -16,7 +16,7 @@ EXITS = {
     2: "the command line is wrong",
     3: "a setting is wrong",
     4: "the source, the tree or the home is not there, or is empty",
-    5: "done in part: some partitions failed, or a check with severity error did",
+    5: "done in part: some partitions failed, or a check or a bound on answers did",
     6: "another process holds the store",
     7: "a key is missing in the environment, or the readers of a call",
     8: "the budget of the run is spent; what is finished is kept",
@@ -34,6 +34,7 @@ _CODES: tuple[tuple[type[RaptorError], int], ...] = (
     (errors.StoreLockedError, 6),
     (errors.MissingKeyError, 7),
     (errors.BudgetError, 8),
+    (errors.CheckError, 5),
 )
 
 

@@ -1,5 +1,6 @@
 """A corpus as a component: YAML that ``dg`` lists, checks and scaffolds."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,15 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     chunks: str | None = Field(
         default=None, description="Key of the asset that gives the chunks, instead of upstream."
     )
+    alert: str | None = Field(
+        default=None,
+        description="Function that gets alerts, as package.module:name; see docs/alerts.md.",
+    )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of the corpus; see ``build_raptor_corpus``."""
         is_path = isinstance(self.settings, str)
-        return build_raptor_corpus(
+        definitions = build_raptor_corpus(
             self.name,
             Path(context.path) / str(self.settings) if is_path else None,
             home=self.home,
@@ -78,5 +83,21 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
             upstream=self.upstream,
             upstream_path=self.upstream_path,
             chunks=self.chunks,
+            alert=self.alert,
             **(self.settings if isinstance(self.settings, dict) else {}),
         )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dg.PreviewWarning)
+            return definitions.map_asset_specs(func=self.get_asset_spec)
+
+    def get_asset_spec(self, spec: dg.AssetSpec) -> dg.AssetSpec:
+        """Return the spec of an asset; override it to change owners, tags, groups or descriptions.
+
+        The key and the dependencies have to stay.
+
+        Example:
+            >>> class DocsCorpus(RaptorCorpusComponent):
+            ...     def get_asset_spec(self, spec):
+            ...         return spec.replace_attributes(group_name="docs")
+        """
+        return spec

@@ -25,11 +25,15 @@ class DropConfig(dg.Config):
 
 
 def build_asset_job(
-    name: str, assets: Iterable[dg.AssetKey | dg.AssetsDefinition], description: str
+    corpus: names.CorpusNames,
+    name: str,
+    assets: Iterable[dg.AssetKey | dg.AssetsDefinition],
+    description: str,
 ) -> Any:
     """Return a job over assets, in one process."""
     return dg.define_asset_job(
-        name,
+        corpus.of(name),
+        tags=corpus.tags(name),
         selection=dg.AssetSelection.assets(*assets),
         executor_def=dg.in_process_executor,
         description=description,
@@ -62,7 +66,12 @@ def corpus_job(
         pool=corpus.of(POOL),
     )(run)
 
-    @dg.job(name=corpus.of(name), description=description, executor_def=dg.in_process_executor)
+    @dg.job(
+        name=corpus.of(name),
+        description=description,
+        executor_def=dg.in_process_executor,
+        tags=corpus.tags(name),
+    )
     def job() -> None:
         step()
 

@@ -1,7 +1,8 @@
 """A corpus as Dagster definitions, which merge with any others."""
 
+import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -11,6 +12,7 @@ import dagster as dg
 from raptor_assets.assets.names import BUILD, SYNC, CorpusNames
 from raptor_assets.assets.specs import QDRANT, TABLES, build_asset_specs
 from raptor_assets.chain.run import build_chain
+from raptor_assets.corpus.alerts import Alert, build_alert_sensor
 from raptor_assets.corpus.corpus_tree import corpus_tree_source_spec
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.corpus.jobs import build_asset_job, build_drop_job
@@ -38,6 +40,7 @@ def build_raptor_corpus(
     upstream: Upstream | None = None,
     upstream_path: str | None = None,
     chunks: Upstream | None = None,
+    alert: Callable[[Alert], Any] | str | None = None,
     **sections: Mapping[str, Any],
 ) -> dg.Definitions:
     """Return assets, checks, jobs, sensor, partitions and IO managers of a corpus, by its name.
@@ -58,6 +61,8 @@ def build_raptor_corpus(
             None takes its value.
         chunks: asset with the chunks, instead of ``upstream``: a data frame or a list of rows with
             ``id``, ``document``, ``position`` and ``text``. No chunker cuts the documents.
+        alert: function, or its import path "package.module:name", that the sensor ``NAME_alerts``
+            calls with what is wrong; None for no such sensor.
         sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
 
     Raises:
@@ -80,6 +85,10 @@ def build_raptor_corpus(
     access = CorpusAccess(resolved, folder, names=names)
     _claim_places(access)
     definitions = define_corpus(access)
+    if alert:
+        send = pkgutil.resolve_name(alert) if isinstance(alert, str) else alert
+        sensors = [build_alert_sensor(access, send)]
+        definitions = dg.Definitions.merge(definitions, dg.Definitions(sensors=sensors))
     if followed is None:
         return definitions
     source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
@@ -111,14 +120,15 @@ def _claim_places(access: CorpusAccess) -> None:
 def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg.Definitions:
     """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
     settings, corpus = access.settings, access.names
-    specs = build_asset_specs(settings, custom_fingerprints(settings), corpus)
+    fingerprints = custom_fingerprints(settings)
+    specs = build_asset_specs(settings, fingerprints, corpus, access.n_layers)
     builds = build_chain(specs, access, progress)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "
         f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
     )
     sync = build_sync_job(access, progress)
-    build = build_asset_job(corpus.of(BUILD), builds.keys, description)
+    build = build_asset_job(corpus, BUILD, builds.keys, description)
     definitions = dg.Definitions(
         assets=[builds],
         jobs=[sync, build, build_drop_job(access), *build_version_jobs(access)],

@@ -19,6 +19,7 @@ from raptor_assets.chain.events import check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
 from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
+from raptor_core.checks.base import with_severities
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
@@ -51,13 +52,16 @@ def build_source_asset(
     documents are the upstream's value, or its chunks, see ``group_chunks``.
     """
     named = dg.AssetKey.from_user_string(upstream) if isinstance(upstream, str) else upstream
-    key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names)
+    key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names, access.settings)
 
     @dg.multi_asset(
         name=access.names.of("source"),
         specs=[spec.replace_attributes(deps=[key])],
         check_specs=[
-            dg.AssetCheckSpec(unread_rows.name, asset=spec.key, description=unread_rows.description)
+            dg.AssetCheckSpec(
+                check.name, asset=spec.key, description=check.description, blocking=check.blocking
+            )
+            for check in with_severities([unread_rows], access.settings.checks)
         ],
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
@@ -80,11 +84,12 @@ def build_source_asset(
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
             inventory = access.source.inventory()
             metadata = _source_metadata(context.instance, access, inventory)
+            verdict = unread_rows(inventory.skipped, len(inventory.documents))
             _write(folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen}))
         access.declare()
         yield dg.MaterializeResult(
             metadata=metadata,
-            check_results=[check_result(unread_rows(inventory.skipped, len(inventory.documents)))],
+            check_results=[*map(check_result, with_severities([verdict], access.settings.checks))],
             data_version=dg.DataVersion(
                 INITIAL_VERSION
             ),  # the documents say by themselves what changed

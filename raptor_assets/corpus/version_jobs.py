@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import dagster as dg
 from pydantic import Field
 
-from raptor_assets.assets.names import APPROVE, ROLLBACK
+from raptor_assets.assets.names import APPROVE, ROLLBACK, golden_checks
 from raptor_assets.assets.versions import TreeVersion, code_versions
+from raptor_assets.chain.events import evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
 from raptor_assets.chain.run import Event, Events
 from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
@@ -15,10 +16,14 @@ from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import PublishedBuild, Today, publishing
+from raptor_assets.home.regression import PUBLISHED, compare_baseline
 from raptor_assets.home.rollback import refuse_gone, release, roll_back
 from raptor_assets.shown.tree_records import TreeRecord, trees_table
+from raptor_core.checks.base import blocking_failures, explain_refusal, with_severities
 from raptor_core.documents import partition_key
-from raptor_core.errors import UnknownTreeError
+from raptor_core.errors import CheckError, UnknownTreeError
+from raptor_core.evaluation.regression import GOLDEN_REGRESSION, evaluate_regression
+from raptor_core.retrieval import Query
 from raptor_core.transfer.kept import build_name
 
 
@@ -92,6 +97,7 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
             raise UnknownTreeError(f"no build of the tree {tree!r} waits for approval")
         for manifest in access.waiting.manifests(partition).values():
             refuse_gone(access, inventory, manifest)
+    yield from _measure(access, sorted(chosen))
     for partition in chosen:
         with access.store.open() as store:
             editions = access.waiting.read(partition, store.identity)
@@ -100,6 +106,23 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
         access.waiting.delete(partition)
         yield from _approved(context, access, partition, published)
     yield from execute(context, access, _what_follows(context, access))
+
+
+def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
+    """Compare the answers to the golden set before and after an approval.
+
+    Raises:
+        CheckError: they are worse, and ``golden_regression`` has the severity "error".
+    """
+    checks = [check.name for _, check in golden_checks(access.settings)]
+    if GOLDEN_REGRESSION.name not in checks or not access.store.exists():
+        return
+    query = Query.from_settings(access.settings)
+    regression = compare_baseline(access, access.golden_cases(), query, PUBLISHED, partitions)
+    verdicts = with_severities([evaluate_regression(regression)], access.settings.checks)
+    yield from (evaluation(access.names.tree.key, None, verdict) for verdict in verdicts)
+    if refused := blocking_failures(verdicts):
+        raise CheckError(explain_refusal(refused))
 
 
 def _approved(

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import CorpusNames
+from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
@@ -132,6 +132,19 @@ class CorpusAccess:
         """Return the questions of the golden set, if the settings name one."""
         path = self.home.golden(self.settings)
         return () if path is None else load_golden(path)
+
+    @cached_property
+    def n_layers(self) -> int:
+        """Most layers of summaries that a tree has; all that may be where nothing is known.
+
+        Tables in a bucket are not looked at, since definitions are loaded often.
+        """
+        layers = list(range(1, self.settings.tree.max_layers + 1))
+        is_local = "://" not in self.home.tables_url(self.settings)
+        if is_local and self.tables.holds(CHAIN_NAMES.tree.path):
+            made = ((n, CHAIN_NAMES.summaries(n), CHAIN_NAMES.findings(n)) for n in layers)
+            layers = [n for n, *assets in made if any(self.tables.holds(a.path) for a in assets)]
+        return max(layers, default=0)
 
     def declare(self) -> None:
         """Write the names of a named corpus into its home, unless another corpus builds there."""

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.settings_file import add_sources, settings_text
-from raptor_core.disk import disk_remedy, replace_file
+from raptor_core.disk import disk_remedy, file_lock, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.file_names import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
@@ -101,6 +101,19 @@ class Home(HomeFolder):
     def answers(self) -> Path:
         """Folder of unfinished work, which may have cost money."""
         return self.path / "answers"
+
+    @property
+    def run_lock(self) -> Path:
+        """File whose lock a run holds while it works on the home."""
+        return self.path / "run.lock"
+
+    def is_building(self) -> bool:
+        """Return whether a run of this machine works on the home; False where nobody can tell."""
+        with suppress(OSError):
+            if self.run_lock.exists():
+                with file_lock(self.run_lock) as is_free:
+                    return not is_free
+        return False
 
     def ensure(self) -> None:
         """Make the folders, and Dagster's instance settings unless a person wrote them.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from raptor_assets.assets import names
 from raptor_assets.home.folder import Home
@@ -37,27 +37,48 @@ def read_record_file(home: Home, checks: names.Checks) -> tuple[list[str], Check
 
     None means that the records are not in the file of a home, or that the file cannot be read.
     """
+    begun = _rows(home, _PARTITIONS, home.names().partitions)
+    rows = _rows(home, _OUTCOMES)
+    if begun is None or rows is None:
+        return None
+    try:
+        return _outcomes(begun, rows, checks)
+    except (ValueError, LookupError):
+        return None
+
+
+def read_failure_file(home: Home) -> dict[str, str] | None:
+    """Return why the last build of partitions failed, see ``records.read_failures``; or None."""
+    rows = _rows(home, _FAILURES, json.dumps(home.names().tree.shown.split("/")))
+    if rows is None:
+        return None
+    failures = {}
+    for partition, event in rows:
+        observed = json.loads(event)["dagster_event"]["event_specific_data"]["asset_observation"]
+        if any(entry["label"] == names.FAILED_AT for entry in observed["metadata_entries"]):
+            failures[partition] = observed["description"].removeprefix(names.BUILD_FAILED)
+    return failures
+
+
+def _rows(home: Home, statement: str, *values: str) -> list[Any] | None:
+    """Return the rows of a statement over the file of a home; None where it cannot be read."""
     owner = home.owner
     if owner.names().corpus or not owner.has_default_instance():
         return None
     path = owner.dagster / "history" / "runs" / "event_log.db"
     if not path.exists():
-        return [], {}
+        return []
+    address = f"{path.as_uri()}?mode=ro"
     try:
-        return _read(path, home.names().partitions, checks)
-    except (sqlite3.Error, ValueError, LookupError):
+        with closing(sqlite3.connect(address, uri=True, timeout=_WAIT_SECONDS)) as opened:
+            return opened.execute(statement, values).fetchall()
+    except sqlite3.Error:
         return None
 
 
-def _read(
-    path: Path, partitions: str, checks: names.Checks
+def _outcomes(
+    begun: Iterable[Any], rows: Iterable[Any], checks: names.Checks
 ) -> tuple[list[str], dict[tuple[str, str, str | None], CheckOutcome]]:
-    with closing(
-        sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
-    ) as opened:
-        opened.execute("BEGIN")
-        begun = opened.execute(_PARTITIONS, (partitions,)).fetchall()
-        rows = opened.execute(_OUTCOMES).fetchall()
     known = {(json.dumps(asset.shown.split("/")), check.name): asset for asset, check in checks}
     outcomes = {
         (known[key, name].name, name, partition): _outcome(event) if event else CheckOutcome()
@@ -66,6 +87,13 @@ def _read(
     }
     return [name for (name,) in begun], outcomes
 
+
+# The last event of each partition, if it is not its publication; only the index is searched.
+_FAILURES = (
+    "SELECT partition, event FROM event_logs WHERE dagster_event_type = 'ASSET_OBSERVATION' AND id "
+    "IN (SELECT MAX(id) FROM event_logs WHERE asset_key = ? AND dagster_event_type IN "
+    "('ASSET_OBSERVATION', 'ASSET_MATERIALIZATION') GROUP BY partition)"
+)
 
 _PARTITIONS = (
     "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = ? ORDER BY partition"

@@ -69,6 +69,27 @@ def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOu
     return outcomes
 
 
+def read_failures(instance: dg.DagsterInstance, tree: names.ChainAsset) -> dict[str, str]:
+    """Return why the last build of partitions failed, where nothing was published since."""
+    published = instance.get_latest_storage_id_by_partition(tree.key, _MATERIALIZED)
+    observed = instance.get_latest_storage_id_by_partition(tree.key, _OBSERVED)
+    ids = [i for partition, i in observed.items() if i > published.get(partition, 0)]
+    if not ids:
+        return {}
+    chosen = dg.AssetRecordsFilter(tree.key, storage_ids=ids)
+    records = instance.fetch_observations(chosen, limit=len(ids)).records
+    events = (record.asset_observation for record in records)
+    return {
+        event.partition: (event.description or "").removeprefix(names.BUILD_FAILED)
+        for event in events
+        if event and event.partition and names.FAILED_AT in event.metadata
+    }
+
+
+_MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
+_OBSERVED = dg.DagsterEventType.ASSET_OBSERVATION
+
+
 def _last(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey, partition: str | None
 ) -> CheckOutcome | None:

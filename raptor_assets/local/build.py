@@ -16,7 +16,8 @@ from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
-from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
+from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
+from raptor_core.checks.document_text import document_text
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import StoreError
 from raptor_core.home.published import refuse_unknown
@@ -37,7 +38,7 @@ class BuildReport:
         unmatched_rules: rules of readers that match no document.
         built, failed, dropped: partitions; a failed one keeps its published trees.
         waiting: partitions whose build waits for approval.
-        odd: documents by partition whose text looks wrongly extracted.
+        failed_checks: checks that failed, warnings among them.
         produced: number of new embeddings and summaries by asset, without reused ones.
         n_kept: answers of a model that failed partitions keep for the next build.
     """
@@ -50,7 +51,7 @@ class BuildReport:
     dropped: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
-    odd: dict[str, str] = field(default_factory=dict)
+    failed_checks: list[FailedCheck] = field(default_factory=list)
     produced: Counter[str] = field(default_factory=Counter)
     n_kept: int = 0
 
@@ -59,6 +60,12 @@ class BuildReport:
         """Partitions that were up to date and not built."""
         touched = {*self.built, *self.failed, *self.waiting}
         return [name for name in self.changes.of(State.UNCHANGED) if name not in touched]
+
+    @property
+    def odd(self) -> dict[str, str]:
+        """Findings of the check on documents, by partition."""
+        odd = (each for each in self.failed_checks if each.name == document_text.name)
+        return {each.partition: each.summary for each in odd}
 
     @property
     def succeeded(self) -> bool:
@@ -171,7 +178,7 @@ def _sync(
 
     def watch(progress: Progress) -> None:
         report.failed.update(progress.failed)
-        report.odd.update(progress.odd)
+        report.failed_checks += progress.failed_checks
         report.produced[progress.asset] += progress.n_made
         if progress.asset == TREE and progress.share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]

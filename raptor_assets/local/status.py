@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets import names
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
-from raptor_assets.home.record_file import CheckOutcomes, read_record_file
+from raptor_assets.home.record_file import CheckOutcomes, read_failure_file, read_record_file
 from raptor_assets.local.dagster import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree
@@ -87,7 +87,8 @@ class HomeStatus:
 
     With more than ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has
     ``n_unlisted`` more trees than the tables of the partitions, or fewer. ``waiting`` are
-    partitions whose build waits for approval.
+    partitions whose build waits for approval, ``failures`` why the last build of others published
+    nothing; ``is_building`` says whether a build is at work.
     """
 
     trees: tuple[TreeStatus, ...]
@@ -96,6 +97,8 @@ class HomeStatus:
     partitions: tuple[PartitionStatus, ...] = ()
     n_unlisted: int = 0
     waiting: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    is_building: bool = False
 
     @property
     def n_trees(self) -> int:
@@ -131,7 +134,8 @@ def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
     """Return the state of a home by partition, from the tables of its published trees."""
     checks = names.partition_checks(settings, home.names())
     together = names.corpus_checks(settings, home.names())
-    existing, outcomes = _recorded(home, checks + together)
+    records = _recorded(home, checks + together)
+    existing, outcomes = records.partitions, records.outcomes
     tables = home.table_store(settings)
     columns = ["layer_sizes", "n_nodes", "n_tokens", "published_at"]
     partitions = []
@@ -149,7 +153,7 @@ def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
         checks=_results(together, outcomes, None),
         partitions=tuple(partitions),
         n_unlisted=n_stored - sum(state.n_trees for state in partitions),
-        waiting=_waiting(home, settings, existing),
+        **_unpublished(home, settings, records),
     )
 
 
@@ -167,7 +171,8 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
     checks = names.partition_checks(settings, home.names())
     together = names.corpus_checks(settings, home.names())
-    partitions, outcomes = _recorded(home, checks + together)
+    records = _recorded(home, checks + together)
+    partitions, outcomes = records.partitions, records.outcomes
     published = set(owners.values())
 
     @cache
@@ -182,26 +187,52 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
-        waiting=_waiting(home, settings, partitions),
+        **_unpublished(home, settings, records),
     )
 
 
-def _waiting(home: Home, settings: Settings, partitions: Iterable[str]) -> tuple[str, ...]:
-    if settings.runs.publish == "at_once":
-        return ()
-    return tuple(CorpusAccess(settings, home).waiting.among(partitions))
+def _unpublished(home: Home, settings: Settings, records: _Records) -> dict[str, Any]:
+    """Return the fields of a status that say why partitions are not published."""
+    waiting: list[str] = []
+    if settings.runs.publish != "at_once":
+        waiting = CorpusAccess(settings, home).waiting.among(records.partitions)
+    failures = {
+        name: why
+        for name, why in records.failures.items()
+        if name in records.partitions and name not in waiting
+    }
+    return {
+        "waiting": tuple(waiting),
+        "failures": failures,
+        "is_building": records.is_building,
+    }
 
 
-def _recorded(home: Home, checks: names.Checks) -> tuple[list[str], CheckOutcomes]:
-    """Return the partitions that builds have begun, sorted, and the last results of checks."""
-    if (recorded := read_record_file(home, checks)) is not None:
-        return recorded
-    from raptor_assets.home.records import read_outcomes
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Dagster's records: partitions that builds have begun, check results, failed builds."""
+
+    partitions: list[str]
+    outcomes: CheckOutcomes
+    failures: Mapping[str, str]
+    is_building: bool
+
+
+def _recorded(home: Home, checks: names.Checks) -> _Records:
+    recorded, failures = read_record_file(home, checks), read_failure_file(home)
+    if recorded is not None and failures is not None:
+        return _Records(*recorded, failures, home.is_building())
+    from raptor_assets.chain.runs import unfinished_runs
+    from raptor_assets.home.records import read_failures, read_outcomes
 
     corpus = home.names()
     with open_instance(home) as instance:
-        partitions = sorted(instance.get_dynamic_partitions(corpus.partitions))
-        return partitions, read_outcomes(instance, checks)
+        return _Records(
+            sorted(instance.get_dynamic_partitions(corpus.partitions)),
+            read_outcomes(instance, checks),
+            read_failures(instance, corpus.tree),
+            bool(unfinished_runs(instance, corpus)),
+        )
 
 
 def _corpus_trees(home: Home, settings: Settings) -> tuple[TreeStatus, ...]:

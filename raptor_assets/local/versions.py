@@ -10,17 +10,17 @@ from raptor_assets.assets.names import APPROVE, ROLLBACK
 from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
+from raptor_assets.home.regression import compare_golden
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
 from raptor_assets.shown.versions import Change
 from raptor_core.documents import partition_key
-from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.golden import GoldenReport, measure_golden
+from raptor_core.errors import CheckError, UnknownTreeError
 from raptor_core.evaluation.golden_file import Question
+from raptor_core.evaluation.regression import GOLDEN_REGRESSION, Regression
 from raptor_core.home.published import require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
-from raptor_core.store import open_store
 from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.kept import build_name, choose_build
@@ -56,15 +56,15 @@ class TreeBuild:
 class BuildDifference:
     """Two builds of a tree, and what differs between them.
 
-    ``old`` is empty for a tree that was never published. ``golden`` are the answers of the
-    golden set from the tree as it was, and as it is.
+    ``old`` is empty for a tree that was never published. ``golden`` compares the answers
+    to the golden set from the corpus with each of the two.
     """
 
     old: str
     new: str
     n_chunks: tuple[int, int]
     summaries: tuple[Change, ...]
-    golden: tuple[GoldenReport, GoldenReport] | None = None
+    golden: Regression | None = None
 
 
 def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
@@ -117,15 +117,10 @@ def _runs(
 
 
 def _failed_checks(instance: dg.DagsterInstance, run_id: str, partition: str) -> tuple[str, ...]:
-    import dagster as dg
+    from raptor_assets.corpus.alerts import failed_checks_of
 
-    names = set()
-    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
-        event = entry.dagster_event
-        result = event.asset_check_evaluation_data if event else None
-        if result and result.partition == partition and not result.passed:
-            names.add(result.check_name)
-    return tuple(sorted(names))
+    failed = failed_checks_of(instance, run_id)
+    return tuple(sorted({check.name for check in failed if check.partition == partition}))
 
 
 def compare_builds(
@@ -145,7 +140,7 @@ def compare_builds(
             the newest kept one of a pinned tree.
         new: the same; "" is the published build.
         staged: compare the published build with the one that waits for approval.
-        cases: golden questions, which are answered from each of the two.
+        cases: golden questions, which are answered from the corpus with each of the two.
 
     Raises:
         UnknownTreeError: the tree is not published, or no such build is kept.
@@ -164,8 +159,8 @@ def compare_builds(
             second = _edition(access, store, manifest, new) if new else published
     golden = None
     if cases and first.nodes:
-        of_tree = [case for case in cases if case.document in (None, tree)]
-        golden = _golden(access, first, of_tree), _golden(access, second, of_tree)
+        query = Query.from_settings(settings)
+        golden = compare_golden(access, cases, query, old=[first], new=[second])
     leaves = [{n.id for n in e.nodes if n.is_leaf} for e in (first, second)]
     return BuildDifference(
         build_name(first.manifest) if first.nodes else "",
@@ -195,20 +190,6 @@ def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
 def _published(store: VectorStore, manifest: Manifest) -> Edition:
     nodes = store.nodes(Where(trees=(manifest.tree,)))
     return Edition(manifest, nodes, store.vectors(node.embedding_key for node in nodes))
-
-
-def _golden(access: CorpusAccess, edition: Edition, cases: Sequence[Question]) -> GoldenReport:
-    """Answer golden questions from one build, in a store in memory."""
-    components = access.components()
-
-    def open_memory() -> VectorStore:
-        settings = access.settings.store.model_copy(update={"kind": "edge"})
-        store = open_store(settings, None, components.store_identity)
-        store.publish(edition.manifest, edition.nodes, edition.vectors)
-        return store
-
-    query = Query.from_settings(access.settings)
-    return measure_golden(cases, components.embedder, open_memory, query)
 
 
 def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:
@@ -246,6 +227,7 @@ def approve(
 
     Raises:
         UnknownTreeError: none waits, or it cannot be published.
+        CheckError: ``golden_regression`` refuses it.
     """
     access = CorpusAccess(settings, home, components=components)
     return _run(access, APPROVE, {"trees": list(trees)})
@@ -262,6 +244,8 @@ def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
     with open_instance(access.home) as instance:
         job = jobs[access.names.of(name)]
         run_id, error = run_job(job, instance, run_config, {}, location)
+    if error.startswith(f"check {GOLDEN_REGRESSION.name}"):
+        raise CheckError(error)
     if error:
         raise UnknownTreeError(error)
     return run_id

@@ -1,8 +1,8 @@
 """Progress of a run of the chain, and costs of one partition in it."""
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from raptor_assets.assets.names import counted
@@ -19,13 +19,35 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedCheck:
+    """Failed check on an asset; ``partition`` is empty for a check on all trees together."""
+
+    asset: str
+    name: str
+    partition: str
+    severity: str
+    summary: str
+
+
+def describe_checks(failed: Iterable[FailedCheck]) -> str:
+    """Count failed checks in one line: "1 error (junk_text), 3 warnings (coverage 2, store)"."""
+    parts = []
+    for severity, noun in (("error", "error"), ("warn", "warning")):
+        counts = Counter(check.name for check in failed if check.severity == severity)
+        if counts:
+            named = (f"{name} {n}" if n > 1 else name for name, n in counts.most_common())
+            parts.append(f"{counted(counts.total(), noun)} ({', '.join(named)})")
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Progress of a step over some partitions.
 
     Attributes:
         n_made: texts that it embedded or wrote, without reused ones.
         failed: failures by partition.
-        odd: findings of the check on documents, by partition.
+        failed_checks: checks that failed in the step.
         share: 1 for a step that is done, less for a step that works.
         usage: usage of endpoints by the step so far.
         waiting: partitions whose build waits for approval.
@@ -37,7 +59,7 @@ class Progress:
     seconds: float
     n_made: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
-    odd: Mapping[str, str] = field(default_factory=dict)
+    failed_checks: tuple[FailedCheck, ...] = ()
     share: float = 1.0
     usage: Usage = field(default_factory=Usage)
     waiting: tuple[str, ...] = ()

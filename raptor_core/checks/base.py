@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, Literal, ParamSpec
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
 from raptor_core.errors import InvariantError
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
-from raptor_core.settings import Settings
+from raptor_core.settings import CheckSettings, Settings
 from raptor_core.vectors import Vectors
 
 Judged = ParamSpec("Judged")
@@ -160,17 +160,31 @@ def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
     }
 
 
+Severe = TypeVar("Severe", CheckResult, CheckInfo)
+
+
+def with_severities(checks: Iterable[Severe], settings: CheckSettings) -> list[Severe]:
+    """Return results or checks with the severities of the settings, without those that are off."""
+    levels: Mapping[Any, Any] = settings.severity
+    pairs = [(check, levels.get(check.name, check.severity)) for check in checks]
+    return [replace(check, severity=level) for check, level in pairs if level != "off"]
+
+
 def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:
     """Return the results that stop the publication."""
     return [result for result in results if not result.passed and result.severity == "error"]
+
+
+def explain_refusal(failed: Iterable[CheckResult]) -> str:
+    """Return what failed, and the remedies."""
+    return "; ".join(f"check {each.name}: {each.summary} {each.remedy}" for each in failed)
 
 
 def require(results: Iterable[CheckResult]) -> None:
     """Raise InvariantError, with summaries and remedies, if a blocking check failed."""
     failed = blocking_failures(results)
     if failed:
-        reasons = "; ".join(f"{r.name}: {r.summary} {r.remedy}" for r in failed)
-        raise InvariantError(f"expected a tree that keeps the laws; {reasons}")
+        raise InvariantError(f"expected a tree that keeps the laws; {explain_refusal(failed)}")
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,24 @@ class GoldenReport:
         return _mean([1 / hit.rank if hit.rank else 0.0 for hit in self.hits])
 
     @property
+    def recall(self) -> float:
+        """Lower one of the mean recalls of passages and of documents; 1 where no case has any."""
+        numbers = self.numbers()
+        return min(numbers.get(f"{kind}_recall", 1.0) for kind in ("evidence", "document"))
+
+    def broken_bounds(
+        self, hit_rate: float | None, mrr: float | None, recall: float | None
+    ) -> list[str]:
+        """Return a phrase for each figure under its bound; None is no bound."""
+        bounds = {"hit rate": hit_rate, "mrr": mrr, "recall": recall}
+        figures = (self.hit_rate, self.mrr, self.recall) if self.hits else (1.0, 1.0, 1.0)
+        return [
+            f"the {name} is {figure:.4g}, under {bound:g}"
+            for (name, bound), figure in zip(bounds.items(), figures, strict=True)
+            if bound is not None and figure < bound
+        ]
+
+    @property
     def missed(self) -> list[GoldenHit]:
         """Cases without a hit."""
         return [hit for hit in self.hits if not hit.rank]
@@ -106,7 +124,7 @@ class GoldenReport:
 def measure_golden(
     cases: Sequence[Question], embedder: Embedder, open_store: OpenStore, query: Query
 ) -> GoldenReport:
-    """Retrieve for every case and judge it; cases of one tree go together.
+    """Retrieve for every case and judge it; cases of one tree and the same readers go together.
 
     Questions are embedded while the store is closed, so that no other process waits.
 
@@ -115,14 +133,15 @@ def measure_golden(
         StoreError: the store cannot be opened, or belongs to another embedder.
     """
     vectors = embedder.embed_queries([case.text for case in cases])
-    by_tree: dict[str | None, list[int]] = {}
+    alike: dict[tuple[str | None, tuple[str, ...]], list[int]] = {}
     for at, case in enumerate(cases):
-        by_tree.setdefault(case.document, []).append(at)
+        alike.setdefault((case.document, case.readers), []).append(at)
     retrieved: dict[int, Retrieval] = {}
     with open_store() as store:
         retriever = Retriever(store, embedder)
-        for tree, places in by_tree.items():
+        for (tree, readers), places in alike.items():
             where = replace(query.where, trees=(tree,)) if tree else query.where
+            where = replace(where, readers=readers) if readers else where
             questions = [cases[at].text for at in places]
             narrowed = replace(query, where=where)
             results = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
@@ -194,19 +213,21 @@ GOLDEN_RETRIEVAL = CheckInfo(
 
 
 def evaluate_golden(report: GoldenReport, checks: CheckSettings) -> CheckResult:
-    """Check the hit rate against its bound."""
+    """Check the hit rate, the mean reciprocal rank and the recall against their bounds."""
     rate, bound = report.hit_rate, checks.min_golden_hit_rate
+    broken = report.broken_bounds(bound, checks.min_golden_mrr, checks.min_golden_recall)
     summary = (
         f"{len(report.hits) - len(report.missed)} of {len(report.hits)} questions find their "
         f"answer, {percent(rate)} (at least {percent(bound)})."
     )
+    if others := [phrase for phrase in broken if not phrase.startswith("the hit rate")]:
+        summary = f"{summary.rstrip('.')}; {'; '.join(others)}."
     remedy = (
         "Run `raptor eval golden` for every question's rank; look at documents, chunking and "
         "embedder that changed since it was higher."
     )
     worst = [_worst(hit) for hit in report.missed]
-    passed = not report.hits or rate >= bound
-    measured = CheckMeasurement(passed, summary, report.numbers(), worst, remedy)
+    measured = CheckMeasurement(not broken, summary, report.numbers(), worst, remedy)
     return GOLDEN_RETRIEVAL.result(measured)
 
 

@@ -24,6 +24,7 @@ class Question:
         options: options of a multiple-choice question.
         gold: index of the right option, from 0.
         hard: people who skimmed the document mostly failed on it (QuALITY).
+        readers: users and groups who ask; empty asks for everyone.
         kinds: kinds of the question or of its answers, in the words of the data set.
     """
 
@@ -36,6 +37,7 @@ class Question:
     options: tuple[str, ...] = ()
     gold: int | None = None
     hard: bool | None = None
+    readers: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
     @property
@@ -44,7 +46,7 @@ class Question:
         return self.document or (self.sources[0] if self.sources else self.id)
 
 
-_READ = ("question", "expected", "span", "tree")
+_READ = ("question", "expected", "span", "tree", "readers")
 _UNREAD = ("id", "kind", "answer", "note")
 EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
 
@@ -82,13 +84,14 @@ def _question(line: str, where: str) -> Question:
         raise _fault(where, f"expected a text as 'question', {_value(row, 'question')}")
     if not isinstance(tree, str | None):
         raise _fault(where, f"expected a text as 'tree', {_value(row, 'tree')}")
-    documents, spans = (_texts(row, key, where) for key in ("expected", "span"))
-    documents = tuple(map(composed, documents))
+    texts = (_texts(row, key, where) for key in ("expected", "span", "readers"))
+    documents, spans, readers = texts
+    documents, readers = (tuple(map(composed, names)) for names in (documents, readers))
     if not documents and not spans:
         raise _fault(where, "neither 'expected' (documents) nor 'span' (text) is there")
     answers, kinds = (tuple(map(str, filter(None, [row.get(key)]))) for key in ("answer", "kind"))
     line_id = where.rpartition(", ")[2]
-    return Question(line_id, text, tree, documents, spans, answers, kinds=kinds)
+    return Question(line_id, text, tree, documents, spans, answers, readers=readers, kinds=kinds)
 
 
 def _texts(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Settings of audits and of asset checks. No bound makes a layer stale."""
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -36,6 +37,37 @@ class AuditSettings(ChatPart):
         return self.judge == "local"
 
 
+CheckName = Literal[
+    "unread_rows",
+    "document_text",
+    "chunk_length",
+    "token_budget",
+    "cluster_size",
+    "coverage",
+    "junk_text",
+    "compression_ratio",
+    "language_switch",
+    "model_answers",
+    "hallucination_audit",
+    "embedding",
+    "summary_coverage",
+    "shrink",
+    "prompt_injection",
+    "unreadable_nodes",
+    "staleness",
+    "golden_retrieval",
+    "golden_regression",
+]
+"""Name of a check; docs/checks.md describes each."""
+
+_WATCHED = {
+    *("document_text", "token_budget", "coverage", "junk_text", "hallucination_audit"),
+    *("embedding", "shrink", "staleness", "golden_retrieval", "golden_regression"),
+}
+QUIET = {name: "off" for name in get_args(CheckName) if name not in _WATCHED}
+"""Severities of the preset "quiet": every check that blocks stays, and of the others a few."""
+
+
 class CheckSettings(Part):
     """Bounds of the asset checks, of means over a layer unless a bound says otherwise."""
 
@@ -61,6 +93,15 @@ class CheckSettings(Part):
     """Share of a partition's documents whose text may look as if it had been read wrongly."""
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
     """Share of the golden questions whose answer must be retrieved."""
+    min_golden_mrr: float = Field(0.0, ge=0, le=1)
+    """Least mean reciprocal rank over the golden questions."""
+    min_golden_recall: float = Field(0.0, ge=0, le=1)
+    """Least mean recall of the golden questions' passages, and of their documents."""
+
+    severity: Mapping[CheckName, Literal["error", "warn", "off"]] = setting({}, is_common=True)
+    """Severities of checks, such as ``{language_switch = "off", golden_retrieval = "error"}``, in
+    place of those of docs/checks.md. An "error" blocks the publication, and fails the run.
+    """
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> "CheckSettings":

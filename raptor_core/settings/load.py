@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
+from raptor_core.settings.checks import QUIET
 from raptor_core.settings.models import Settings
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -46,12 +47,15 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "tree": {"top_nodes": 11},
         "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
     },
+    "quiet": {"checks": {"severity": QUIET}},
 }
 """Values of each preset, as in a settings file.
 
 ``paper`` has the values of arXiv:2401.18059, and those of its authors' code where the paper gives
 none. One value is neither: ``summarizer.max_tokens``. Their code asks for 100 tokens, but the
 summaries of the paper's Table 10 have 131 on average. A limit of 150 can give such summaries.
+
+``quiet`` switches the checks off that few teams watch.
 """
 
 MORE_PRESETS = "raptor_core.settings.presets"

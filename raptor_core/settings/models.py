@@ -230,6 +230,8 @@ class RunsSettings(Part):
     `raptor versions diff TREE --staged`, and `raptor versions approve TREE` publishes it. A build
     without a document that is gone is published at once, since forgetting does not wait.
     """
+    owners: tuple[str, ...] = ()
+    """Owners that Dagster shows of all assets: mail addresses, or teams such as "team:docs"."""
     max_partitions: int = Field(256, ge=1, le=500)
     """Most partitions of a run that the sensor requests. With workers on several machines a
     smaller number spreads a change over them.

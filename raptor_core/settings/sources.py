@@ -115,10 +115,6 @@ class SourceSettings(Part):
     patterns as in .gitignore of ids or paths of files, and ``readers``. The last rule that matches
     counts.
     """
-    timeout_seconds: float = Field(60.0, gt=0, le=3600)
-    """Seconds that a storage may be silent. A file may take 10 times as long in all, and a listing
-    60 times.
-    """
     max_file_mb: float = setting(50.0, gt=0, is_common=True)
     """Most megabytes of a file; larger files are reported and skipped."""
     encoding: str = ""
@@ -144,6 +140,10 @@ class SourceSettings(Part):
     """
     max_removed_documents: int = Field(1000, ge=0)
     """Most documents that may be gone at once."""
+    max_age_hours: float = Field(0.0, ge=0)
+    """Hours after which Dagster reports ``NAME/source`` as stale if it was not materialized again
+    (a freshness policy); 0 is never. Only a corpus with an upstream asset has it.
+    """
     watch_seconds: int = Field(30, ge=5)
     """Seconds between two looks of the sensor at the source, at least."""
     watch: bool = setting(False, is_common=True)

@@ -106,6 +106,10 @@ class TableStore:
         names = partitions if files else ()
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
+    def holds(self, key: Sequence[str]) -> bool:
+        """Return whether a key has a table of any partition."""
+        return bool(self._folder.names(posixpath.join(*map(safe_name, key))))
+
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table, and return whether it existed."""
         return self._folder.delete(table_name(key, partition))

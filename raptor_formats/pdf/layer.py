@@ -1,7 +1,7 @@
 """Text layer of a PDF page, by PDFium: its letters, form fields and comments.
 
 Repairs of letters keep the length of the text, so that each letter keeps its place on the page.
-Paragraphs are in ``pdf``, sections in ``pdf_sections``.
+Paragraphs are in ``blocks``, sections in ``sections``.
 """
 
 import re

@@ -1,6 +1,6 @@
 """PDF: the text layer by PDFium, paragraph by paragraph, with sections and pages.
 
-Letters, fields and comments of a page are in ``pdf_layer``, sections in ``pdf_sections``.
+Letters, fields and comments of a page are in ``layer``, sections in ``sections``.
 """
 
 import re

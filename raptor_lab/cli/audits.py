@@ -14,6 +14,7 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
@@ -22,7 +23,6 @@ from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
 from raptor_lab.cli.reader import answer_log, make_reader, reader_option
-from raptor_lab.comparison.bootstrap import interval_text
 from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
 from raptor_lab.effect import measure_effect

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from raptor_core.errors import SettingsError, SourceError
-from raptor_lab.comparison.bootstrap import Difference, interval_text
+from raptor_core.evaluation.bootstrap import Difference, interval_text
 from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict
 from raptor_lab.comparison.contexts import QuestionBatch, System
 from raptor_lab.comparison.index import Index

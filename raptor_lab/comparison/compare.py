@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import SettingsError
+from raptor_core.evaluation.bootstrap import Difference, Interval, mean_interval, paired_difference
 from raptor_core.evaluation.golden_file import Question
-from raptor_lab.comparison.bootstrap import Difference, Interval, mean_interval, paired_difference
 from raptor_lab.comparison.contexts import Measurer, QuestionBatch, System
 from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import ContextMeasurer

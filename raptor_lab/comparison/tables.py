@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from raptor_assets.cli.output import print_wide
 from raptor_assets.shown.markdown import Markdown, markdown_table
-from raptor_lab.comparison.bootstrap import interval_text
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_lab.comparison.compare import Comparison, ComparisonRow
 
 

@@ -9,7 +9,7 @@ from statistics import mean
 
 import numpy as np
 
-from raptor_lab.comparison.bootstrap import interval_text
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_lab.comparison.compare import Comparison, ComparisonRow, by_kind, restrict
 from raptor_lab.comparison.index import TreeStatistics
 from raptor_lab.comparison.tables import Table

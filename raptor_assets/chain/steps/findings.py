@@ -8,7 +8,7 @@ from raptor_assets.chain.state import PartitionState, Record, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import findings_metadata
 from raptor_core.audit.report import Audit, AuditReport, run_audits
-from raptor_core.checks.base import CheckResult
+from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.models.money.usage import AUDITS, Usage
 from raptor_core.nodes import leaf_texts
@@ -60,7 +60,8 @@ class FindingsStep(Step):
         version = findings_version(report)
         if record is None or (record.data_version, record.inputs) != (version, inputs):
             state.save(self.asset, audit_to_table(report), version, inputs)
-        verdicts = [evaluate_audit(marked, context.settings)]
+        verdict = evaluate_audit(marked, context.settings)
+        verdicts = with_severities([verdict], context.settings.checks)
         metadata = findings_metadata(marked, usage)
         n_rows, reused = len(marked.findings), report.n_judged == 0
         return StepResult(state, version, metadata, n_rows, reused, verdicts)

@@ -54,7 +54,7 @@ class DocumentsStep(Step):
             state.save(self.asset, documents_to_table(trees), version, version)
         n_rows = sum(len(members) for members in trees.values())
         metadata = documents_metadata(trees, context.corpus, context.settings.source.shown_paths())
-        return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
+        return StepResult(state, version, metadata, n_rows, reused, self.check(state))
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``."""

@@ -24,7 +24,13 @@ from raptor_assets.shown.metadata import (
     rebuild_metadata,
 )
 from raptor_assets.shown.tree_records import TreeRecord, build_cost, read_records, trees_table
-from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
+from raptor_core.checks.base import (
+    CheckedTrees,
+    CheckResult,
+    blocking_failures,
+    require,
+    with_severities,
+)
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import staleness
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
@@ -135,7 +141,9 @@ class PublishStep(Step):
             require(step.check(state))
         documents = chain.from_iterable(state.documents.values())
         readers = {document.id: document.readers for document in documents if document.readers}
-        return check_trees(CheckedTrees(trees, state.context.settings, readers))
+        settings = state.context.settings
+        verdicts = check_trees(CheckedTrees(trees, settings, readers))
+        return with_severities(verdicts, settings.checks)
 
     def _publish(
         self,
@@ -212,7 +220,8 @@ class PublishStep(Step):
         context = state.context
         if part.is_refused or state.is_waiting or part.version is None:
             return StepResult(state, None, {}, 0, False, part.verdicts)
-        part.verdicts += _staleness_verdicts(state, manifests)
+        stale = _staleness_verdicts(state, manifests)
+        part.verdicts += with_severities(stale, context.settings.checks)
         version = part.version.published_as(manifests.values()).text
         state.save(self.asset, trees_table(manifests.values(), _records(part)), version, version)
         counts = [each.counts for each in part.published]

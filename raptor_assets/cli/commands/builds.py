@@ -25,7 +25,7 @@ from raptor_assets.home.source_state import look
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
-from raptor_assets.shown.progress import by_cause
+from raptor_assets.shown.progress import by_cause, describe_checks
 from raptor_assets.shown.rights import describe_unmatched
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
@@ -238,6 +238,7 @@ def build_command(
         enabled = settings.corpus_tree.enabled
         above = update_corpus_tree(opened, settings, **hooks) if enabled else None
     seconds = time.monotonic() - started
+    failed_checks = [*report.failed_checks, *(above.failed_checks if above else ())]
     if as_json:
         corpus_tree = {} if above is None else {"corpus_tree": _values(above, seconds)}
         print_json(_values(report, seconds) | corpus_tree)
@@ -245,10 +246,14 @@ def build_command(
         _print(report, opened, seconds)
         if above is not None:
             _print_above(above)
+        if checks := describe_checks(failed_checks):
+            say(f"failed checks: {checks}; `{hint('status', opened.path)}` explains", fg="yellow")
     failed = report.failed | (above.failed if above else {})
     if failed:
         names = {failure.error for failure in failed.values()}
         raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
+    if any(check.severity == "error" for check in failed_checks):
+        raise SystemExit(5)
 
 
 def _print_above(above: BuildReport) -> None:
@@ -270,6 +275,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
+        "failed_checks": report.failed_checks,
         "n_embedded": _n_produced(report, "embeddings"),
         "n_summarized": _n_produced(report, "summaries"),
         "n_answers_kept": report.n_kept,

@@ -8,12 +8,16 @@ import click
 
 from raptor_assets.cli.options import home_and_json, query_options, read_options
 from raptor_assets.cli.output import print_json
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
+from raptor_assets.home.regression import compare_baseline
+from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
 from raptor_core.evaluation.golden_file import Question, load_golden
+from raptor_core.evaluation.regression import Regression
 from raptor_core.home.published import open_published, require_trees
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
@@ -27,10 +31,31 @@ from raptor_core.tree.components import Components
     type=click.FloatRange(0, 1),
     help="Exit with 5 if a smaller share of questions finds its answer, such as 0.8.",
 )
+@click.option(
+    "--min-mrr", type=click.FloatRange(0, 1), help="The same for the mean reciprocal rank."
+)
+@click.option(
+    "--min-recall",
+    type=click.FloatRange(0, 1),
+    help="The same for the recall of passages, and of documents.",
+)
+@click.option(
+    "--baseline",
+    metavar="published|BUILD",
+    help="Compare builds that wait for approval with what is published, or what is published with "
+    "a kept build, and exit with 5 on a significant loss.",
+)
 @query_options
 @home_and_json
 def golden_command(
-    file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
+    file: Path | None,
+    min_hit_rate: float | None,
+    min_mrr: float | None,
+    min_recall: float | None,
+    baseline: str | None,
+    home: Path,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """Measure retrieval on questions with known answers.
 
@@ -41,15 +66,41 @@ def golden_command(
     path = file or opened.golden(settings)
     if path is None:
         raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
-    report = ask_published(
-        opened, settings, load_golden(path), read_options(values).query(settings)
-    )
+    cases, query = load_golden(path), read_options(values).query(settings)
+    regression = None
+    if baseline:
+        access = CorpusAccess(settings, opened)
+        partitions = access.partitions(begun_partitions(opened))
+        regression = compare_baseline(access, cases, query, baseline, partitions)
+    report = regression.after if regression else ask_published(opened, settings, cases, query)
+    broken = report.broken_bounds(min_hit_rate, min_mrr, min_recall)
     if as_json:
-        print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
+        more = _regression_values(regression) if regression else {}
+        bounds = {"min_hit_rate": min_hit_rate, "broken_bounds": broken}
+        print_json({"file": str(path), **bounds, **golden_values(report), **more})
     else:
-        _print(report, min_hit_rate)
-    if min_hit_rate is not None and report.hit_rate < min_hit_rate:
+        _print(report, regression, broken)
+    if broken or (regression and regression.losses):
         raise SystemExit(5)
+
+
+def _regression_values(regression: Regression) -> dict[str, Any]:
+    return {
+        "baseline": golden_values(regression.before),
+        "differences": regression.differences,
+        "losses": regression.losses,
+        "worse": [after.case.text for _, after in regression.worse],
+    }
+
+
+def changed_ranks(regression: Regression) -> list[str]:
+    """Return a line for each question with another rank than before."""
+    pairs = zip(regression.before.hits, regression.after.hits, strict=True)
+    return [
+        f"    {old.rank or 'missed'} → {new.rank or 'missed'}  {shorten(old.case.text, 100)}"
+        for old, new in pairs
+        if old.rank != new.rank
+    ]
 
 
 def ask_published(
@@ -68,12 +119,15 @@ def ask_published(
     )
 
 
-def _print(report: GoldenReport, min_hit_rate: float | None) -> None:
+def _print(report: GoldenReport, regression: Regression | None, broken: Sequence[str]) -> None:
     for hit in report.hits:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
         say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
         say(f"{name.replace('_', ' '):<20} {value:.4g}")
-    if min_hit_rate is not None and report.hit_rate < min_hit_rate:
-        say(f"the hit rate is under {min_hit_rate:g}", fg="red", err=True)
+    if regression:
+        for line in (f"against the baseline: {regression.summary()}", *changed_ranks(regression)):
+            say(line, fg="red" if regression.losses else None)
+    for phrase in broken:
+        say(phrase, fg="red", err=True)

@@ -11,7 +11,7 @@ import click
 
 from raptor_assets.assets.names import TREE, counted
 from raptor_assets.cli.options import home_and_json
-from raptor_assets.cli.output import print_json, usd_text
+from raptor_assets.cli.output import join_reasons, print_json, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
     HomeStatus,
@@ -83,6 +83,7 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "partitions": state.partitions,
         "unpublished": state.unpublished,
         "waiting": state.waiting,
+        "failures": state.failures,
         "checks": state.checks,
         "n_trees": state.n_trees,
         "all_structural_checks_passed": state.structural_passed,
@@ -118,12 +119,25 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
             fg="yellow",
         )
-    for name in sorted({*state.unpublished} - {*state.waiting}):
-        why = f"a build is at it, or `{hint('build', home)}` says why"
-        say(f"{name}: nothing published yet; {why}", fg="yellow")
+    _print_unpublished(state, home)
     _print_totals(state, home)
     if not (state.n_trees or state.unpublished):
         say(f"next: {hint('build' if sources else 'build SOURCE', home)}")
+
+
+def _print_unpublished(state: HomeStatus, home: Path) -> None:
+    """Print why partitions are not published, or not updated; one line for each reason."""
+    if state.is_building:
+        say("a build is at work")
+    begun = "the build that began it has not finished"
+    if not state.is_building:
+        begun = f"the build that began it was interrupted; `{hint('build', home)}` continues it"
+    lines = []
+    for name in sorted({*state.unpublished, *state.failures} - {*state.waiting}):
+        what = "not published" if name in state.unpublished else "not updated"
+        lines.append((name, f"{what}: {state.failures.get(name, begun)}"))
+    for line in join_reasons(lines):
+        say(line, fg="yellow")
 
 
 def _print_totals(state: HomeStatus, home: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from raptor_assets.cli.commands.curate import user_name
+from raptor_assets.cli.commands.golden import changed_ranks
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json, print_wide, usd_text
 from raptor_assets.home.folder import Home
@@ -19,7 +20,6 @@ from raptor_assets.local.versions import (
     compare_builds,
     list_builds,
 )
-from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_assets.shown.versions import difference_markdown, difference_page
 from raptor_core.disk import replace_file
@@ -144,7 +144,11 @@ def _difference_values(tree: str, difference: BuildDifference) -> dict[str, Any]
         "chunks_added": difference.n_chunks[0],
         "chunks_removed": difference.n_chunks[1],
         "summaries": difference.summaries,
-        "golden": difference.golden and [golden_values(report) for report in difference.golden],
+        "golden": difference.golden
+        and [
+            golden_values(report) for report in (difference.golden.before, difference.golden.after)
+        ],
+        "golden_losses": difference.golden and difference.golden.losses,
     }
 
 
@@ -169,13 +173,10 @@ def _lines(difference: BuildDifference) -> list[str]:
         f"{difference.old or 'new'} → {difference.new}",
         f"chunks: {added} new, {removed} gone; summaries that differ: {len(difference.summaries)}",
     ]
-    if difference.golden:
-        rates = (f"{report.hit_rate:.0%}" for report in difference.golden)
+    if golden := difference.golden:
+        rates = (f"{report.hit_rate:.0%}" for report in (golden.before, golden.after))
         lines.append(f"golden questions with their answer: {' → '.join(rates)}")
-        for old, new in zip(*(report.hits for report in difference.golden), strict=True):
-            if old.rank != new.rank:
-                ranks = (str(hit.rank or "missed") for hit in (old, new))
-                lines.append(f"    {' → '.join(ranks)}  {shorten(old.case.text, 100)}")
+        lines += [f"golden questions: {golden.summary()}", *changed_ranks(golden)]
     return lines
 
 

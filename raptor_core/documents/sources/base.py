@@ -21,7 +21,6 @@ from raptor_core.errors import SourceError
 from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
-from raptor_core.settings.sources import pattern_fault
 from raptor_formats.base import UnreadableError
 from raptor_formats.table import FORMATS, MANY_DOCUMENTS, OPTIONAL
 
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 _MANY_DOCUMENTS_ENDINGS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
-
-READING_TIMES, LISTING_TIMES = 10, 60
-"""Multiples of ``source.timeout_seconds`` that limit the reading of a file, and a listing."""
 
 CLOCK_SECONDS = 2.0
 """Tick of the clock of the coarsest file systems; two writes in one tick have the same time."""
@@ -180,37 +176,29 @@ class Rules:
 
     include: GitIgnoreSpec
     exclude: GitIgnoreSpec
-    ignore: GitIgnoreSpec
     optional: GitIgnoreSpec
 
     @classmethod
-    def of(cls, settings: SourceSettings, ignore_lines: Iterable[str]) -> Rules:
-        """Return the rules of the settings and of the lines of the source's ignore file."""
-        ignore_lines = [line for line in ignore_lines if line.strip() and not line.startswith("#")]
-        if fault := next(filter(None, map(pattern_fault, ignore_lines)), ""):
-            raise SourceError(f"a line of {IGNORE_FILE} in the source folder: {fault}")
+    def of(cls, settings: SourceSettings) -> Rules:
+        """Return the rules of the settings."""
         include, exclude = settings.include, settings.exclude
         optional = [line for line in include if line.rstrip().lower().endswith(OPTIONAL)]
         optional += [f"*{extension}" for extension in settings.convert]
-        return cls(*map(compile_patterns, (include, exclude, ignore_lines, optional)))
+        return cls(*map(compile_patterns, (include, exclude, optional)))
 
     def omission(self, path: str, *, is_folder: bool = False) -> str:
         """Return why a relative path is omitted, or ""; include patterns concern files only."""
         if path.rpartition("/")[2].startswith("."):
             return "is hidden"
         name = f"{path}/" if is_folder else path
-        for patterns, where in ((self.exclude, "source.exclude"), (self.ignore, IGNORE_FILE)):
-            if patterns.patterns and patterns.match_file(name):
-                return f"is left out by {where}"
+        if self.exclude.patterns and self.exclude.match_file(name):
+            return "is left out by source.exclude"
         if not is_folder and self.include.patterns and not self.include.match_file(path):
             return "is not named in source.include"
         if path.lower().endswith(OPTIONAL) and not is_folder and not self.optional.match_file(path):
             return 'holds code or data; to read it, name its type in source.include: ["*", "*.py"]'
         return ""
 
-
-IGNORE_FILE = ".raptorignore"
-"""File in a source folder with patterns of omitted files, one in each line."""
 
 _HERE = re.compile(r"^(!?)(?:\./)+")
 _ALL_IN = re.compile(r"/\*\*(/?)\s*$")
@@ -230,6 +218,5 @@ def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
         )
     except ValueError as error:
         raise SourceError(
-            f"a pattern is malformed ({error}); see include, exclude and readers under [source], "
-            f"and {IGNORE_FILE} in the source folder"
+            f"a pattern is malformed ({error}); see include, exclude and readers under [source]"
         ) from error

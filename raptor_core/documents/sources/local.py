@@ -8,7 +8,6 @@ from pathlib import Path
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.own_files import HOME_REASON, is_home
 from raptor_core.documents.sources.base import (
-    IGNORE_FILE,
     Content,
     Rules,
     SourceFile,
@@ -19,7 +18,6 @@ from raptor_core.errors import SourceError
 from raptor_core.identity import composed
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import MEGABYTE, UnreadableError, check_size
-from raptor_formats.encoding.decoding import decode
 
 _HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot hold
 
@@ -44,7 +42,7 @@ class LocalSource:
             ) from error
         if not stat.S_ISDIR(mode):
             return SourceListing.of([_file(str(root), root.name, is_named=True)], self._settings)
-        walk = _Walk(root, self._rules())
+        walk = _Walk(root, Rules.of(self._settings))
         return SourceListing.of(list(walk.folder(root, "")), self._settings, walk.omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
@@ -63,20 +61,6 @@ class LocalSource:
             raise UnreadableError(f"cannot be read: {error.strerror}") from error
         check_size(max(size, len(data)), self._settings.max_file_mb)
         return data
-
-    def _rules(self) -> Rules:
-        path = self._root / IGNORE_FILE
-        try:
-            path.lstat()
-        except FileNotFoundError:
-            return Rules.of(self._settings, ())
-        except OSError as error:
-            raise SourceError(f"cannot look at the ignore rules in {path}: {error}") from error
-        try:  # a link without a target is an error: its rules are unknown
-            lines = decode(path.read_bytes()).splitlines()
-        except (OSError, UnreadableError) as error:
-            raise SourceError(f"cannot read the ignore rules in {path}: {error}") from error
-        return Rules.of(self._settings, lines)
 
 
 class _Walk:

@@ -3,15 +3,11 @@
 from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.own_files import HOME_REASON, find_homes
 from raptor_core.documents.sources.base import (
-    IGNORE_FILE,
-    LISTING_TIMES,
-    READING_TIMES,
     Content,
     Rules,
     SourceFile,
@@ -19,12 +15,11 @@ from raptor_core.documents.sources.base import (
     load_files,
 )
 from raptor_core.errors import SourceError
-from raptor_core.filesystems import answer_within, open_place, storage_errors
+from raptor_core.filesystems import open_place, storage_errors
 from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import MEGABYTE, UnreadableError, check_size
-from raptor_formats.encoding.decoding import decode
 
 Info = Mapping[str, Any]
 Infos = dict[str, Info]
@@ -42,16 +37,11 @@ class RemoteSource:
         self.name = hide_secrets(url)
         self._url = url
         self._settings = settings
-        seconds = settings.timeout_seconds
-        self._fs, self._root = open_place(url, SourceError, timeout_seconds=seconds)
+        self._fs, self._root = open_place(url, SourceError)
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
     def list(self) -> SourceListing:
         """List the files; see ``Source.list``."""
-        seconds = LISTING_TIMES * self._settings.timeout_seconds
-        return answer_within(seconds, self.name, SourceError, self._list)
-
-    def _list(self) -> SourceListing:
         with _storage_errors(self._url):
             self._fs.invalidate_cache()  # else a long process lists the files of its first listing
             info = self._fs.info(self._root)
@@ -69,9 +59,8 @@ class RemoteSource:
 
     def _read(self, file: SourceFile) -> bytes:
         check_size(file.size_bytes or 0, self._settings.max_file_mb)
-        seconds = READING_TIMES * self._settings.timeout_seconds
         try:
-            data = answer_within(seconds, file.source, SourceError, partial(self._content, file))
+            data = self._content(file)
         except SourceError as error:
             # A file is unreadable only by the storage's answer about it. A broken connection must
             # not look like a document that is gone.
@@ -94,12 +83,7 @@ class RemoteSource:
         listed = _list_below(self._fs, self._root)
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
-        path = f"{prefix}{IGNORE_FILE}"
-        try:
-            lines = decode(self._fs.cat_file(path) if path in listed else b"").splitlines()
-        except UnreadableError as error:
-            raise SourceError(f"{self.name}/{IGNORE_FILE} {error}") from error
-        rules = Rules.of(self._settings, lines)
+        rules = Rules.of(self._settings)
         names = {path: composed(path.removeprefix(prefix)) for path in sorted(listed)}
         homes = find_homes(names.values())
         if "" in homes:  # a person named this folder, so the report names it
@@ -133,15 +117,11 @@ def _list_below(files: Any, root: str) -> Infos:
     find = getattr(files._find if files.async_impl else files.find, "__func__", None)  # noqa: SLF001
     if find not in (None, AbstractFileSystem.find, AsyncFileSystem._find):  # noqa: SLF001
         return files.find(root, detail=True)  # type: ignore[no-any-return]
-    is_ftp = type(getattr(files, "fs", files)).__name__ == "FTPFileSystem"
     listed: Infos = {}
     folders = [root]
     while folders:
         folder = folders.pop()
         _, inner, infos = next(files.walk(folder, maxdepth=1, detail=True, on_error="raise"))
-        # The client of FTP returns an empty listing after a refusal.
-        if is_ftp and not (inner or infos) and folder not in files.dircache:
-            raise PermissionError(folder)
         folders += (info["name"] for info in inner.values())
         listed |= {info["name"]: info for info in infos.values()}
     return listed

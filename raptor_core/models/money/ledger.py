@@ -18,6 +18,8 @@ from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd
 from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.models import Settings
 
+BUDGET_ENDED = "the run stops before it would pass budget."
+"""Beginning of the message of a BudgetError."""
 _ROUNDING = 1e-9  # relative; sums of dollars end in a wrong last bit
 
 
@@ -120,7 +122,7 @@ class Ledger:
         }
         money = "an unknown sum (no price is set)" if spent.usd is None else f"{spent.usd:.6g} USD"
         return (
-            f"the run stops before it would pass budget.{bound} = "
+            f"{BUDGET_ENDED}{bound} = "
             f"{getattr(self._budget, bound)}: {spent.calls:,} calls with {spent.tokens:,} tokens "
             f"took {money}, and the next would take {needed[bound]} more, beside "
             f"{self._n_reserved:,} open ones. Everything finished is "

@@ -122,3 +122,20 @@ def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
             in own.call("build", "--partition", "long.md").out
         )
     assert server.n_requests > n_before
+
+
+def test_a_build_ends_with_the_number_of_failed_checks_and_an_error_has_its_code(own):
+    own.configure('[checks]\nmin_children = 20\nseverity = { staleness = "off" }')
+    printed = own.call("build", "--force")
+    assert printed.code == 0
+    assert printed.out.splitlines()[-1].startswith("failed checks: ")
+    assert "cluster_size 3" in printed.out
+    case = '{"question": "Who?", "span": "Nobody was there at all."}'
+    (own.home / "golden.jsonl").write_text(case)
+    severity = 'severity = { golden_retrieval = "error" }'
+    settings = own.settings.read_text()
+    own.settings.write_text(settings.replace('severity = { staleness = "off" }', severity))
+    own.configure('[checks]\ngolden = "golden.jsonl"')
+    failed = own.call("build", "--force")
+    assert failed.code == 5
+    assert "1 error (golden_retrieval)" in failed.out.splitlines()[-1]

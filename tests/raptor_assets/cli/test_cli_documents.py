@@ -19,8 +19,6 @@ def place(tmp_path):
     made.write("empty.md", "")
     made.write("picture.svg", "<svg/>")
     made.write(".hidden.md", ENGLISH)
-    made.write("drafts/new.md", ENGLISH)
-    made.write(".raptorignore", "drafts/\n")
     return made
 
 
@@ -29,8 +27,9 @@ def seen(place):
 
 
 def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
+    place.write("drafts/new.md", ENGLISH)
     before = seen(place)
-    found = raptor("documents", place.docs, "--home", place.home, "--json")
+    found = place.call("documents", place.docs, "--json", RAPTOR_SOURCE__EXCLUDE="drafts/")
     assert (found.code, seen(place)) == (0, before)
     told = {row["document"]: row for row in found.json["documents"]}
     assert list(told) == ["glued.txt", "guide/lamp.md", "a", "b"]
@@ -45,8 +44,7 @@ def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
     assert left_out == {
         "empty.md": "is empty",
         ".hidden.md": "is hidden",
-        ".raptorignore": "is hidden",
-        "drafts/": "is left out by .raptorignore",
+        "drafts/": "is left out by source.exclude",
     }
 
 

@@ -10,8 +10,8 @@ from support.ports import free_port
 
 from raptor_assets.assets import names
 from raptor_assets.home.folder import Home
-from raptor_assets.home.record_file import read_record_file
-from raptor_assets.home.records import read_outcomes
+from raptor_assets.home.record_file import read_failure_file, read_record_file
+from raptor_assets.home.records import read_failures, read_outcomes
 from raptor_assets.local.dagster import open_instance
 
 pytestmark = pytest.mark.slow
@@ -34,6 +34,7 @@ def test_the_file_of_the_records_says_what_dagster_says(built):
     with open_instance(home) as instance:
         assert partitions == sorted(instance.get_dynamic_partitions(home.names().partitions))
         assert outcomes == read_outcomes(instance, checks)
+        assert read_failure_file(home) == read_failures(instance, home.names().tree) == {}
     assert len(outcomes) > len(PARTITIONS)
     assert not all(outcome.passed for outcome in outcomes.values())
 

@@ -4,12 +4,14 @@ import json
 
 import dagster as dg
 import pytest
+from support.command import embedder_made_by, raptor
 from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import BUILD
 from raptor_assets.local.status import read_status
+from raptor_core.disk import file_lock
 from raptor_core.models.summarizing.base import FailedSummary
 
 pytestmark = pytest.mark.slow
@@ -221,3 +223,109 @@ def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_chec
     status = read_status(workshop.home, workshop.settings)
     assert {tree.partition for tree in status.trees} == {"a.md"}
     assert all(check.passed for tree in status.trees for check in tree.checks)
+
+
+@pytest.mark.parametrize(
+    ("level", "published", "severity"), [("error", [], "ERROR"), ("warn", ["a.md"], "WARN")]
+)
+def test_a_team_says_which_checks_block(tmp_path, level, published, severity):
+    checks = {"max_children": 2.5, "min_children": 0, "severity": {"cluster_size": level}}
+    workshop = Workshop(tmp_path, checks=checks)
+    workshop.write("a.md", prose(24, seed=1))
+    report = workshop.build()
+    assert list(workshop.manifests()) == published
+    assert list(report.failed) == (["a.md"] if level == "error" else [])
+    (found,) = [each for each in report.failed_checks if each.name == "cluster_size"]
+    assert (found.asset, found.partition, found.severity) == ("layer_1/clusters", "a.md", level)
+    (told,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
+    assert (told.passed, told.severity.name, told.blocking) == (False, severity, level == "error")
+
+
+def test_a_check_that_is_off_is_neither_defined_nor_executed(tmp_path):
+    off = {"severity": {"cluster_size": "off", "embedding": "off", "staleness": "off"}}
+    workshop = Workshop(tmp_path, checks={"max_children": 2.5, "min_children": 0, **off})
+    workshop.embedder = FlatteningEmbedder()
+    workshop.embedder.is_broken = True
+    workshop.configure(checks={"max_children": 2.5, "min_children": 0, **off})
+    workshop.write("a.md", prose(24, seed=1))
+    report = workshop.build()
+    assert report.succeeded
+    assert not {each.name for each in report.failed_checks} & off["severity"].keys()
+    assert evaluations(workshop, "layer_0/embeddings", "embedding") == []
+    graph = workshop.definitions().resolve_asset_graph()
+    assert not {key.name for key in graph.asset_check_keys} & off["severity"].keys()
+
+
+def test_a_golden_set_may_fail_the_run_and_its_command(golden):
+    golden.write("a.md", prose(12, seed=1))
+    golden.configure(
+        checks={
+            "golden": "golden.jsonl",
+            "min_golden_hit_rate": 1.0,
+            "severity": {"golden_retrieval": "error"},
+        },
+        retrieval={"top_k": 1},
+    )
+    report = golden.build()
+    assert report.built == ["a.md", "b.md"]
+    (found,) = [each for each in report.failed_checks if each.severity == "error"]
+    assert (found.name, found.partition) == ("golden_retrieval", "")
+    with golden.instance() as instance:
+        (run,) = instance.get_runs()
+    assert run.status == dg.DagsterRunStatus.FAILURE
+
+
+def test_layers_that_no_tree_has_are_not_defined(tmp_path):
+    workshop = Workshop(tmp_path, tree={"max_layers": 4})
+    workshop.write("a.md", prose(6, seed=1))
+
+    def defined():
+        return {key.to_user_string() for key in workshop.definitions().resolve_all_asset_keys()}
+
+    assert "layer_4/summaries" in defined()
+    workshop.build()
+    assert len(workshop.manifests()["a.md"].layer_sizes) == 2
+    small = defined()
+    assert {"layer_1/summaries", "layer_2/clusters", "tree"} <= small
+    assert not {"layer_2/summaries", "layer_3/clusters"} & small
+    workshop.write("a.md", prose(120, seed=1))
+    job = workshop.definitions().resolve_job_def(BUILD)
+    with workshop.instance() as instance:
+        ran = job.execute_in_process(instance=instance, tags={"dagster/partition": "a.md"})
+    assert ran.success
+    assert len(workshop.manifests()["a.md"].layer_sizes) > 3
+    (found,) = evaluations(workshop, "layer_2/summaries", "coverage")
+    assert found.passed
+    assert {"layer_2/summaries", "layer_3/summaries"} <= defined()
+
+
+def told(workshop):
+    """What `raptor status` prints of partitions that are not published."""
+    with embedder_made_by(lambda *_: workshop.embedder):
+        printed = raptor("status", "--home", workshop.home.path)
+    assert printed.code == 0, printed
+    return printed.out
+
+
+def test_status_says_why_a_partition_is_not_published(tmp_path):
+    refusing = {"max_children": 2.5, "min_children": 0, "severity": {"cluster_size": "error"}}
+    workshop = Workshop(tmp_path, checks=refusing)
+    workshop.home.create(sources=[str(workshop.docs)])
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(24, seed=1))
+    workshop.build()
+    line = "not published: failed at layer_1/clusters: check cluster_size: Clusters have"
+    assert f"a.md and 1 more: {line}" in told(workshop)
+    workshop.configure()
+    workshop.build()
+    assert "not published" not in told(workshop)
+    workshop.configure(checks=refusing)
+    workshop.write("a.md", prose(30, seed=2))
+    workshop.build()
+    assert "a.md: not updated: failed at layer_1/clusters" in told(workshop)
+    with workshop.instance() as instance:
+        instance.add_dynamic_partitions("trees", ["c.md"])
+    assert "c.md: not published: the build that began it was interrupted" in told(workshop)
+    with file_lock(workshop.home.run_lock):
+        assert "a build is at work" in (text := told(workshop))
+        assert "c.md: not published: the build that began it has not finished" in text

@@ -75,17 +75,7 @@ def test_globs(folder, include, exclude, expected):
     assert ids(load_documents(folder, settings=settings)) == expected
 
 
-def test_ignore_file_is_obeyed(folder):
-    (folder / ".raptorignore").write_text("# comment\n\n*.txt\n!/a.txt\n")
-    assert ids(load_documents(folder)) == ["a.txt", "b.md", "sub/c.md"]
-
-
-def test_a_comment_after_a_pattern_is_an_error(folder):
-    (folder / ".raptorignore").write_text("sub/  # not yet\n")
-    with pytest.raises(SourceError, match=r"\.raptorignore .* has a comment"):
-        load_documents(folder)
-    (folder / ".raptorignore").write_text("./sub/\n")
-    assert ids(load_documents(folder)) == ["a.txt", "b.md"]
+def test_a_comment_after_a_pattern_is_an_error():
     with pytest.raises(ValueError, match="has a comment"):
         SourceSettings(exclude=("sub/ # not yet",))
 
@@ -143,8 +133,7 @@ def test_name_that_is_no_text_is_reported(folder):
 def test_memory_url_reads_like_a_folder(memory):
     for name in ("/kb/a.md", "/kb/sub/b.txt", "/kb/.git/c.md", "/kb/skip/d.md", "/kb/e.bin"):
         memory.pipe(name, b"# Title\n\nText.")
-    memory.pipe("/kb/.raptorignore", b"skip/\n")
-    corpus = load_documents("memory://kb")
+    corpus = load_documents("memory://kb", settings=SourceSettings(exclude=("skip/",)))
     assert ids(corpus) == ["a.md", "sub/b.txt"]
     assert corpus.documents[0].source == "memory://kb/a.md"
     assert list(reasons(corpus)) == ["e.bin"]

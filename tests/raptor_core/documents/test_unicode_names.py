@@ -56,12 +56,13 @@ def test_rules_exclusions_and_places_match_in_any_form(place, language, stored, 
     for folder in ("draft", "old"):
         write(f"{folder}-{name}/a.md", "A draft.")
     write(f"{name}/broken.jsonl", "{")
-    write(".raptorignore", f"draft-{asked}/\n")
     rules = (
         {"paths": ["**"], "readers": ["*"]},
         {"paths": [f"{asked}/**"], "readers": [f"group:{asked}"]},
     )
-    settings = SourceSettings(paths=(path,), exclude=(f"old-{asked}",), readers=rules)
+    settings = SourceSettings(
+        paths=(path,), exclude=(f"old-{asked}", f"draft-{asked}/"), readers=rules
+    )
     scan = scan_source(settings)
     inventory = scan.inventory
     expected = {f"{id_}/{id_}.md": (f"group:{id_}",), id_: (id_,)}

@@ -57,6 +57,8 @@ def test_a_list_in_the_environment_is_comma_separated():
             ["budget.usd", '[prices."gpt-4o-mini"]'],
         ),
         ("[checks]\nmin_compression = 0.9\n", ["min_compression must be below"]),
+        ('[checks.severity]\nstaleness = "info"\n', ["checks.severity.staleness", "'warn'"]),
+        ('[checks.severity]\nstale = "off"\n', ["checks.severity.stale", "'staleness'"]),
         ('preset = "papper"\n', ["papper", "paper"]),
         ("[chunking\n", ["not valid TOML"]),
     ],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raptor_lab.comparison.bootstrap import (
+from raptor_core.evaluation.bootstrap import (
     N_SAMPLES,
     draws,
     interval_text,

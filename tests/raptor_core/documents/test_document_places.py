@@ -1,49 +1,16 @@
-"""Storages that are silent, slow without an end, or name a file that is not there."""
+"""Storages that name a file that is not there, and errors of a disk."""
 
 import errno
 import gzip
 import tarfile
-import time
 import zipfile
 
 import pytest
-from support.raw_server import RawServer
 
 from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import load_documents
 from raptor_core.errors import ExportError, RaptorError, SourceError, StoreError, TableError
 from raptor_core.filesystems import Folder
-from raptor_core.settings import SourceSettings
-
-
-def trickle(connection, request):
-    """Send a file that never ends, a byte now and then."""
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-    while request.startswith(b"GET"):
-        time.sleep(0.02)
-        connection.sendall(b"a")
-
-
-@pytest.fixture
-def server():
-    """A server of web files; one that speaks FTP gets no word from it."""
-    with RawServer(trickle) as server:
-        yield server.origin.removeprefix("http://")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("http://{}/endless.md", r"endless\.md did not finish its answer within"),
-        ("ftp://ada:secret@{}/papers", r"ftp://\S*\*\*\*@127\.0\.0\.1.*(within|timed out)"),
-    ],
-    ids=["a byte now and then", "silent"],
-)
-def test_a_server_that_never_ends_its_answer_is_given_up_by_name(server, url, message):
-    settings = SourceSettings(paths=(url.format(server),), timeout_seconds=0.05)
-    with pytest.raises(SourceError, match=message):
-        load_documents(settings=settings)
 
 
 def archives(folder):

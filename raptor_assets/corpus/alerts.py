@@ -1,0 +1,200 @@
+"""Alerts on a corpus: the sensor ``NAME_alerts``, and the failed checks of a run.
+
+A tick compares what is wrong now with what was wrong at the last one, so each problem is told once,
+and once more when it is over. What "wrong" means for a check is decided in ``chain``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+from pydantic import BaseModel
+
+from raptor_assets.assets import names
+from raptor_assets.assets.names import NOT_EXECUTED, counted, listed
+from raptor_assets.chain.runs import fail_dead_runs, unfinished_runs
+from raptor_assets.corpus.changes import decide
+from raptor_assets.corpus.upstream import explain_upstream
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.records import read_failures, read_outcomes
+from raptor_assets.shown.progress import FailedCheck
+from raptor_core.errors import StoreLockedError
+from raptor_core.models.money.ledger import BUDGET_ENDED
+
+SECONDS = 60  # between two ticks
+NAMED = 5  # partitions that a line names
+BUDGET, FAILED = "the budget ended", "a build published nothing"
+WAITS, STALE = "a build waits for approval", "the source changed, and was not built since"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What is new since the last alert on a corpus, as a subject and as lines of text."""
+
+    corpus: str
+    subject: str
+    text: str
+
+
+Problems = dict[str, dict[str, str]]
+"""Reasons by problem ("warn: cluster_size of layer_1/clusters") and by partition, "" for all."""
+
+
+class _Cursor(BaseModel):
+    """Problems that were told or seen: of the records of runs, and of the source.
+
+    Attributes:
+        changed: when a run last changed; the records are read again after that.
+        pending: problems of the source that are told if the next tick still finds them.
+    """
+
+    changed: str = ""
+    records: Problems = {}
+    source: Problems = {}
+    pending: Problems = {}
+
+    def without_reasons(self) -> "_Cursor":
+        """Return the cursor to keep, since only new problems are explained."""
+        kept = (self.records, self.source, self.pending)
+        records, source, pending = (
+            {label: dict.fromkeys(of, "") for label, of in problems.items()} for problems in kept
+        )
+        return _Cursor(changed=self.changed, records=records, source=source, pending=pending)
+
+
+def failed_checks(context: dg.RunStatusSensorContext) -> list[FailedCheck]:
+    """Return the checks that failed in a run, warnings among them, for run-status sensors.
+
+    Example:
+        >>> import dagster as dg
+        >>> @dg.run_status_sensor(run_status=dg.DagsterRunStatus.SUCCESS)
+        ... def watch_checks(context):
+        ...     for check in failed_checks(context):
+        ...         print(check.severity, check.name, check.asset, check.partition, check.summary)
+    """
+    return failed_checks_of(context.instance, context.dagster_run.run_id)
+
+
+def failed_checks_of(instance: dg.DagsterInstance, run_id: str) -> list[FailedCheck]:
+    """Return the checks that failed in a run; those that were not executed are left out."""
+    logs = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    events = (log.dagster_event for log in logs)
+    results = (event.asset_check_evaluation_data for event in events if event)
+    return [
+        FailedCheck(
+            result.asset_key.to_user_string(),
+            result.check_name,
+            result.partition or "",
+            result.severity.value.lower(),
+            result.description or "",
+        )
+        for result in results
+        if not (result.passed or (result.description or "").startswith(NOT_EXECUTED))
+    ]
+
+
+def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> dg.SensorDefinition:
+    """Return the sensor that calls ``alert`` with what is new and what recovered since last time.
+
+    An error of ``alert`` fails the tick, and the next one sends the same message again.
+    """
+
+    @dg.sensor(
+        name=access.names.of("alerts"),
+        description="Sends failed checks, stale sources and unpublished partitions, each once.",
+        minimum_interval_seconds=SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        before = _Cursor.model_validate_json(context.cursor or "{}")
+        after = _look(access, context.instance, before)
+        known, found = before.records | before.source, after.records | after.source
+        message = _message(access.names.corpus, _less(found, known), _less(known, found))
+        if message:
+            alert(message)
+        reason = message.subject if message else "nothing changed"
+        return dg.SensorResult(skip_reason=reason, cursor=after.without_reasons().model_dump_json())
+
+    return alerts
+
+
+def _look(access: CorpusAccess, instance: dg.DagsterInstance, before: _Cursor) -> _Cursor:
+    """Return what is wrong now."""
+    fail_dead_runs(instance)
+    latest = instance.get_run_records(limit=1, order_by="update_timestamp")
+    changed = str(latest[0].update_timestamp) if latest else ""
+    is_same = bool(changed) and changed == before.changed
+    records = before.records if is_same else _recorded_problems(access, instance)
+    try:
+        pending = _source_problems(access, instance, records)
+    except StoreLockedError:  # a build is at work
+        pending = before.pending
+    seen = before.pending | before.source
+    source = {
+        label: still
+        for label, of in pending.items()
+        if (still := {name: why for name, why in of.items() if name in seen.get(label, {})})
+    }
+    return _Cursor(changed=changed, records=records, source=source, pending=pending)
+
+
+def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Problems:
+    """Return failed checks, failed builds, and builds that wait, from the last runs."""
+    corpus, settings = access.names, access.settings
+    begun = set(instance.get_dynamic_partitions(corpus.partitions))
+    checks = names.partition_checks(settings, corpus) + names.corpus_checks(settings, corpus)
+    problems: Problems = {}
+    for (asset, name, partition), last in read_outcomes(instance, checks).items():
+        is_executed = not last.description.startswith(NOT_EXECUTED)
+        if not last.passed and is_executed and partition in {*begun, None}:
+            label = f"{last.severity}: {name} of {asset}"
+            problems.setdefault(label, {})[partition or ""] = last.description
+    for partition, reason in read_failures(instance, corpus.tree).items():
+        if partition in begun:
+            label = BUDGET if BUDGET_ENDED in reason else FAILED
+            problems.setdefault(label, {})[partition] = reason
+    if settings.runs.publish == "when_approved":
+        problems[WAITS] = dict.fromkeys(access.waiting.among(sorted(begun)), "")
+    return problems
+
+
+def _source_problems(
+    access: CorpusAccess, instance: dg.DagsterInstance, records: Problems
+) -> Problems:
+    """Return why the published documents are not those of the source; none while a run works."""
+    if unfinished_runs(instance, access.names) or not access.source.settings.is_named:
+        return {}
+    if reason := explain_upstream(access, instance):
+        return {"the source is older than its upstream asset": {"": reason}}
+    decision = decide(access, instance.get_dynamic_partitions(access.names.partitions))
+    if decision.refusal:
+        return {"nothing is built": {"": str(decision.refusal)}}
+    failed = {*records.get(BUDGET, ()), *records.get(FAILED, ())}
+    stale = dict.fromkeys((n for n in decision.to_build if n not in failed), "")
+    return {STALE: stale} if stale else {}
+
+
+def _less(problems: Mapping[str, Mapping[str, str]], known: Mapping[str, Any]) -> Problems:
+    """Return the problems of partitions that are not among the known ones."""
+    pairs = (
+        (label, {name: why for name, why in of.items() if name not in known.get(label, {})})
+        for label, of in problems.items()
+    )
+    return {label: of for label, of in pairs if of}
+
+
+def _message(corpus: str, new: Problems, over: Problems) -> Alert | None:
+    if not (new or over):
+        return None
+    counts = [counted(len(new), "new problem")] if new else []
+    counts += [f"{len(over)} recovered"] if over else []
+    lines = [*_lines(new), *(f"recovered: {line}" for line in _lines(over, explained=False))]
+    return Alert(corpus, f"{corpus or 'raptor'}: {', '.join(counts)}", "\n".join(lines))
+
+
+def _lines(problems: Problems, *, explained: bool = True) -> Iterable[str]:
+    for label, of in sorted(problems.items()):
+        where = listed(sorted(filter(None, of)), NAMED)
+        reason = next(iter(of.values())) if explained else ""
+        yield ": ".join(filter(None, (label, where, reason)))

@@ -1,0 +1,92 @@
+"""Golden questions answered from what is published, with other builds of some trees in its place.
+
+How two reports are compared is in ``raptor_core.evaluation.regression``.
+"""
+
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
+
+from raptor_assets.home.access import CorpusAccess
+from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.golden import GoldenReport, measure_golden
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.evaluation.regression import Regression
+from raptor_core.nodes import grouped
+from raptor_core.retrieval import Query
+from raptor_core.store import open_store
+from raptor_core.store.base import Edition
+
+PUBLISHED = "published"
+"""Baseline with which the builds that wait for approval are compared."""
+
+
+def compare_golden(
+    access: CorpusAccess,
+    cases: Sequence[Question],
+    query: Query,
+    *,
+    old: Sequence[Edition] = (),
+    new: Sequence[Edition] = (),
+) -> Regression:
+    """Answer golden questions with the builds ``old`` of some trees, and with ``new`` ones.
+
+    All other trees are as published. Both answers come from one store in memory, into which every
+    published tree is copied.
+    """
+    components, published = access.components(), _published(access)
+    before = published | {edition.manifest.tree: edition for edition in old}
+    after = published | {edition.manifest.tree: edition for edition in new}
+    memory = access.settings.store.model_copy(update={"kind": "edge"})
+    with open_store(memory, None, components.store_identity) as store:
+
+        def answer(editions: Sequence[Edition]) -> GoldenReport:
+            with store.publishing() as publishing:
+                publishing.publish(editions)
+            return measure_golden(cases, components.embedder, lambda: nullcontext(store), query)
+
+        first = answer(list(before.values()))
+        changed = [edition for tree, edition in after.items() if edition is not before.get(tree)]
+        return Regression(first, answer(changed))
+
+
+def compare_baseline(
+    access: CorpusAccess,
+    cases: Sequence[Question],
+    query: Query,
+    baseline: str,
+    partitions: Collection[str],
+) -> Regression:
+    """Compare what waits with what is published, or what is published with earlier builds.
+
+    Args:
+        baseline: ``PUBLISHED``, or the beginning of ids of kept builds; each tree that has such
+            builds takes part with the newest.
+        partitions: those of the corpus.
+
+    Raises:
+        UnknownTreeError: no kept build begins so.
+    """
+    with access.store.open_existing() as store:
+        identity, trees = store.identity, [manifest.tree for manifest in store.manifests()]
+    if baseline == PUBLISHED:
+        names = access.waiting.among(sorted(partitions))
+        new = [edition for name in names for edition in access.waiting.read(name, identity)]
+        return compare_golden(access, cases, query, new=new)
+    kept = {tree: [i for i in access.kept.ids(tree) if i.startswith(baseline)] for tree in trees}
+    old = [access.kept.read(tree, ids[-1], identity) for tree, ids in kept.items() if ids]
+    if not old:
+        raise UnknownTreeError(
+            f"no kept build begins with {baseline!r}; `raptor versions list TREE` shows those of a "
+            "tree (runs.keep_builds says how many are kept)"
+        )
+    return compare_golden(access, cases, query, old=old)
+
+
+def _published(access: CorpusAccess) -> dict[str, Edition]:
+    if not access.store.exists():
+        return {}
+    with access.store.open_existing() as store:
+        nodes = grouped(store.nodes(), lambda node: node.tree)
+        vectors = store.vectors(node.embedding_key for of in nodes.values() for node in of)
+        manifests = {manifest.tree: manifest for manifest in store.manifests()}
+    return {tree: Edition(manifests[tree], members, vectors) for tree, members in nodes.items()}

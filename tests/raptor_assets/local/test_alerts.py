@@ -1,0 +1,205 @@
+"""Alerts: one message for each look, each problem once, sent by the functions of the page."""
+
+import contextlib
+import json
+import socketserver
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import dagster as dg
+import pytest
+from support.fenced import fenced
+from support.openai_server import FakeOpenAI
+from support.team import QUICK
+from support.workshop import prose
+
+from raptor_assets import build_raptor_corpus, failed_checks
+
+pytestmark = pytest.mark.slow
+
+STRICT = {"max_children": 2.5, "min_children": 0}
+
+
+class Watched:
+    """A corpus whose alerts are kept, and an instance."""
+
+    def __init__(self, root):
+        self.root, self.sent = root, []
+        self.docs = root / "docs"
+        self.docs.mkdir()
+        self.instance = dg.DagsterInstance.ephemeral(str(root / "instance"))
+        self.cursor = None
+        self.configure()
+
+    def configure(self, **parts):
+        parts = {**QUICK, "source": {"paths": [str(self.docs)]}, **parts}
+        self.definitions = build_raptor_corpus(
+            "wiki", home=self.root / "kept", alert=self.sent.append, **parts
+        )
+
+    def write(self, name, seed, n_sentences=24):
+        (self.docs / name).write_text(prose(n_sentences, seed=seed))
+
+    def sync(self):
+        job = self.definitions.resolve_job_def("wiki_sync")
+        return job.execute_in_process(instance=self.instance, raise_on_error=False)
+
+    def tick(self):
+        """What a tick sends: subject and lines, or nothing."""
+        sensor = self.definitions.resolve_sensor_def("wiki_alerts")
+        found = sensor(dg.build_sensor_context(self.instance, cursor=self.cursor))
+        self.cursor = found.cursor
+        messages, self.sent[:] = list(self.sent), []
+        return [(message.subject, message.text.splitlines()) for message in messages]
+
+
+@pytest.fixture
+def watched(tmp_path):
+    return Watched(tmp_path)
+
+
+def test_each_problem_is_told_once_and_once_more_when_it_is_over(watched):
+    watched.configure(checks=STRICT)
+    watched.write("a.md", 1)
+    watched.write("b.md", 2)
+    assert watched.sync().success
+    ((subject, lines),) = watched.tick()
+    assert subject.startswith("wiki: ")
+    (line,) = [line for line in lines if "cluster_size" in line]
+    assert line.startswith("warn: cluster_size of layer_1/clusters: a.md, b.md: Clusters have")
+    assert watched.tick() == []
+    watched.sync()
+    assert watched.tick() == []
+    watched.configure()
+    watched.write("a.md", 3)
+    watched.write("b.md", 4)
+    assert watched.sync().success
+    ((_, lines),) = watched.tick()
+    assert "recovered: warn: cluster_size of layer_1/clusters: a.md, b.md" in lines
+
+
+def test_what_is_not_published_and_sources_that_are_not_built_are_told(watched):
+    watched.configure(checks={**STRICT, "severity": {"cluster_size": "error"}})
+    watched.write("a.md", 1)
+    assert not watched.sync().success
+    ((_, lines),) = watched.tick()
+    (line,) = [line for line in lines if line.startswith("a build published nothing")]
+    assert line.startswith("a build published nothing: a.md: failed at layer_1/clusters: check")
+    watched.configure(checks={"severity": {"cluster_size": "off"}})
+    assert watched.sync().success
+    watched.tick()
+    watched.write("c.md", 3)
+    assert watched.tick() == []  # a build may be about to begin
+    ((subject, lines),) = watched.tick()
+    assert (subject, lines) == (
+        "wiki: 1 new problem",
+        ["the source changed, and was not built since: c.md"],
+    )
+    assert watched.sync().success
+    ((_, lines),) = watched.tick()
+    assert "recovered: the source changed, and was not built since: c.md" in lines
+
+
+def test_a_budget_that_ended_is_told_as_such(watched):
+    with FakeOpenAI() as server:
+        chat = {"kind": "openai", "base_url": server.base_url, "max_tokens": 100}
+        watched.configure(summarizer=chat, budget={"calls": 1})
+        watched.write("a.md", 1)
+        watched.write("b.md", 2)
+        assert not watched.sync().success
+    ((_, lines),) = watched.tick()
+    (line,) = [line for line in lines if line.startswith("the budget ended: ")]
+    assert "the run stops before it would pass budget.calls = 1" in line
+
+
+def test_an_alert_that_fails_is_sent_again(watched):
+    watched.configure(checks=STRICT)
+    watched.write("a.md", 1)
+    watched.sync()
+    sensor = build_raptor_corpus(
+        "wiki",
+        home=watched.root / "kept",
+        alert=lambda _: 1 / 0,
+        **{**QUICK, "source": {"paths": [str(watched.docs)]}, "checks": STRICT},
+    ).resolve_sensor_def("wiki_alerts")
+    with pytest.raises(ZeroDivisionError):
+        sensor(dg.build_sensor_context(watched.instance, cursor=watched.cursor))
+    assert len(watched.tick()) == 1
+
+
+def test_a_run_status_sensor_gets_the_failed_checks_of_its_run(watched):
+    watched.configure(checks=STRICT)
+    watched.write("a.md", 1)
+    ran = watched.sync()
+    event = next(e for e in ran.all_events if e.event_type_value == "PIPELINE_SUCCESS")
+    run = watched.instance.get_run_by_id(ran.run_id)
+    context = dg.build_run_status_sensor_context("watch", event, watched.instance, run)
+    (found,) = [check for check in failed_checks(context) if check.name == "cluster_size"]
+    assert (found.asset, found.partition, found.severity) == (
+        "wiki/layer_1/clusters",
+        "a.md",
+        "warn",
+    )
+
+
+@contextlib.contextmanager
+def serving(server):
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def hook(received):
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    return HTTPServer(("127.0.0.1", 0), Hook)
+
+
+def mailbox(received):
+    class Mail(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.wfile.write(b"220 local\r\n")
+            while line := self.rfile.readline().strip().upper():
+                if line == b"DATA":
+                    self.wfile.write(b"354 go on\r\n")
+                    lines = iter(self.rfile.readline, b".\r\n")
+                    received.append(b"".join(lines).decode())
+                self.wfile.write(b"221 bye\r\n" if line == b"QUIT" else b"250 fine\r\n")
+                if line == b"QUIT":
+                    return
+
+    return socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail)
+
+
+def test_the_functions_of_the_page_reach_slack_and_a_mail_server(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "handbook").mkdir()
+    (tmp_path / "handbook" / "a.md").write_text(prose(24, seed=1))
+    posted, mailed = [], []
+    with serving(hook(posted)) as hook_port, serving(mailbox(mailed)) as mail_port:
+        monkeypatch.setenv("SLACK_WEBHOOK", f"http://127.0.0.1:{hook_port}")
+        monkeypatch.setenv("SMTP_HOST", "127.0.0.1")
+        monkeypatch.setenv("SMTP_PORT", str(mail_port))
+        instance = dg.DagsterInstance.ephemeral(str(tmp_path))
+        for code in fenced("docs/alerts.md"):
+            space = {"__name__": "page"}
+            exec(compile(code, "docs/alerts.md", "exec"), space)
+            sensor = space["defs"].resolve_sensor_def("handbook_alerts")
+            cursor = sensor(dg.build_sensor_context(instance)).cursor
+            sensor(dg.build_sensor_context(instance, cursor=cursor))
+    text = "the source changed, and was not built since: a.md"
+    assert posted == [{"text": f"*handbook: 1 new problem*\n{text}"}]
+    (mail,) = mailed
+    assert "Subject: handbook: 1 new problem" in mail
+    assert text in mail
