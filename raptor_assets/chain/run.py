@@ -46,7 +46,6 @@ from raptor_core.checks.base import CheckResult, blocking_failures, explain_refu
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.store import check_writable
 from raptor_core.tracing import span
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation
@@ -159,8 +158,6 @@ class ChainRun:
     def events(self) -> Events:
         """Build all partitions in batches and yield their events; fill ``failures``."""
         self._context.log.addFilter(_is_shown)
-        if self._selected:
-            check_writable(self._settings.store)
         components = self._run_context.components
         components.ledger.begin()
         self._tag({**voided_costs(self._context.run.tags), **process_tags(self._context)})

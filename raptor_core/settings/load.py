@@ -43,6 +43,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
             "prompt": "paper",
             "max_tokens": 150,
             "temperature": 1.0,
+            "foreign_facts": "report",
         },
         "tree": {"top_nodes": 11},
         "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},

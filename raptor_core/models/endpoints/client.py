@@ -30,7 +30,7 @@ from raptor_core.models.endpoints.streams import (
 )
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.models.money.usage import estimate_tokens
+from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import ChatPart, EndpointPart
 from raptor_core.tracing import model_values, record_messages, record_response, record_usage, span
@@ -89,6 +89,10 @@ class EndpointClient:
         return self._retrier.run(
             lambda: self._send(lambda: call(self._connect())), label=self._label(kind)
         )
+
+    def count_retry(self) -> Usage:
+        """Count a call that repeats another one, and return the usage to add to the call's."""
+        return self._account.count_retry()
 
     def chat(
         self,
