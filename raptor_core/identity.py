@@ -129,6 +129,18 @@ FALLBACK = "fallback"
 CUT_OFF = "cut_off"
 """Quality of a summary of a cut off answer's whole sentences, or of texts summarized in parts."""
 
+REPLACED = "replaced"
+"""Quality of a summary of its children's sentences in the place of an answer that invents facts."""
+
+INVENTED = "invented"
+"""Mark of the key under which an answer with foreign facts is kept until a better one comes."""
+
+KEPT_MARKS = (CUT_OFF, REPLACED)
+"""Marks of texts that later builds keep; after ``FALLBACK`` the model is asked again."""
+
+QUOTED = frozenset({FALLBACK, REPLACED})
+"""Marks of summaries that quote their children in a layer that a model wrote."""
+
 
 def marked_content_key(content_key: str, mark: str) -> str:
     """Return the content key of a summary whose text is marked, such as "fallback".

@@ -3,7 +3,7 @@
 Ids and keys are computed in ``raptor_core.identity``, trees are built in ``raptor_core.tree``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -86,6 +86,11 @@ class Node:
     def is_leaf(self) -> bool:
         """True for a chunk."""
         return self.layer == 0
+
+    @property
+    def is_summary(self) -> bool:
+        """True for a text that is no span of a document; leaves of the corpus tree copy some."""
+        return not self.is_leaf or bool(self.stands_for)
 
     @property
     def stands_for(self) -> str:
@@ -258,6 +263,26 @@ def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list
     for node in nodes:
         groups.setdefault(key(node), []).append(node)
     return groups
+
+
+def leaf_texts(
+    nodes: Iterable[Node], lower: Iterable[Sequence[Node]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the texts of the leaves beneath each node, in document order of its children.
+
+    ``lower`` holds the layers below the nodes, from the leaves up.
+    """
+    leaves: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, str] = {}
+    for layer in (*lower, tuple(nodes)):
+        texts.update((node.id, node.text) for node in layer if node.is_leaf)
+        leaves = {
+            node.id: (node.id,)
+            if node.is_leaf
+            else tuple(dict.fromkeys(leaf for c in node.children for leaf in leaves.get(c, ())))
+            for node in layer
+        }
+    return {node: tuple(texts[leaf] for leaf in of_node) for node, of_node in leaves.items()}
 
 
 def labelled(label: str, place: str) -> str:

@@ -97,6 +97,10 @@ class PartitionState:
         """Return the nodes of a layer, of all trees."""
         return [node for members in self.nodes(layer).values() for node in members]
 
+    def nodes_below(self, tree: str, layer: int) -> list[Sequence[Node]]:
+        """Return the nodes of a tree's layers below one, from the leaves up."""
+        return [self.nodes(number).get(tree, ()) for number in range(layer)]
+
     def nodes_by_id(self, layer: int) -> dict[str, Node]:
         """Return the nodes of a layer by id, of all trees."""
         return {node.id: node for node in self.flat_nodes(layer)}

@@ -32,6 +32,7 @@ from raptor_assets.serving.values import (
     TreeList,
     links_of,
 )
+from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
@@ -41,6 +42,20 @@ from raptor_core.retrieval.base import Scope
 from raptor_core.retrieval.questions import follow_up
 from raptor_core.tree.corpus_tree import corpus_tree_settings
 from raptor_core.tree.custom_components import reader_of, require_reader
+
+
+def with_spans(answer: ReaderAnswer, retriever: HomeRetriever) -> ReaderAnswer:
+    """Return an answer whose cited summaries have the spans behind them."""
+    return replace(answer, citations=tuple(_traced(p, retriever) for p in answer.citations))
+
+
+def _traced(passage: Passage, retriever: HomeRetriever) -> Passage:
+    if not passage.is_summary:
+        return passage
+    try:
+        return replace(passage, behind=retriever.trace(passage.node_id).places)
+    except UnknownTreeError:  # it was published when it was found
+        return passage
 
 
 class HomeReader:
@@ -87,9 +102,9 @@ class HomeReader:
             return ReaderAnswer("", ())
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
         question = follow_up(retrieval.question, retrieval.query.history)
-        return stream_answer(
-            reader_of(self.settings), question, passages, show if is_shown else None, stop
-        )
+        reader = reader_of(self.settings)
+        answer = stream_answer(reader, question, passages, show if is_shown else None, stop)
+        return with_spans(answer, self._retriever)
 
     def search_within(self, parameters: NodeSearchParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""

@@ -30,6 +30,8 @@ from raptor_core.retrieval import Query, Retrieval
 MAX_TURNS = 100
 """Number of turns before a question that are read."""
 
+SHOWN_SPANS = 3
+"""Spans behind a cited summary that the list of sources names."""
 _SOURCES = re.compile(r"\n\nSources:\n(?:\d+\. .*(?:\n|\Z))+\Z")
 """List at the end of an answer, which a client sends back with the answer as a turn."""
 _CITATION = re.compile(r"\[(\d+)\]")
@@ -174,8 +176,17 @@ def sources_text(citations: Sequence[Citation]) -> str:
     lines = []
     for cited in citations:
         place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
-        lines.append(f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place))
+        line = f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place)
+        lines.append(line + _behind(cited))
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
+
+
+def _behind(cited: Citation) -> str:
+    """Return where the first spans behind a cited summary are; "" for a quoted passage."""
+    shown = (f"{p.document}:{p.start}-{p.end}" for p in cited.behind[:SHOWN_SPANS])
+    places = _MARKUP.sub(r"\\\g<0>", printable(" ".join(", ".join(shown).split())))
+    more = f" and {cited.n_behind - SHOWN_SPANS} more" if cited.n_behind > SHOWN_SPANS else ""
+    return f", made from {places}{more}" if places else ""
 
 
 class StopText:

@@ -20,7 +20,8 @@ from raptor_core.home import HomeRetriever
 
 INSTRUCTIONS = """\
 A library of documents as trees: layer 0 holds chunks of the documents, the layers above hold
-summaries of ever more of them. Use `search` to answer a question: chunks give details, summaries
+summaries of ever more of them. A text with `is_summary` is no quotation, and may be wrong: quote
+what `trace` gives. Use `search` to answer a question: chunks give details, summaries
 give overviews. `read_node` goes up to broader summaries or down to the nodes of a summary, `trace`
 gives the exact characters of the documents under a node, to quote and to cite. `list_trees` lists
 all trees. To look around first, at few tokens: `outline` lists the names in a tree, `browse` the

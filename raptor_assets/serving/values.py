@@ -24,6 +24,7 @@ from raptor_core.tree.corpus_tree import is_corpus_tree
 from raptor_formats.base import MetadataValue
 
 NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
+NAMED_SPANS = 20  # maximal number of spans behind a cited summary
 BEGINNING_CHARS = 200
 NAME_CHARS = 80
 
@@ -53,6 +54,7 @@ def links_of(settings: Settings) -> LinkOf:
 class FullNode(ApiModel):
     """Chunk (layer 0, with its exact characters in the document) or summary of several nodes.
 
+    ``is_summary`` is false for words of a document; a chunk of the corpus tree copies a summary.
     ``title`` is the document's, empty where it has none or a summary covers several.
     ``name`` and ``key_terms`` describe a summary and are empty for a chunk.
     ``pages`` are a chunk's first and last page, where its document has any.
@@ -66,6 +68,7 @@ class FullNode(ApiModel):
     id: str
     tree: str
     layer: int
+    is_summary: bool
     n_documents: int
     documents: list[str]
     section: list[str]
@@ -136,10 +139,19 @@ class SearchResponse(ApiModel):
         )
 
 
+class CitedSpan(ApiModel):
+    """Characters ``start`` to ``end`` (exclusive) of a document."""
+
+    document: str
+    start: int
+    end: int
+
+
 class Citation(ApiModel):
     """Node that ``[number]`` in an answer cites, and its place in words for people.
 
     ``span`` is the first character in its document and the one after the last; null for a summary.
+    ``behind`` are the spans that a summary was made from, ``n_behind`` counts them all.
     """
 
     number: int
@@ -149,13 +161,21 @@ class Citation(ApiModel):
     span: list[int] | None
     pages: list[int]
     link: str
+    is_summary: bool
+    behind: list[CitedSpan]
+    n_behind: int
 
     @classmethod
     def of(cls, number: int, passage: Passage, link: str) -> Citation:
         """Convert a cited passage."""
         documents, span = passage.documents[:NAMED_DOCUMENTS], passage.span
+        shown = passage.behind[:NAMED_SPANS]
+        behind = [CitedSpan(document=name, start=start, end=end) for name, start, end in shown]
         values = {"documents": list(documents), "span": span and list(span), "link": link}
-        return cls.from_attributes(passage, number=number, node=passage.node_id, **values)
+        numbers = {"number": number, "n_behind": len(passage.behind)}
+        return cls.from_attributes(
+            passage, node=passage.node_id, behind=behind, **numbers, **values
+        )
 
 
 class AskResponse(ApiModel):

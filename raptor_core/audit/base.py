@@ -46,10 +46,14 @@ Text = Node | NamedText
 
 @dataclass(frozen=True, slots=True)
 class AuditedSummary:
-    """Summary with its children in document order."""
+    """Summary with its children in document order.
+
+    ``leaves`` are the texts of the leaves beneath, where the children are summaries.
+    """
 
     node: Text
     children: tuple[Text, ...]
+    leaves: tuple[str, ...] = ()
 
 
 class Judge(Protocol):

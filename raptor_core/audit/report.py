@@ -16,7 +16,8 @@ Known = Mapping[str, Sequence[SentenceFinding]]
 def audit_key(item: AuditedSummary, judge: Judge) -> str:
     """Return the digest of all that findings depend on: the judge's version, and the texts."""
     texts = (child.text for child in item.children)
-    return digest("audit", judge.name, judge.version, item.node.text, *texts)
+    leaves = ("leaves", *item.leaves) if item.leaves else ()
+    return digest("audit", judge.name, judge.version, item.node.text, *texts, *leaves)
 
 
 def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
@@ -116,11 +117,20 @@ def with_marks(
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Layer of summaries to sample, nodes ``below`` it by id, and findings of earlier audits."""
+    """Layer of summaries to sample, nodes ``below`` it by id, and findings of earlier audits.
+
+    ``leaves`` are the texts of the leaves beneath each node, where its children are summaries.
+    """
 
     nodes: Sequence[Node]
     below: Mapping[str, Node]
     known: Known = field(default_factory=dict)
+    leaves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def item(self, node: Node) -> AuditedSummary:
+        """Return a node with what a judge compares it with."""
+        children = tuple(self.below[child] for child in node.children if child in self.below)
+        return AuditedSummary(node, children, self.leaves.get(node.id, ()))
 
 
 def run_audits(
@@ -135,11 +145,7 @@ def run_audits(
     }
     samples = [sample(audit.nodes, rate, minimum) for audit in audits]
     items = [
-        [
-            AuditedSummary(node, tuple(audit.below[c] for c in node.children if c in audit.below))
-            for node in nodes
-        ]
-        for audit, nodes in zip(audits, samples, strict=True)
+        [audit.item(node) for node in nodes] for audit, nodes in zip(audits, samples, strict=True)
     ]
     keys = [[audit_key(item, judge) for item in of_layer] for of_layer in items]
     by_key = {

@@ -99,19 +99,24 @@ class Claim:
 
 
 class EvidenceSentences:
-    """Sentences of a summary's children, with their vectors row for row."""
+    """Sentences of a summary's children, with their vectors row for row.
 
-    def __init__(self, texts: Sequence[str], vectors: Vectors) -> None:
+    Numbers, names and relations are those of ``leaves``, where the children are summaries: what a
+    summary invents, the one above it must not take for a source.
+    """
+
+    def __init__(self, texts: Sequence[str], vectors: Vectors, leaves: Sequence[str] = ()) -> None:
         self.texts = texts
         self._vectors = vectors
         self._terms = [terms(text) for text in texts]
         self._all_terms = union(self._terms)
+        self._facts = union([terms(leaf) for leaf in leaves]) if leaves else self._all_terms
         pairs = zip(texts, self._terms, strict=True)
         self._negated = [known.forms for text, known in pairs if _NEGATION.search(text)]
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
         """Return the doubts about a sentence with its unit vector, shape ``(n_dims,)``."""
-        needs = find_needs(sentence, self._all_terms)
+        needs = find_needs(sentence, self._facts)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]
         near = union([self._terms[row] for row in order]).forms
@@ -121,10 +126,10 @@ class EvidenceSentences:
         closeness = float(similarity[order[:n_similar]].mean())
         closest = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
         no_word = find_missing(needs.content, self._all_terms)
-        no_number = find_missing(needs.numbers, self._all_terms)
-        no_name = find_missing(needs.names, self._all_terms)
+        no_number = find_missing(needs.numbers, self._facts)
+        no_name = find_missing(needs.names, self._facts)
         covered = 1 - len(no_word) / len(needs.content) if needs.content else 1.0
-        known = self._all_terms.forms
+        known = self._facts.forms
         n_unnamed = sum(kin()[stem].isdisjoint(known) for stem in stems & kin().keys())
         lacking = (stems - near) & opposites().keys()
         n_opposites = sum(not opposites()[stem].isdisjoint(near) for stem in lacking)
@@ -183,7 +188,7 @@ class SupportJudge:
     """
 
     name = "support"
-    version = "3"
+    version = "4"
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -197,7 +202,7 @@ class SupportJudge:
         for item in summaries:
             children = [child.text for child in item.children]
             texts = sentence_texts(item.node.text)
-            claims = [(text, is_collage(text, children, QUOTED_CHARS)) for text in texts]
+            claims = [(text, _is_quoted(text, children, item.leaves)) for text in texts]
             split.append(claims)
             doubtful = [text for text, quoted in claims if not quoted]
             if children and doubtful:
@@ -209,6 +214,14 @@ class SupportJudge:
             _judge(item, claims, passages, vectors)
             for item, claims in zip(summaries, split, strict=True)
         ]
+
+
+def _is_quoted(sentence: str, children: Sequence[str], leaves: Sequence[str]) -> bool:
+    """Return whether a sentence quotes the children, and its facts are those of the leaves."""
+    if not is_collage(sentence, children, QUOTED_CHARS):
+        return False
+    known = union([terms(leaf) for leaf in leaves])
+    return not leaves or not find_missing(find_needs(sentence, known).exact, known)
 
 
 def _judge(
@@ -226,7 +239,7 @@ def _judge(
         ]
     rows = [(child.id, text) for child in item.children for text in passages.get(child.text, ())]
     texts = [text for _, text in rows]
-    known = EvidenceSentences(texts, np.array([vectors[text] for text in texts]))
+    known = EvidenceSentences(texts, np.array([vectors[text] for text in texts]), item.leaves)
     findings = []
     for text, quoted in claims:
         if quoted:

@@ -1,47 +1,64 @@
 """Content words, numbers, names and codes of a text, and those that a sentence needs.
 
-All but codes are folded, so that equal terms compare equal.
+All but codes are folded, so that equal terms compare equal. The values of numbers and dates are in
+``numbers``.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from raptor_core.audit.numbers import (
+    find_dates,
+    find_numbers,
+    implied_values,
+    is_grouped,
+    months,
+    number_words,
+    possible_values,
+    without_dates,
+)
+from raptor_core.text.sentence_ends import ends_sentence, is_abbreviation
 from raptor_core.text.vocabulary import STOPWORDS, stem
 from raptor_core.text.words import find_words, fold, is_paired, pairs
+from raptor_formats.text import UNSPACED
 
 _DIGIT = re.compile(r"\d")
-_NUMBER = re.compile(r"\d+(?:[.,\u066b\u066c\u00a0\u202f'’]\d+)*")
-_GROUPED = re.compile(r"\d{1,3}(?:[,.\u066c\u00a0\u202f'’]\d{3})+")
+_OTHER = rf"{UNSPACED}\u1100-\u11ff\uac00-\ud7ff"
+_W, _LETTER = rf"[^\W{_OTHER}]", rf"[^\W\d_{_OTHER}]"
 _CODE = re.compile(
     r"(?:https?://|\bwww\.)[^\s<>\"'`)\]}]*[^\s<>\"'`)\]}.,;:!?]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w.])v?\d+(?:\.\d+){2,}(?!\w)"
-    r"|(?<!\w)[A-Z][A-Za-z]*-\d\w*(?:-\w+)*"
-    r"|(?<!\w)\w*[^\W\d_]\d\w*"
-    r"|(?<!\w)[^\W_]+(?:_[^\W_]+)+"
+    rf"|(?<!{_W})(?<!\.)v?\d+(?:\.\d+){{2,}}(?!{_W})"
+    rf"|(?<!{_W})[A-Z][A-Za-z]*-\d{_W}*(?:-{_W}+)*"
+    rf"|(?<!{_W}){_W}*{_LETTER}\d{_W}*"
+    rf"|(?<!{_W})(?:(?!_){_W})+(?:_(?:(?!_){_W})+)+"
 )
 """Addresses, versions and identifiers, such as E-1047 or max_tokens."""
 # A capital after these begins a sentence, a quotation or an item, and marks no name.
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
-_MIN_ACRONYM = 3
-MAX_CAPITALS = 0.2
-"""Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
+_MIN_ACRONYM, _SHORT_ACRONYM = 2, 3
+_INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_][._] ?){2,}(?:[^\W\d_](?![^\W_]))?")
+"""Initials with dots or lines, such as "U.S." and "T_V_"."""
+_GERMAN_WORDS = """der die das und den dem des ein eine einer nicht zu auf für im sich von vom
+mit ist"""
+_GERMAN = frozenset(map(fold, _GERMAN_WORDS.split()))
+_MIN_GERMAN = 0.1
+"""Share of German function words from which capitals mark all nouns."""
 
-_VALUES = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
-    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
-    "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
-    "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-    "hundred": 100, "thousand": 1000, "dozen": 12, "once": 1, "twice": 2, "first": 1, "second": 2,
-    "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
-    "tenth": 10, "half": 2, "both": 2,
-}  # fmt: skip
+_ROOT_ENDINGS = (
+    *("ians", "ian", "ans", "an", "ish", "ese", "ic", "ia", "ain", "a", "i", "y", "land"),
+    *("ers", "er", "ite", "men", "man"),
+)
+"""Endings of a land, a people and their language, so that "Germany" supports "German"."""
+_MIN_ROOT = 4
+_MAX_INFLECTION = 3
+_MIN_FUNCTION = 0.2
+"""Share of English function words below which names may be inflected."""
 
 
 class Word(NamedTuple):
@@ -58,21 +75,34 @@ class SupportedTerms:
     """Terms that a text can support.
 
     Attributes:
-        forms: stems of words, pairs of characters of unspaced scripts, "#" with the value of each
-            number, and "=" with each code.
-        initials: initials of all words, and of content words, for acronyms.
-        capitals: share of content words with a capital that marks a name.
+        forms: stems of words, pairs of characters of unspaced scripts, "#" with each value of a
+            number, "@" with each month, "&" with each root of a name, and "=" with each code.
+        initials: initials of all words, and of content words, as written, for acronyms.
+        english, german: shares of function words of these languages among all words.
     """
 
     forms: frozenset[str]
     initials: str = ""
-    capitals: float = 0.0
+    english: float = 1.0
+    german: float = 0.0
+
+    @property
+    def inflects(self) -> bool:
+        """Whether the language is one whose names may have endings."""
+        return self.english < _MIN_FUNCTION
 
     def supports(self, forms: frozenset[str]) -> bool:
         """Return whether the text holds one of these forms; see ``word_forms``."""
         if not forms.isdisjoint(self.forms):
             return True
-        return any(form[0] == "~" and form[1:] in self.initials for form in forms)
+        return any(form[0] == "~" and self._abbreviates(form[1:]) for form in forms)
+
+    def _abbreviates(self, acronym: str) -> bool:
+        """Return whether words in a row have these initials; those of a short one need capitals."""
+        if acronym in self.initials:
+            return True
+        is_long = len(acronym) > _SHORT_ACRONYM
+        return is_long and acronym.casefold() in self.initials.casefold()
 
 
 @lru_cache(maxsize=1024)  # a node may have several parents
@@ -81,35 +111,57 @@ def terms(text: str) -> SupportedTerms:
     all_words = words(text)
     content = content_words(all_words)
     forms = {word.stem for word in all_words}
-    forms.update(f"#{_NUMBER_WORDS[form]}" for form in forms & _NUMBER_WORDS.keys())
-    forms.update(
-        paired_words(text), *map(number_forms, numbers(text)), *map(code_forms, codes(text))
-    )
-    initials = " ".join("".join(word.stem[0] for word in group) for group in (all_words, content))
-    n_capitals = sum(_is_name(text, word) for word in content)
-    return SupportedTerms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
+    forms.update(f"#{value}" for number in find_numbers(text) for value in number.values)
+    forms.update(f"#{value}" for value in implied_values(text))
+    for date in find_dates(text):
+        forms.update(*date.forms)
+    forms.update(f"@{months()[w]}" for word in all_words if (w := fold(word.text)) in months())
+    forms.update(paired_words(text), *map(code_forms, codes(text)))
+    initialisms = (fold(re.sub(r"\W|_", "", match[0])) for match in _INITIALS.finditer(text))
+    forms.update(map(stem, initialisms))
+    n_words = max(1, len(all_words))
+    english = sum(word.is_function for word in all_words) / n_words
+    german = sum(fold(word.text) in _GERMAN for word in all_words) / n_words
+    inflects = english < _MIN_FUNCTION
+    forms.update(f"&{root}" for word in content for root in _roots(word, inflects))
+    initials = " ".join("".join(word.text[0] for word in group) for group in (all_words, content))
+    return SupportedTerms(frozenset(forms), initials, english, german)
 
 
 def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
-    """Return the terms that several texts support together; ``capitals`` is their mean."""
-    capitals = sum(part.capitals for part in parts) / len(parts) if parts else 0.0
+    """Return the terms that several texts support together; shares are their means."""
+    n_parts = max(1, len(parts))
+    english = sum(part.english for part in parts) / n_parts
+    german = sum(part.german for part in parts) / n_parts
     forms: frozenset[str] = frozenset().union(*(part.forms for part in parts))
-    return SupportedTerms(forms, " ".join(part.initials for part in parts), capitals)
+    return SupportedTerms(forms, " ".join(part.initials for part in parts), english, german)
 
 
 def word_forms(word: Word) -> frozenset[str]:
     """Return the forms of which a child must hold one to support ``word``."""
     forms = {word.stem}
-    if word.stem in _NUMBER_WORDS:
-        forms.add(f"#{_NUMBER_WORDS[word.stem]}")
+    folded = fold(word.text)
+    forms.update(f"#{value}" for value in number_words().get(folded, ()))
+    forms.update({f"@{months()[folded]}"} if folded in months() else ())
     if len(word.text) >= _MIN_ACRONYM and word.text.isupper():
-        forms.add(f"~{word.text.casefold()}")
+        forms.add(f"~{word.text}")
     return frozenset(forms)
 
 
-def number_forms(number: str) -> frozenset[str]:
-    """Return the forms of which a child must hold one to support ``number``."""
-    return frozenset(f"#{value}" for value in possible_values(number))
+def name_forms(word: Word, inflects: bool) -> frozenset[str]:
+    """Return the forms of which a child must hold one to support a name."""
+    return word_forms(word) | {f"&{root}" for root in _roots(word, inflects)}
+
+
+def _roots(word: Word, inflects: bool) -> Iterator[str]:
+    """Yield what may be left of a name without its ending."""
+    stem = word.stem
+    if inflects:
+        yield from (stem[:n] for n in range(max(_MIN_ROOT, len(stem) - _MAX_INFLECTION), len(stem)))
+    elif word.text[0].isupper():
+        ends = (end for end in _ROOT_ENDINGS if stem.endswith(end))
+        yield from (root for end in ends if len(root := stem[: -len(end)]) >= _MIN_ROOT)
+    yield stem
 
 
 def code_forms(code: str) -> frozenset[str]:
@@ -139,47 +191,30 @@ def paired_words(text: str) -> list[str]:
     return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
 
 
-def numbers(text: str) -> list[str]:
-    """Return the numbers that are written in digits, in order."""
-    return _NUMBER.findall(text)
+def names(text: str, all_words: Sequence[Word], nouns: bool = False) -> list[Word]:
+    """Return words with a capital that their position does not explain; none in a heading.
 
-
-def possible_values(number: str) -> set[str]:
-    """Return the decimals that ``number`` may mean: "1,000" is 1000, "1.000" is 1000 or 1."""
-    digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
-    values = set()
-    if _GROUPED.fullmatch(digits):
-        values.add(_canonical(re.sub(r"\D", "", digits)))
-    groups = re.split(r"\D", digits)
-    separators = set(re.findall(r"\D", digits))
-    if len(groups) == 1 or (len(groups) == 2 and separators & {".", ",", "\u066b"}):
-        values.add(_canonical(".".join(groups)))
-    elif len(separators) > 1:  # "1,234.56": the last one is the decimal sign
-        values.add(_canonical("".join(groups[:-1]) + "." + groups[-1]))
-    return values or {digits}
-
-
-def _canonical(decimal: str) -> str:
-    integer, _, fraction = decimal.partition(".")
-    fraction = fraction.rstrip("0")
-    return (integer.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
-
-
-def names(text: str, all_words: list[Word]) -> list[Word]:
-    """Return words with a capital that their position does not explain; none in a heading."""
+    With ``nouns``, as in German, capitals mark all nouns, and a name is one behind another.
+    """
     cased = [w for w in all_words if len(w.text) > 3 and w.text.upper() != w.text.lower()]
     n_capitals = sum(word.text[0].isupper() for word in cased)
-    if len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased):
+    is_heading = len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased)
+    if is_heading and not ends_sentence(text):
         return []
-    return [word for word in all_words if _is_name(text, word)]
+    found = [word for word in all_words if _is_name(text, word)]
+    if not nouns:
+        return found
+    ends = {w.start + len(w.text): w for w in all_words if w.text[0].isupper()}
+    follows = ((word, ends.get(word.start - 1)) for word in found)
+    return [word for word, before in follows if before and not before.is_function]
 
 
 def _is_name(text: str, word: Word) -> bool:
-    if len(word.text) < 2 or not word.text[0].isupper():
+    if len(word.text) < 2 or not word.text[0].isupper() or is_abbreviation(word.text):
         return False
     if any(c.isupper() for c in word.text[1:]):
         return True
-    if word.is_function or word.stem in _NUMBER_WORDS:
+    if word.is_function or fold(word.text) in number_words():
         return False
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
@@ -191,18 +226,19 @@ def _fold(word: str) -> tuple[str, bool]:
     return (stem(folded) if folded.isascii() else folded), folded in STOPWORDS
 
 
-_NUMBER_WORDS = {stem(word): str(value) for word, value in _VALUES.items()}
-
-
 _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Word, number, name or code of a sentence, and the forms of which a source must hold one."""
+    """Word, number, name or code of a sentence, and the forms of which a source must hold one.
+
+    ``counts`` is true for a number that may count what a source lists.
+    """
 
     text: str
     forms: frozenset[str]
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,21 +261,33 @@ class Needs:
 
 
 def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
-    """Return the needs of ``sentence``; names only if capitals in its sources mark them."""
+    """Return the needs of ``sentence``; names are those that a capital marks."""
     text = _MARKER.sub("", sentence)
-    exact = [Item(number, number_forms(number)) for number in numbers(_CODE.sub(" ", text))]
-    exact += [Item(code, code_forms(code)) for code in codes(text)]
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
-    all_names = names(text, all_words) if sources.capitals <= MAX_CAPITALS else ()
+    all_names = names(text, all_words, sources.german >= _MIN_GERMAN)
     return Needs(
         text=text,
         words=tuple(all_words),
         content=tuple(content.values()),
-        numbers=tuple(exact),
-        names=tuple(Item(word.text, word_forms(word)) for word in all_names),
+        numbers=tuple(_exact(text)),
+        names=tuple(Item(word.text, name_forms(word, sources.inflects)) for word in all_names),
     )
+
+
+def _exact(text: str) -> Iterator[Item]:
+    """Yield the numbers of a text but small ones in words, the parts of its dates, its codes."""
+    for date in find_dates(text):
+        yield from (Item(date.text, forms) for forms in date.forms)
+    bare = without_dates(text)
+    for number in find_numbers(_CODE.sub(lambda match: " " * len(match[0]), bare)):
+        if not (number.counts and number.text[0].isalpha()):
+            forms = frozenset(f"#{value}" for value in number.values)
+            yield Item(number.text, forms, number.counts)
+    for code in codes(bare):
+        values = possible_values(code) if is_grouped(code) else ()  # 1.234.567 is no version
+        yield Item(code, code_forms(code).union(f"#{value}" for value in values))
 
 
 def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:

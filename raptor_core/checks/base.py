@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar
 import numpy as np
 
 from raptor_core.errors import InvariantError
-from raptor_core.identity import FALLBACK
+from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.vectors import Vectors
@@ -77,13 +77,17 @@ def without_quotations(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckMeasurement:
-    """Measurement of a check, see ``CheckResult``; its remedy counts for a failure only."""
+    """Measurement of a check, see ``CheckResult``; its remedy counts for a failure only.
+
+    ``severity`` is None for that of the check.
+    """
 
     passed: bool
     summary: str
     numbers: Mapping[str, float]
     worst: Iterable[WorstNode] = ()
     remedy: str = ""
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class CheckInfo:
         return CheckResult(
             self.name,
             measured.passed,
-            self.severity,
+            measured.severity or self.severity,
             measured.summary,
             {name: float(number) for name, number in measured.numbers.items()},
             tuple(measured.worst)[:N_WORST],
@@ -193,6 +197,7 @@ class CheckedLayer:
         quotes: true if the summaries quote sentences of their children, so that no model can have
             written junk or a cut text.
         vectors: unit vectors of the nodes and of those below, by id; empty if they are unknown.
+        leaves: texts of the leaves beneath each node that a chat model wrote, by its id.
     """
 
     nodes: Sequence[Node]
@@ -200,6 +205,7 @@ class CheckedLayer:
     settings: Settings
     quotes: bool = False
     vectors: Mapping[str, Vectors] = field(default_factory=dict)
+    leaves: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def summaries(self) -> list[Node]:
@@ -209,7 +215,7 @@ class CheckedLayer:
     @property
     def written(self) -> list[Node]:
         """Summaries that a model wrote."""
-        return [] if self.quotes else [n for n in self.summaries if FALLBACK not in n.quality]
+        return [] if self.quotes else [n for n in self.summaries if QUOTED.isdisjoint(n.quality)]
 
     def texts_below(self, node: Node) -> list[str]:
         """Return the texts of the node's children."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from raptor_core.audit.coverage import copied_child, held_children
 from raptor_core.checks import base
-from raptor_core.identity import FALLBACK
+from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node
 
 MIN_COVERAGE = 0.5
@@ -85,7 +85,8 @@ def _measure(node: Node, layer: base.CheckedLayer) -> _Coverage | None:
     if node.id in vectors and all(child.id in vectors for child in children):
         cosines = [float(vectors[child.id] @ vectors[node.id]) for child in children]
     # A quoting summary of short children may be one of them, and a lone child leaves out none.
-    quotes = layer.quotes or FALLBACK in node.quality or len(children) == 1
+    is_quoted = layer.quotes or not QUOTED.isdisjoint(node.quality)
+    quotes = is_quoted or len(children) == 1
     row = None if quotes else copied_child(node.text, texts)
     repeated = None if row is None else children[row]
     return _Coverage(node, children, held_children(node.text, texts, cosines), repeated)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.checks.languages import find_switch, writing
-from raptor_core.identity import CUT_OFF, FALLBACK
+from raptor_core.identity import CUT_OFF, FALLBACK, REPLACED
 from raptor_core.models.summarizing.base import Unfit
 from raptor_core.nodes import Node
 from raptor_core.text.sentence_ends import ends_sentence, ends_unmarked, sentence_ends
@@ -343,15 +343,18 @@ def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
 @check(
     "model_answers",
     "warn",
-    "Summaries that were written extractively, since the model gave no usable answer, and "
-    "summaries whose answers were cut off, or whose texts were too long for the model together.",
+    "Summaries that were written extractively, since the model gave no usable answer or invented "
+    "facts, and summaries whose answers were cut off, or whose texts were too long for the model "
+    "together.",
 )
 def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the numbers of marked summaries; any that the model did not write is reported."""
     refused = [node for node in layer.summaries if FALLBACK in node.quality]
     cut = [node for node in layer.summaries if CUT_OFF in node.quality]
+    replaced = [node for node in layer.summaries if REPLACED in node.quality]
     n_checked = len(layer.summaries)
     numbers = {"summaries": n_checked, "fallback": len(refused), "cut_off": len(cut)}
+    numbers["replaced"] = len(replaced)
     summary = f"The model wrote all of {n_checked} summaries."
     if refused:
         summary = (
@@ -360,8 +363,11 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
         )
     if cut:
         summary += f" {len(cut)} end where their answer was cut off, or were written in parts."
+    if replaced:
+        summary += f" {len(replaced)} quote their children, since the model invented facts."
     worst = [
         *(WorstNode.of(node, 1.0, "written extractively") for node in refused),
+        *(WorstNode.of(node, 0.7, "written extractively: facts invented") for node in replaced),
         *(WorstNode.of(node, 0.5, "its answer was cut off, or written in parts") for node in cut),
     ]
     remedy = (

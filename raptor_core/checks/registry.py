@@ -10,6 +10,7 @@ from raptor_core.checks.base import (
     CheckResult,
 )
 from raptor_core.checks.coverage import summary_coverage
+from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.injection import prompt_injection
 from raptor_core.checks.junk import junk_text, model_answers
 from raptor_core.checks.languages import language_switch
@@ -27,6 +28,7 @@ CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
     junk_text,
+    foreign_facts,
     sizes.compression_ratio,
     language_switch,
     model_answers,

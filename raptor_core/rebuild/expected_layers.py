@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.curation import CURATED
-from raptor_core.identity import CUT_OFF, FALLBACK, marked_content_key
+from raptor_core.identity import FALLBACK, KEPT_MARKS, marked_content_key
 from raptor_core.models.money.usage import Usage, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
@@ -89,13 +89,13 @@ def _expected_layer(
     drafts = [node for node, _ in draft_summaries(below, clustering, components)]
     new = {node.content_key for node in drafts if node.id not in ids}
     texts = known.texts(text_keys(new, components))
-    cut = {node.content_key for node in old if CUT_OFF in node.quality} | texts.keys()
+    kept = {n.content_key for n in old if not n.quality.keys().isdisjoint(KEPT_MARKS)}
+    unmarked, kept = new - texts.keys(), kept | texts.keys()
     marks = (
-        CUT_OFF
-        if node.content_key in new - texts.keys()
-        and marked_content_key(node.content_key, CUT_OFF) in cut
+        next((m for m in KEPT_MARKS if marked_content_key(n.content_key, m) in kept), "")
+        if n.content_key in unmarked
         else ""
-        for node in drafts
+        for n in drafts
     )
     # A marked text has another content key, and so have the summaries above it.
     drafts = list(mark_summaries(zip(drafts, marks, strict=True)))

@@ -10,7 +10,7 @@ from typing import Any
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.checks.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.documents.base import Document
-from raptor_core.identity import CUT_OFF, FALLBACK
+from raptor_core.identity import FALLBACK, KEPT_MARKS
 from raptor_core.nodes import Node, grouped
 from raptor_core.redaction import hide_credentials
 from raptor_core.report.layout import atlas_values, tree_titles
@@ -201,7 +201,7 @@ def _nodes(
 
 
 def _mark(node: Node) -> Values:
-    return next(({"f": mark} for mark in (FALLBACK, CUT_OFF) if mark in node.quality), {})
+    return next(({"f": mark} for mark in (FALLBACK, *KEPT_MARKS) if mark in node.quality), {})
 
 
 def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:

@@ -8,6 +8,9 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 
+_GAP_CHARS = 2
+"""White space between two chunks that touch."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
@@ -40,6 +43,18 @@ class Trace:
     def __repr__(self) -> str:
         n_documents = len({span.document for span in self.spans})
         return f"<Trace of {self.node.id}: {len(self.spans)} spans of {n_documents} documents>"
+
+    @property
+    def places(self) -> tuple[tuple[str, int, int], ...]:
+        """Document, first character and character after the last of spans; touching ones joined."""
+        joined: list[tuple[str, int, int]] = []
+        for span in self.spans:
+            document, start, end = joined[-1] if joined else ("", 0, 0)
+            if document == span.document and start <= span.start <= end + _GAP_CHARS:
+                joined[-1] = (document, start, max(end, span.end))
+            else:
+                joined.append((span.document, span.start, span.end))
+        return tuple(joined)
 
 
 def trace(store: VectorStore, node_id: str) -> Trace:

@@ -45,6 +45,7 @@ CheckName = Literal[
     "cluster_size",
     "coverage",
     "junk_text",
+    "foreign_facts",
     "compression_ratio",
     "language_switch",
     "model_answers",
@@ -61,7 +62,8 @@ CheckName = Literal[
 """Name of a check; docs/checks.md describes each."""
 
 _WATCHED = {
-    *("document_text", "token_budget", "coverage", "junk_text", "hallucination_audit"),
+    *("document_text", "token_budget", "coverage", "junk_text", "foreign_facts"),
+    "hallucination_audit",
     *("embedding", "shrink", "staleness", "golden_retrieval", "golden_regression"),
 }
 QUIET = {name: "off" for name in get_args(CheckName) if name not in _WATCHED}

@@ -39,6 +39,11 @@ _MIN_PHRASE_CHARS = 40
 _WINDOW_CHARS = 48
 
 
+def is_abbreviation(word: str) -> bool:
+    """Return whether a word without its dot is an abbreviation such as "Dr", which goes on."""
+    return word.lower() in _WORDS["never end"]
+
+
 def ends_sentence(text: str) -> bool:
     """Return whether a text ends with a mark that ends a sentence, before closers and citations."""
     return _LAST.search(text.rstrip()[-_LAST_CHARS:]) is not None

@@ -111,12 +111,13 @@ def build_trees(
                 ends[clustering.tree] = clustering.end
             if clustering.fit:
                 fits[clustering.tree].append(clustering.fit)
+        lower = {tree: [layer.nodes for layer in of[:-1]] for tree, of in layers.items()}
         report(f"layer_{number + 1}/clusters", sum(len(result.groups) for _, result in work))
         top = {
             tree: name_summaries(
                 nodes, [layer.nodes for layer in layers[tree]], previous.get(tree), components
             )
-            for tree, nodes in _summarize(work, components, known).layers.items()
+            for tree, nodes in _summarize(work, components, known, lower).layers.items()
         }
         report(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
@@ -161,9 +162,12 @@ def _embed(
 
 
 def _summarize(
-    work: Sequence[tuple[Layer, Clustering]], components: Components, known: Known
+    work: Sequence[tuple[Layer, Clustering]],
+    components: Components,
+    known: Known,
+    lower: Mapping[str, Sequence[Sequence[Node]]],
 ) -> Summarized:
-    summaries = summarize_clusters(work, components, known)
+    summaries = summarize_clusters(work, components, known, lower=lower.__getitem__)
     failed = [failure for failures in summaries.failed.values() for failure in failures]
     if failed:
         reasons = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])

@@ -10,6 +10,8 @@ from typing import Any
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
+from raptor_core.audit.facts import VERSION as FACTS_VERSION
+from raptor_core.audit.facts import find_foreign
 from raptor_core.checks.junk import find_unfit
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunk, Chunker
@@ -25,7 +27,7 @@ from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
-from raptor_core.models.summarizing.base import Summarizer, SummaryFunction
+from raptor_core.models.summarizing.base import Grounding, Summarizer, SummaryFunction
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
@@ -171,6 +173,7 @@ class Components:
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit,
+            grounding=self._grounding,
         )
 
     @property
@@ -188,13 +191,27 @@ class Components:
         """Whether each summary begins with a title."""
         return self.calls_model and self.settings.summarizer.titles
 
+    @property
+    def _grounding(self) -> Grounding | None:
+        """Means against foreign facts; None where the settings only report them."""
+        removes = self.settings.summarizer.foreign_facts == "remove"
+        return Grounding(FACTS_VERSION, find_foreign, self._extractive) if removes else None
+
+    @property
+    def is_grounded(self) -> bool:
+        """Whether a chat model writes the summaries, so that foreign facts are looked for."""
+        return self.settings.summarizer.kind != "extractive" and not self._custom_part("summarizer")
+
     @cached_property
-    def fallback(self) -> Summarizer | None:
-        """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
-        if not self.settings.summarizer.max_fallback or not self.calls_model:
-            return None
+    def _extractive(self) -> Summarizer:
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
+
+    @property
+    def fallback(self) -> Summarizer | None:
+        """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
+        allowed = self.settings.summarizer.max_fallback and self.calls_model
+        return self._extractive if allowed else None
 
     @cached_property
     def judge(self) -> Judge:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from raptor_core.checks.languages import languages_by_word
-from raptor_core.identity import FALLBACK
+from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
 from raptor_core.text.vocabulary import STOPWORDS, singular
 from raptor_core.text.words import find_words, is_paired, pairs
@@ -59,7 +59,7 @@ def name_summaries(
         terms = _terms(nodes, below)
     labelled = []
     for node, key_terms in zip(nodes, terms, strict=True):
-        title = _title(node.text) if components.titles and FALLBACK not in node.quality else ""
+        title = _title(node.text) if components.titles and QUOTED.isdisjoint(node.quality) else ""
         name = title or ", ".join(key_terms[:NAME_TERMS])
         label = known.get(node.id) or replace(node, name=name, key_terms=key_terms)
         labelled.append(replace(node, name=label.name, key_terms=label.key_terms))

@@ -41,6 +41,8 @@ def content_settings(
     values: dict[str, object] = part.model_dump(mode="json", include=set(part.marked("rebuilds")))
     if values.get("precision") != "bfloat16":
         values.pop("precision", None)  # float32 and "auto" share one fingerprint
+    if values.get("kind") == "extractive":
+        values.pop("foreign_facts", None)  # quoted sentences invent nothing
     if values.get("sha256"):
         values.pop("model", None)  # the path of a local model
     return {**values, "own": custom[group]} if custom.get(group) else values

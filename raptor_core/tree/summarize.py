@@ -15,7 +15,7 @@ from raptor_core.checks.junk import Junk, find_junk
 from raptor_core.curation import CURATED
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.nodes import Layer, Node, grouped
+from raptor_core.nodes import Layer, Node, grouped, leaf_texts
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
@@ -84,7 +84,8 @@ def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
     keys = set(content_keys)
     if components.quotes:
         return keys
-    return keys | {identity.marked_content_key(key, identity.CUT_OFF) for key in keys}
+    marked = (identity.marked_content_key(k, mark) for k in keys for mark in identity.KEPT_MARKS)
+    return keys.union(marked)
 
 
 def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
@@ -103,6 +104,8 @@ def _shared(value: MetadataValue, second: MetadataValue) -> MetadataValue:
     return value if value == second else ()
 
 
+LowerLayers = Callable[[str], Sequence[Sequence[Node]]]
+"""Function from a tree to the nodes of its lower layers, from the leaves up."""
 FLUSH_SECONDS = 0.25
 """Least time between two writes of summaries to the cache; one from an endpoint is kept at once."""
 AnswerCallback = Callable[[Node, Usage], None]
@@ -133,7 +136,8 @@ class Summarized:
 class _Draft:
     """Summary node without its text; drafts of one ``key`` get the same text.
 
-    ``curated`` is a text that a person wrote or pinned; empty for a text to be made.
+    ``curated`` is a text that a person wrote or pinned; empty for a text to be made. ``leaves`` are
+    the texts of the leaves beneath, where the children are no leaves and facts are looked for.
     """
 
     node: Node
@@ -141,6 +145,7 @@ class _Draft:
     rows: tuple[int, ...]
     key: str
     curated: str
+    leaves: tuple[str, ...] = ()
 
     @property
     def children(self) -> list[Node]:
@@ -155,7 +160,7 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Text of a summary; ``mark`` is ``FALLBACK``, ``CUT_OFF``, or "" for a complete answer."""
+    """Text of a summary; ``mark`` is ``FALLBACK``, one of ``KEPT_MARKS``, or "" for an answer."""
 
     text: str
     mark: str = ""
@@ -166,6 +171,7 @@ def summarize_clusters(
     components: Components,
     known: Known,
     on_answer: AnswerCallback = lambda _node, _usage: None,
+    lower: LowerLayers = lambda _tree: (),
 ) -> Summarized:
     """Summarize the clusters of many trees at once.
 
@@ -175,12 +181,14 @@ def summarize_clusters(
         work: layers with their clusterings; a clustering without clusters is ignored.
         known: published texts; neither these nor texts in the components' cache are made again.
         on_answer: callback for each answer at once, so that its usage survives an error.
+        lower: function from a tree to the nodes of the layers below that of ``work``, from the
+            leaves up; it is asked where facts are looked for.
 
     Raises:
         MissingKeyError: the endpoint needs a key.
         BudgetError: the run's budget is spent; the cache keeps every finished summary.
     """
-    drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, components)]
+    drafts = [d for item in work for d in _drafts(*item, components, lower)]
     by_key = {draft.key: draft for draft in drafts}
     texts = {draft.key: _Text(draft.curated) for draft in drafts if draft.curated}
     curated = {draft.node.content_key for draft in drafts if draft.curated}
@@ -191,12 +199,12 @@ def summarize_clusters(
     components.cache.want(
         (draft.node.tree, key)
         for draft in rest
-        for key in text_keys([draft.node.content_key], components)
+        for key in (*text_keys([draft.node.content_key], components), _invented_key(draft))
     )
     kept = components.cache.texts(text_keys(_content_keys(rest), components))
     texts |= _known_texts({draft.key: draft for draft in rest}, kept, components)
     n_reused = len(texts)
-    requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
+    requests = _requests([d for d in by_key.values() if d.key not in texts], components)
     failures = _summarize(requests, drafts, texts, components, on_answer)
     fallbacks = _fall_back(drafts, failures, components)
     nodes = _finish(drafts, texts, fallbacks, components)
@@ -219,12 +227,24 @@ def _content_keys(drafts: Iterable[_Draft]) -> set[str]:
     return {draft.node.content_key for draft in drafts}
 
 
-def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
+def _drafts(
+    layer: Layer, clustering: Clustering, components: Components, lower: LowerLayers
+) -> list[_Draft]:
     nodes = draft_summaries(layer.nodes, clustering, components)
     prefix = f"{clustering.tree}\0" if components.quotes else ""
     curated = components.curation.texts(node.content_key for node, _ in nodes)
+    leaves: Mapping[str, tuple[str, ...]] = {}
+    if components.is_grounded and nodes and nodes[0][0].layer > 1:
+        leaves = leaf_texts([node for node, _ in nodes], [*lower(clustering.tree), layer.nodes])
     return [
-        _Draft(node, layer, rows, prefix + node.content_key, curated.get(node.content_key, ""))
+        _Draft(
+            node,
+            layer,
+            rows,
+            prefix + node.content_key,
+            curated.get(node.content_key, ""),
+            leaves.get(node.id, ()),
+        )
         for node, rows in nodes
     ]
 
@@ -239,7 +259,7 @@ def _known_texts(
     """
     if not components.quotes:
         texts: dict[str, _Text] = {}
-        for mark in ("", identity.CUT_OFF):
+        for mark in ("", *identity.KEPT_MARKS):
             for key in drafts.keys() - texts.keys():
                 text = known.get(identity.marked_content_key(key, mark) if mark else key)
                 if text is not None and not _junk(drafts[key], text):
@@ -255,6 +275,19 @@ def _known_texts(
     return {answer.key: _Text(answer.text) for answer in answers if isinstance(answer, Summary)}
 
 
+def _invented_key(draft: _Draft) -> str:
+    return identity.marked_content_key(draft.node.content_key, identity.INVENTED)
+
+
+def _requests(drafts: Sequence[_Draft], components: Components) -> list[SummaryRequest]:
+    """Return the requests, with the answers of an earlier run that invented facts."""
+    kept: Mapping[str, str] = {}
+    if components.is_grounded:
+        kept = components.cache.texts({_invented_key(draft) for draft in drafts})
+    requests = ((_request(draft), kept.get(_invented_key(draft), "")) for draft in drafts)
+    return [replace(request, invented=text) for request, text in requests]
+
+
 def _request(draft: _Draft) -> SummaryRequest:
     children = draft.children
     return SummaryRequest(
@@ -263,6 +296,7 @@ def _request(draft: _Draft) -> SummaryRequest:
         texts=tuple(child.text for child in children),
         n_tokens=tuple(child.n_tokens for child in children),
         vectors=draft.layer.vectors[np.array(draft.rows)],
+        leaves=draft.leaves,
     )
 
 
@@ -304,7 +338,7 @@ def _summarize(
 
 def _mark(answer: Summary | FailedSummary) -> str:
     if isinstance(answer, Summary):
-        return identity.CUT_OFF if answer.cut_off else ""
+        return answer.mark
     return identity.FALLBACK if answer.is_refused else ""
 
 

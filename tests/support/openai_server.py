@@ -26,11 +26,14 @@ Body = dict[str, Any]
 
 
 def default_answer(body: Body) -> str:
-    """Every third word of the last message's beginning, as one sentence within the limit."""
+    """Every third word of the last message's beginning, as one sentence within the limit.
+
+    The words are in lower case, so that none of the instructions looks like an invented name.
+    """
     limit = body.get("max_tokens") or body.get("max_completion_tokens") or 60
     content = re.sub(r"</?\w+>", " ", body["messages"][-1]["content"])
     words = content.split()[::3][: max(1, min(30, limit // 3))]
-    return "In short: " + " ".join(word.strip(".")[:16] for word in words) + "."
+    return "In short: " + " ".join(word.strip(".")[:16].lower() for word in words) + "."
 
 
 def hash_vector(text: str, n_dims: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.models.money.usage import AUDITS, Usage
+from raptor_core.nodes import leaf_texts
 from raptor_core.tables.values import audit_to_table, known_findings
 
 
@@ -37,10 +38,14 @@ class FindingsStep(Step):
 
     def _audit(self, state: PartitionState, record: Record | None) -> Audit:
         table = state.context.tables.read(self.asset.path, state.name) if record else None
+        nodes, leaves = state.flat_nodes(self.layer), {}
+        if self.layer > 1 and not state.context.components.quotes:
+            leaves = leaf_texts(nodes, [state.flat_nodes(number) for number in range(self.layer)])
         return Audit(
-            nodes=state.flat_nodes(self.layer),
+            nodes=nodes,
             below=state.nodes_by_id(self.layer - 1),
             known={} if table is None else known_findings(table),
+            leaves=leaves,
         )
 
     def _result(

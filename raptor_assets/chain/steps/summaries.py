@@ -18,7 +18,7 @@ from raptor_core.errors import SummaryError
 from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, leaf_texts
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
@@ -74,7 +74,13 @@ class SummariesStep(Step):
             costs[node.tree].add_summary(self.layer, usage)
             context.working(next(n_done), n_texts)
 
-        return summarize_clusters(pairs, context.components, KnownStore(context.store), report)
+        state_of = {tree: state for state in states for tree in state.clusterings(self.layer)}
+
+        def lower(tree: str) -> list[Sequence[Node]]:
+            return state_of[tree].nodes_below(tree, self.layer - 1)
+
+        known = KnownStore(context.store)
+        return summarize_clusters(pairs, context.components, known, report, lower)
 
     def _keep(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:
         """Save the new layer and return its version; None if a summary of it failed."""
@@ -96,7 +102,7 @@ class SummariesStep(Step):
         return version
 
     def _named(self, state: PartitionState, tree: str, nodes: Sequence[Node]) -> Sequence[Node]:
-        below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
+        below = state.nodes_below(tree, self.layer)
         return name_summaries(nodes, below, state.earlier_trees()[tree], state.context.components)
 
     def _result(
@@ -118,7 +124,10 @@ class SummariesStep(Step):
         """See ``Step._check``."""
         settings, quotes = state.context.settings, state.context.components.quotes
         nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
-        return check_layer(CheckedLayer(nodes, below, settings, quotes))
+        leaves: dict[str, tuple[str, ...]] = {}
+        if state.context.components.is_grounded:
+            leaves = leaf_texts(nodes, [state.flat_nodes(n) for n in range(self.layer)])
+        return check_layer(CheckedLayer(nodes, below, settings, quotes, leaves=leaves))
 
 
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:

@@ -9,6 +9,7 @@ import click
 from raptor_assets.cli.exits import exit_code, fail
 from raptor_assets.cli.options import home_and_json, query_options, read_options
 from raptor_assets.cli.output import node_values, print_json
+from raptor_assets.serving.answers import with_spans
 from raptor_assets.serving.values import LinkOf, links_of
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
@@ -49,6 +50,7 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
 
 
 NAMED_DOCUMENTS = 3  # documents of a summary that are named
+NAMED_SPANS = 5  # spans behind a cited summary that are printed
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
@@ -74,7 +76,7 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     link_of = links_of(retriever.settings)
     try:
         read = follow_up(question, retrieval.query.history)
-        answer = reader_of(retriever.settings).read(read, passages)
+        answer = with_spans(reader_of(retriever.settings).read(read, passages), retriever)
     except MissingKeyError as error:
         _show_context(error, retrieval, link_of, as_json=as_json)
     links = {hit.node.id: link_of(hit.node) for hit in retrieval.hits}
@@ -108,8 +110,17 @@ def _print(
     for number, passage in enumerate(answer.citations, 1):
         say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
         _print_link(links[passage.node_id])
+        _print_behind(passage)
     if not answer.citations:
         say("the answer cites no source", fg="yellow", err=True)
+
+
+def _print_behind(passage: Passage) -> None:
+    """Print where the spans behind a cited summary are."""
+    for document, start, end in passage.behind[:NAMED_SPANS]:
+        say(f"    made from {document}:{start}-{end}", dim=True)
+    if (hidden := len(passage.behind) - NAMED_SPANS) > 0:
+        say(f"    and {hidden} more spans: raptor tree TREE --trace {passage.node_id}", dim=True)
 
 
 def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
@@ -146,12 +157,17 @@ def _retrieval_values(retrieval: Retrieval, link_of: LinkOf) -> dict[str, Any]:
 
 
 def _passage_values(passage: Passage) -> dict[str, Any]:
-    """Return the origin of a passage as plain values; ``span`` is null for a summary."""
+    """Return the origin of a passage as plain values; ``span`` is null for a summary.
+
+    ``behind`` has document, start and end of each span that a summary was made from.
+    """
     return {
         "node": passage.node_id,
         "documents": list(passage.documents),
         "span": passage.span and list(passage.span),
         "pages": list(passage.pages),
+        "is_summary": passage.is_summary,
+        "behind": [list(place) for place in passage.behind],
     }
 
 

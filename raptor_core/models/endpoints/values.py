@@ -102,9 +102,10 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
 
 
-def fence(tag: str, text: str, number: int | None = None) -> str:
-    """Return ``text`` between ``<tag>``, with its number, and ``</tag>``, on separate lines."""
-    opening = f"<{tag}>" if number is None else f'<{tag} n="{number}">'
+def fence(tag: str, text: str, number: int | None = None, kind: str = "") -> str:
+    """Return ``text`` between ``<tag>``, with number and kind, and ``</tag>``, on lines apart."""
+    values = "" if number is None else f' n="{number}"'
+    opening = f"<{tag}{values}" + (f' kind="{kind}">' if kind else ">")
     return f"{opening}\n{defused(text, tag)}\n</{tag}>"
 
 

@@ -5,9 +5,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from raptor_core.identity import CUT_OFF, fingerprint, marked_content_key
+from raptor_core.identity import fingerprint, marked_content_key
 from raptor_core.models.money.usage import Usage
 from raptor_core.vectors import Vectors
+
+
+class Foreign(NamedTuple):
+    """Facts of an answer that no leaf holds, and the answer without their sentences.
+
+    ``share`` is the part of the answer's characters that is left.
+    """
+
+    facts: tuple[str, ...]
+    rest: str
+    share: float
+
 
 SummaryFunction = Callable[[Sequence[str]], str]
 """Function from the texts of a cluster, in document order, to their summary."""
@@ -20,8 +32,10 @@ class SummaryRequest:
     Attributes:
         key: content key of the summary node; ``name`` is for messages.
         texts: texts of the children in document order, at least one.
+        leaves: texts of the leaves beneath, where the children are no leaves.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         n_unusable: answers to this request that were unusable.
+        invented: an earlier answer to this request, with facts that no leaf holds; "" for none.
     """
 
     key: str
@@ -30,25 +44,29 @@ class SummaryRequest:
     n_tokens: tuple[int, ...]
     vectors: Vectors
     n_unusable: int = 0
+    leaves: tuple[str, ...] = ()
+    invented: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Finished summary: never empty, never an error text, never a part of a sentence.
 
-    ``cut_off`` is true if it is the whole sentences of an answer that was cut off or too long, or
-    if it was written in parts, since its texts are too long for the model together.
+    Attributes:
+        mark: ``CUT_OFF`` for the whole sentences of an answer that was cut off or too long, and for
+            a text that was written in parts, since its sources are too long for the model together;
+            ``REPLACED`` for sentences of the sources; "" for a complete answer.
     """
 
     key: str
     text: str
     usage: Usage = field(default_factory=Usage)
-    cut_off: bool = False
+    mark: str = ""
 
     @property
     def text_key(self) -> str:
         """Key under which a cache keeps the text."""
-        return marked_content_key(self.key, CUT_OFF) if self.cut_off else self.key
+        return marked_content_key(self.key, self.mark) if self.mark else self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,20 @@ class Summarizer(Protocol):
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request as they finish, in any order, lazily."""
+
+
+class Grounding(NamedTuple):
+    """Means against facts that no leaf holds.
+
+    Attributes:
+        version: version of the rules by which they are found.
+        find: function from an answer and the leaves beneath it to what it invents.
+        extractive: summarizer for the clusters about which the model says too little else.
+    """
+
+    version: int
+    find: Callable[[str, Sequence[str]], Foreign]
+    extractive: Summarizer
 
 
 class FunctionSummarizer:

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from raptor_core.errors import EndpointError
-from raptor_core.identity import digest
+from raptor_core.identity import CUT_OFF, digest
 from raptor_core.models.endpoints import batches
 from raptor_core.models.endpoints.answers import read_kept, read_usage
 from raptor_core.models.endpoints.client import EndpointClient
@@ -29,8 +29,16 @@ if TYPE_CHECKING:
 POLL_SECONDS = 30.0
 """Seconds between two questions whether a batch is finished."""
 
-BatchAnswer = Summary | FailedSummary | tuple[str, Usage]
-"""Answer to a request; or its key, and the usage of an answer that is rejected."""
+
+class _Rejected(NamedTuple):
+    """Answer that a single call follows: the key of its request, its usage, its inventions."""
+
+    key: str
+    usage: Usage
+    invented: str = ""
+
+
+BatchAnswer = Summary | FailedSummary | _Rejected
 
 Asks = Mapping[str, ChatAsk]
 """Chat requests by the keys of their summary requests."""
@@ -76,7 +84,7 @@ class BatchSummarizer:
             EndpointError: the endpoint accepts no batches, or refused a batch.
         """
         open_requests = {request.key: request for request in requests}
-        rejected: dict[str, Usage] = {}
+        rejected: dict[str, _Rejected] = {}
         if len(requests) >= self._settings.batch_from:
             self._inner.prepare()
             for answer in self._from_batches(open_requests):
@@ -84,20 +92,21 @@ class BatchSummarizer:
                     del open_requests[answer.key]
                     yield answer
                 else:  # the single call below reports the reason if it fails, too
-                    rejected[answer[0]] = answer[1]
+                    rejected[answer.key] = answer
         rest = [
-            replace(request, n_unusable=int(rejected.get(key, Usage()).calls > 0))
+            _again(request, rejected.get(key, _Rejected(key, Usage())))
             for key, request in open_requests.items()
         ]
         for answer in self._inner.summarize(rest):
-            yield replace(answer, usage=answer.usage + rejected.get(answer.key, Usage()))
+            paid = rejected[answer.key].usage if answer.key in rejected else Usage()
+            yield replace(answer, usage=answer.usage + paid)
 
     def _from_batches(self, requests: Mapping[str, SummaryRequest]) -> Iterator[BatchAnswer]:
         """Yield the answers of earlier runs' batches, then those of new batches."""
         asks = {key: self._inner.ask(request) for key, request in requests.items()}
         for batch in self._earlier(asks):
             try:
-                yield from self._collect(batch, asks, {})
+                yield from self._collect(batch, requests, asks, {})
             except EndpointError as error:
                 if not error.comes_again:  # else its files are gone
                     raise
@@ -109,7 +118,7 @@ class BatchSummarizer:
             del asks[key]
             self._is_proven = True
         for part in self._parts(asks):
-            yield from self._submit(part)
+            yield from self._submit(requests, part)
 
     def _earlier(self, asks: Asks) -> Iterator["Batch"]:
         """Yield batches of killed runs that answer some of ``asks``, newest first, while any is."""
@@ -123,7 +132,9 @@ class BatchSummarizer:
                 continue  # of a run that is alive
             yield batch
 
-    def _submit(self, asks: dict[str, ChatAsk]) -> Iterator[BatchAnswer]:
+    def _submit(
+        self, requests: Mapping[str, SummaryRequest], asks: dict[str, ChatAsk]
+    ) -> Iterator[BatchAnswer]:
         """Yield the answers of a new batch over as many requests as the budget allows."""
         reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
         reservations = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
@@ -132,7 +143,7 @@ class BatchSummarizer:
                 return
             lines = [batches.batch_line(self._settings, key, asks[key]) for key in reservations]
             batch = self._client.create(b"".join(lines), self._mark)
-            yield from self._collect(batch, asks, reservations)
+            yield from self._collect(batch, requests, asks, reservations)
         finally:
             for reservation in reservations.values():
                 if reservation.is_open:  # left out of the batch, expired, or never sent
@@ -141,6 +152,7 @@ class BatchSummarizer:
     def _collect(
         self,
         batch: "Batch",
+        requests: Mapping[str, SummaryRequest],
         asks: dict[str, ChatAsk],
         reservations: Mapping[str, Reservation],
     ) -> Iterator[BatchAnswer]:
@@ -159,10 +171,13 @@ class BatchSummarizer:
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
                 with suppress(FaultError):  # an unusable answer is requested again
                     kept = read_kept(answer, ask)
-            if kept is None:
-                yield key, usage + self._account.count_retry()
+            if kept is None or self._inner.find_foreign(requests[key], kept[0]).facts:
+                if kept is not None:
+                    self._inner.keep_invented(requests[key], kept[0])
+                invented = kept[0] if kept else ""
+                yield _Rejected(key, usage + self._account.count_retry(), invented)
                 continue
-            summary = Summary(key, kept[0], usage, kept[1])
+            summary = Summary(key, kept[0], usage, CUT_OFF if kept[1] else "")
             if self._keep is not None:
                 self._keep(summary.text_key, summary.text)
             yield summary
@@ -180,3 +195,10 @@ class BatchSummarizer:
             n_bytes += size
         if part:
             yield part
+
+
+def _again(request: SummaryRequest, rejected: _Rejected) -> SummaryRequest:
+    """Return the request for a single call after a batch."""
+    invented = rejected.invented or request.invented
+    is_unusable = rejected.usage.calls > 0 and not invented
+    return replace(request, n_unusable=int(is_unusable), invented=invented)

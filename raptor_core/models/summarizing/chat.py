@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from raptor_core.chunking.sentences import sentences
-from raptor_core.errors import AnswerError, EndpointError
-from raptor_core.identity import fingerprint
+from raptor_core.errors import AnswerError, BudgetError, EndpointError
+from raptor_core.identity import CUT_OFF, INVENTED, REPLACED, fingerprint, marked_content_key
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.limits import run_concurrently
@@ -16,7 +16,14 @@ from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing import prompts
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
+from raptor_core.models.summarizing.base import (
+    FailedSummary,
+    Foreign,
+    Grounding,
+    Summary,
+    SummaryRequest,
+    Unfit,
+)
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.text.sentence_ends import ends_sentence
@@ -26,6 +33,8 @@ UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
 """Function from an answer and its sources to why it is no summary of them, or None."""
 Keep = Callable[[str, str], None]
 """Function that stores a paid answer safely: the key of its request, its text."""
+ENOUGH = 0.5
+"""Share of an answer that must be left without its foreign facts."""
 
 
 class ChatSummarizer:
@@ -35,6 +44,8 @@ class ChatSummarizer:
     tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
     of words, where no whole sentences of the answer fit. After ``max_retries`` the node fails, and
     its name is reported. Texts that are too long for the model together are summarized in halves.
+    With ``grounding``, facts that no leaf holds are named to the model once; then their sentences
+    are left out, and where too little is left, sentences of the texts take the answer's place.
     ``keep`` receives each answer first, in the thread of its call.
     """
 
@@ -49,11 +60,13 @@ class ChatSummarizer:
         ledger: Ledger | None = None,
         keep: Keep | None = None,
         unfit: UnfitCheck | None = None,
+        grounding: Grounding | None = None,
     ) -> None:
         self._settings = settings
         self._counter = counter
         self._keep = keep
         self._unfit = unfit
+        self._grounding = grounding
         self._prompt = prompts.prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
         identified = identify(settings)
@@ -65,6 +78,7 @@ class ChatSummarizer:
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,
+                **({"facts": grounding.version} if grounding else {}),
             },
         )
 
@@ -91,7 +105,7 @@ class ChatSummarizer:
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
         meter = Meter()
         try:
-            answer = self._chat(request, meter, stop)
+            summary = self._write(request, meter, stop)
         except EndpointError as error:
             # A failure is reported as the interface demands, and never becomes the text of a node.
             return FailedSummary(
@@ -102,10 +116,52 @@ class ChatSummarizer:
                 error.comes_again,
                 isinstance(error, AnswerError),
             )
-        summary = Summary(request.key, answer.text, meter.usage, answer.cut_off)
         if self._keep is not None:
             self._keep(summary.text_key, summary.text)
         return summary
+
+    def _write(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> Summary:
+        """Return the model's answer without foreign facts; see the class."""
+        earlier = self.find_foreign(request, request.invented) if request.invented else None
+        try:
+            answer = self._chat(request, meter, stop)
+        except (EndpointError, BudgetError) as error:
+            if earlier is None or (earlier.share < ENOUGH and not isinstance(error, AnswerError)):
+                raise
+            return self._without_foreign(request, (earlier,), meter)
+        foreign = self.find_foreign(request, answer.text)
+        if not foreign.facts:
+            mark = CUT_OFF if answer.cut_off else ""
+            return Summary(request.key, answer.text, meter.usage, mark)
+        if earlier is not None:
+            return self._without_foreign(request, (earlier, foreign), meter)
+        self.keep_invented(request, answer.text)
+        meter.usage += self._client.count_retry()
+        return self._write(replace(request, invented=answer.text), meter, stop)
+
+    def keep_invented(self, request: SummaryRequest, text: str) -> None:
+        """Keep an answer with foreign facts, which a run that is killed need not pay again."""
+        if self._keep is not None:
+            self._keep(marked_content_key(request.key, INVENTED), text)
+
+    def find_foreign(self, request: SummaryRequest, text: str) -> Foreign:
+        """Return what an answer to a request holds that no leaf beneath it does."""
+        if self._grounding is None:
+            return Foreign((), text, 1.0)
+        return self._grounding.find(text, request.leaves or request.texts)
+
+    def _without_foreign(
+        self, request: SummaryRequest, answers: Sequence[Foreign], meter: Meter
+    ) -> Summary:
+        """Return what is left of the answer that invents least, or sentences of the texts."""
+        best = max(answers, key=lambda answer: answer.share)
+        if best.share >= ENOUGH:
+            return Summary(request.key, best.rest, meter.usage)
+        if self._grounding is not None:
+            for quoted in self._grounding.extractive.summarize([request]):
+                if isinstance(quoted, Summary):
+                    return replace(quoted, usage=meter.usage, mark=REPLACED)
+        raise AnswerError(f"the answer invents {', '.join(best.facts[:5])}", "unfit")
 
     def _chat(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> ChatAnswer:
         try:
@@ -134,15 +190,20 @@ class ChatSummarizer:
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
+        question, foreign = self._prompt.question(request.texts, settings.max_tokens), ""
+        if request.invented:
+            facts = self.find_foreign(request, request.invented).facts
+            foreign = f"\n\n{prompts.foreign_line(facts)}"
+        n_tokens = self._counter.count([foreign])[0] if foreign else 0
         return ChatAsk(
             system=self._prompt.system,
-            user=self._prompt.question(request.texts, settings.max_tokens),
+            user=question + foreign,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(prompts.limit_line, settings.max_tokens),
             trim=self._trim,
             check=partial(self._check, request),
-            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead),
+            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead) + n_tokens,
             n_unusable=request.n_unusable,
         )
 

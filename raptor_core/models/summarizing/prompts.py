@@ -97,6 +97,18 @@ def limit_line(max_tokens: int, n_too_long: int) -> str:
     return f"Write at most {words}, in complete sentences. Output only the summary."
 
 
+_NAMED_FACTS, _FACT_CHARS = 12, 60
+
+
+def foreign_line(facts: Sequence[str]) -> str:
+    """Return a line that names what an earlier answer invented."""
+    named = ", ".join(f'"{fact[:_FACT_CHARS]}"' for fact in facts[:_NAMED_FACTS])
+    return (
+        f"The text does not hold {named}: write nothing about it, and use only numbers and names "
+        "that stand in the text."
+    )
+
+
 def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
     """Return the tokens of a prompt without its children's texts; 0 if no model is called."""
     if settings.kind == "extractive":

@@ -11,7 +11,7 @@ function breadcrumbs(path) {
   return el('nav', { class: 'crumbs', 'aria-label': 'Path to this node' }, el('ol', {}, home, items));
 }
 
-const MARKS = { fallback: 'written extractively: the model gave no usable answer', cut_off: 'ends where its answer was cut off, or was written in parts' };
+const MARKS = { fallback: 'written extractively: the model gave no usable answer', replaced: 'sentences of its children: what the model wrote holds facts that no leaf has', cut_off: 'ends where its answer was cut off, or was written in parts' };
 
 function nodeFacts(node) {
   const ratio = compressionOf(node);

@@ -164,6 +164,27 @@ def test_ask_answers_with_citations(own):
     assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
 
 
+def test_a_cited_summary_is_told_from_quotations_and_leads_to_its_spans(own):
+    with FakeOpenAI(answer=lambda _: "It is told [1].") as server:
+        own.configure(f'[reader]\nbase_url = "{server.base_url}"')
+        options = ("--layer", 1, "--tree", "farness/lighthouse.md")
+        printed = own.call("ask", QUESTION, *options, OPENAI_API_KEY="a-key")
+        (cited,) = own.call("ask", QUESTION, *options, "--json", OPENAI_API_KEY="a-key").json[
+            "citations"
+        ]
+    system, user = (message["content"] for message in server.bodies[0]["messages"])
+    assert '<passage n="1" kind="summary">' in user
+    assert 'of the kind "summary"' in system
+    assert cited["is_summary"]
+    traced = own.call("tree", "farness/lighthouse.md", "--trace", cited["node"], "--json").json
+    places = {(span["document"], span["start"], span["end"]) for span in traced["spans"]}
+    assert sum(len(set(range(*p[1:]))) for p in cited["behind"]) >= sum(e - s for _, s, e in places)
+    for document, start, end in places:
+        assert any(d == document and s <= start < end <= e for d, s, e in cited["behind"])
+    document, start, end = cited["behind"][0]
+    assert f"made from {document}:{start}-{end}\n" in printed.out
+
+
 def test_ui_starts_dagster_on_this_home(own, monkeypatch):
     started = []
     monkeypatch.setattr(os, "execve", lambda *arguments: started.append(arguments))

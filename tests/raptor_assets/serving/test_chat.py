@@ -15,7 +15,7 @@ from support.streams import DONE, StreamingModel, data, event
 from raptor_assets.serving.chat import StopText, sources_text
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import ServerKeys
-from raptor_assets.serving.values import Citation
+from raptor_assets.serving.values import Citation, CitedSpan
 from raptor_core import HomeRetriever
 
 pytestmark = pytest.mark.slow
@@ -144,10 +144,15 @@ def test_the_answer_ends_before_a_stop_text_that_lies_across_pieces(client, mode
 
 def test_a_title_in_the_list_of_sources_is_no_markup():
     values = {"number": 1, "node": "n", "documents": ["a"], "span": None, "pages": []}
+    values |= {"is_summary": True, "behind": [], "n_behind": 0}
     place = "x](https://evil) ![y](z) <img> *b*\n2. no (a_b.md:0-9)"
     cited = Citation(place=place, link="https://wiki/a", **values)
     shown = r"x\](https://evil) !\[y\](z) \<img> \*b\* 2. no (a_b.md:0-9)"
     assert sources_text([cited]) == f"\n\nSources:\n1. [{shown}](https://wiki/a)"
+    behind = [CitedSpan(document="a_*b*", start=9 * n, end=9 * n + 5) for n in range(4)]
+    cited = cited.model_copy(update={"behind": behind, "n_behind": 30})
+    spans = r"a_\*b\*:0-5, a_\*b\*:9-14, a_\*b\*:18-23 and 27 more"
+    assert sources_text([cited]).endswith(f"](https://wiki/a), made from {spans}")
 
 
 @pytest.mark.parametrize(

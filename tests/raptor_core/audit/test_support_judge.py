@@ -93,6 +93,15 @@ def test_a_relation_may_be_named_by_any_word_for_it(judge, child, claim, judgeme
     assert found.judgement == judgement
 
 
+def test_what_one_layer_invents_is_no_source_for_the_next(judge):
+    below = summary("below", "p", text="Engineer Hallström replaced the filter of the pump.")
+    top = summary("top", ["below"], text=below.text, layer=2)
+    for leaves, judgement in (((), "supported"), ((PUMP.text,), "unsupported")):
+        ((found,),) = judge.judge([AuditedSummary(top, (below,), leaves)])
+        assert found.judgement == judgement
+        assert found.evidence_child == "below"
+
+
 CODES = (
     "The alarm E-1047 of the pump is explained at https://docs.pump.example/alarms/1047, and "
     "max_tokens is set in release 1.10.2. Mail ops@pump.example with the part number RX23."

@@ -37,7 +37,7 @@ def test_a_cut_answer_is_kept_up_to_its_last_whole_sentence_and_marked(server):
     kept = {}
     answer = answer_of(server, kept.__setitem__)
     assert answer.text == "The lamp was lit in May. The keeper came by boat."
-    assert (answer.cut_off, answer.usage.retries, server.n_requests) == (True, 0, 1)
+    assert (answer.mark, answer.usage.retries, server.n_requests) == (CUT_OFF, 0, 1)
     assert kept == {marked_content_key("key", CUT_OFF): answer.text}
 
 
@@ -45,13 +45,13 @@ def test_an_answer_that_is_too_long_by_our_count_is_kept_up_to_a_sentence(server
     server.fail(Fault.answering("The sea was calm all day. " * 3 + "The boat came at noon."))
     answer = answer_of(server, max_tokens=24)
     assert answer.text == "The sea was calm all day. " * 2 + "The sea was calm all day."
-    assert answer.cut_off
+    assert answer.mark == CUT_OFF
 
 
 def test_a_cut_answer_without_a_whole_sentence_is_requested_again(server):
     server.fail(Fault.truncated())
     answer = answer_of(server)
-    assert (answer.cut_off, answer.usage.retries) == (False, 1)
+    assert (answer.mark, answer.usage.retries) == ("", 1)
 
 
 def test_a_loop_that_was_cut_off_is_never_kept(server):
@@ -78,7 +78,7 @@ def test_texts_that_are_too_long_together_are_summarized_in_halves_and_marked(se
     assert ("The lamp" in lamp, "The keeper" in lamp) == (True, False)
     assert ("The lamp" in keeper, "The keeper" in keeper) == (False, True)
     assert both.count("In short:") == 2
-    assert answer.cut_off
+    assert answer.mark == CUT_OFF
     assert list(kept) == [marked_content_key("key", CUT_OFF)]
     assert answer.usage.calls == 3
 

@@ -1,0 +1,131 @@
+"""Foreign facts of a summary: numbers, dates, codes and names that no leaf beneath it holds.
+
+A number that can be counted, added up or rounded from a leaf is not foreign; judges decide on it.
+Only names that a capital marks are found. The forms that are compared are in ``terms``.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from itertools import combinations
+
+from raptor_core.audit.numbers import COUNTABLE, decimal, find_numbers
+from raptor_core.audit.terms import Item, Needs, find_needs, terms, union
+from raptor_core.chunking.sentences import sentences
+from raptor_core.models.summarizing.base import Foreign
+
+VERSION = 1
+"""Version of the rules; raise it with every change after which other sentences are foreign."""
+_MAX_ADDED = 12
+"""Numbers of a leaf above which sums and differences would meet any number."""
+_ROUNDED = Decimal("0.05")
+_ABOUT = re.compile(
+    r"(?:about|around|nearly|almost|roughly|approximately|approx\.?|over|under|above|below|some|~|≈"
+    r"|(?:more|less|fewer) than|at least|at most|up to|circa|ca\.|rund|etwa|fast|über|unter|environ"
+    r"|plus de|moins de|unos|unas|casi|más de|menos de|circa|quasi|cerca de"
+    r"|约|大约|近|超过|約)\W*$",
+    re.IGNORECASE,
+)
+_ABOUT_CHARS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSentence:
+    """Sentence of a summary, by its first character and the character after it, with its facts."""
+
+    start: int
+    end: int
+    facts: tuple[str, ...]
+
+
+class Sources:
+    """Leaves beneath a summary, and what of a summary stands in none of them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._terms = union([terms(text) for text in texts])
+
+    def foreign_sentences(self, summary: str) -> list[ForeignSentence]:
+        """Return the sentences of a summary that hold foreign facts, in order."""
+        spans = [(start, end, summary[start:end]) for start, end in sentences(summary)]
+        needs = [find_needs(text.strip(), self._terms) for _, _, text in spans]
+        strangers = {name.text for need in needs for name in self._missing(need.names)}
+        found = []
+        for (start, end, _), need in zip(spans, needs, strict=True):
+            # A name at the beginning of a sentence is known by another sentence.
+            facts = [*self._foreign_numbers(need), *(i.text for i in self._missing(need.names))]
+            facts += (word.text for word in need.words if word.text in strangers)
+            if facts:
+                found.append(ForeignSentence(start, end, tuple(dict.fromkeys(facts))))
+        return found
+
+    def _missing(self, items: Sequence[Item]) -> list[Item]:
+        return [item for item in items if not self._terms.supports(item.forms)]
+
+    def _foreign_numbers(self, needs: Needs) -> Iterator[str]:
+        for item in self._missing(needs.numbers):
+            if not item.counts and not self._is_derived(item, needs.text):
+                yield item.text
+
+    def _is_derived(self, item: Item, sentence: str) -> bool:
+        """Return whether a number is a sum, a difference or a rounding of numbers of a leaf."""
+        values = {
+            v for form in item.forms if form[0] == "#" and (v := decimal(form[1:])) is not None
+        }
+        if not values:
+            return False
+        at = sentence.find(item.text)
+        is_about = _ABOUT.search(sentence[max(0, at - _ABOUT_CHARS) : max(at, 0)]) is not None
+        return any(
+            value in self._derived
+            or any(_rounds(known, value, is_about=is_about) for known in self._values)
+            for value in values
+        )
+
+    @cached_property
+    def _values(self) -> frozenset[Decimal]:
+        return frozenset().union(*map(leaf_values, self._texts))
+
+    @cached_property
+    def _derived(self) -> frozenset[Decimal]:
+        leaves = [self._values, *map(leaf_values, self._texts)]
+        return frozenset(v for values in leaves for v in _combined(values) if v > COUNTABLE)
+
+
+@lru_cache(maxsize=1024)
+def leaf_values(text: str) -> frozenset[Decimal]:
+    """Return the values of the numbers of a leaf."""
+    shown = {value for number in find_numbers(text) for value in number.values}
+    return frozenset(value for v in shown if (value := decimal(v)) is not None)
+
+
+def _combined(values: frozenset[Decimal]) -> Iterator[Decimal]:
+    """Yield the sum of all values, and the sums and differences of two of them."""
+    if 1 < len(values) <= _MAX_ADDED:
+        yield sum(values, Decimal())
+        for a, b in combinations(values, 2):
+            yield from (a + b, abs(a - b))
+
+
+def _rounds(known: Decimal, value: Decimal, *, is_about: bool) -> bool:
+    """Return whether ``value`` is ``known`` with fewer decimals, or near it where that is said."""
+    if is_about:
+        return abs(known - value) <= _ROUNDED * abs(known)
+    exponent, finer = value.as_tuple().exponent, known.as_tuple().exponent
+    if not isinstance(exponent, int) or not isinstance(finer, int) or finer >= min(exponent, 0):
+        return False
+    return known.quantize(value) == value
+
+
+def find_foreign(summary: str, leaves: Sequence[str]) -> Foreign:
+    """Return the facts of a summary that no leaf holds, and the summary without their sentences."""
+    found = Sources(leaves).foreign_sentences(summary)
+    kept, start = [], 0
+    for sentence in found:
+        kept.append(summary[start : sentence.start].rstrip(" "))
+        start = sentence.end
+    rest = "".join([*kept, summary[start:]]).strip()
+    facts = dict.fromkeys(fact for sentence in found for fact in sentence.facts)
+    return Foreign(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))

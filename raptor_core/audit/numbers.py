@@ -1,0 +1,306 @@
+"""Values of the numbers and dates of a text, however they are written.
+
+"1,000", "1 000", "one thousand" and "1k" have one value. A value may be ambiguous, as "1.000" is
+1000 or 1, so each number has a set of them. What else a sentence needs is in ``terms``.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from raptor_core.text.words import find_words, fold
+
+_GROUP = r"[,.'’\u066c\u00a0\u202f]"
+_NUMBER = re.compile(
+    rf"(?<![\d.,])\d{{1,3}}(?: \d{{3}})+(?![\d.,]?\d)|\d+(?:(?:{_GROUP}|\u066b)\d+)*"
+)
+_GROUPED = re.compile(rf"\d{{1,3}}(?:[ ]\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{2,3}})*{_GROUP}\d{{3}}")
+_DATE = re.compile(
+    r"(?<![\d.])(?:(?P<y>\d{4})[-/.年]\s?(?P<m>\d{1,2})[-/.月]\s?(?P<d>\d{1,2})日?"
+    r"|(?P<a>\d{1,2})[-/.]\s?(?P<b>\d{1,2})[-/.]\s?(?P<z>\d{4}|\d{2}))(?![\d.]\d)"
+)
+_RANGE = re.compile(r"(?<!\d)(\d{2})\d{2}[-–/](\d{2})(?!\d)")
+_EVENING = re.compile(r"(?<!\d)(\d{1,2})(?:[:.]\d\d)?\s?p\.?\s?m\b", re.IGNORECASE)
+_DECADE = re.compile(r"['’]?s\b")
+_CENTURY = re.compile(r"(?:st|nd|rd|th)?[ -]centur")
+_PERCENT = re.compile(
+    r"\s?(?:[%٪％]|per ?cent\b|prozent\b|pour ?cent\b|por ?cient?o\b|per cento\b|procent\b"
+    r"|процент)",
+    re.IGNORECASE,
+)
+_PER_CENT = re.compile(r"\b(?:per|pour|por) (?=cent)", re.IGNORECASE)
+_SCALE = re.compile(r"\s?(?P<word>百万|[万萬만亿億억千천]|[^\W\d_]+)")
+_SCALES = {
+    "k": 3, "m": 6, "mn": 6, "mio": 6, "mill": 6, "bn": 9, "b": 9, "mrd": 9, "md": 9, "tn": 12,
+    "lakh": 5, "lakhs": 5, "crore": 7, "crores": 7, "тыс": 3, "млн": 6, "млрд": 9,
+    "万": 4, "萬": 4, "만": 4, "亿": 8, "億": 8, "억": 8, "千": 3, "천": 3, "百万": 6,
+}  # fmt: skip
+"""Powers of ten by their sign behind digits; words such as "million" are spelled numbers."""
+_CURRENCIES = tuple("$€£¥₹")
+_HAN = re.compile(r"[零〇一二两兩三四五六七八九十百千万萬亿億]+")
+_HAN_DIGITS = {c: at % 10 for at, c in enumerate("零一二三四五六七八九〇")} | {"两": 2, "兩": 2}
+_HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_LINKS = frozenset({"and", "und", "et", "y", "e", "i", "en", "a", "og", "och"})
+_MIN_COMPOUND, _MAX_COMPOUND = 6, 40
+COUNTABLE = 12
+"""Largest whole number that may be a count of what a text lists."""
+
+
+class Number(NamedTuple):
+    """Number as written, its possible values as plain decimals, and its span.
+
+    ``counts`` is true for a small whole number, which may count what a text lists, and for a vague
+    one, such as "hundred".
+    """
+
+    text: str
+    values: frozenset[str]
+    start: int
+    end: int
+    counts: bool = False
+
+
+def canonical(value: Decimal) -> str:
+    """Return a plain decimal without an exponent and without zeros at its end."""
+    text = format(value, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+
+
+def find_numbers(text: str) -> list[Number]:
+    """Return the numbers of a text in order, in digits and in words, without dates."""
+    bare = without_dates(text)
+    digits = list(_digits(bare))
+    scales = {number.end for number in digits}
+    words = (number for number in _spelled(bare) if number.end not in scales)
+    return sorted([*digits, *words, *_han(bare)], key=lambda number: number.start)
+
+
+def _digits(text: str) -> Iterator[Number]:
+    for match in _NUMBER.finditer(text):
+        values, (start, end) = set(possible_values(match[0])), match.span()
+        if _DECADE.match(text, end) and len(match[0]) == 4:
+            values |= {f"{match[0][:3]}{year}" for year in range(10)}
+        small = int(match[0]) if match[0].isdecimal() and len(match[0]) < 3 else 0
+        if small and _CENTURY.match(text, end):
+            values |= {f"{small - 1}{year:02}" for year in range(100)}
+        counts = match[0].isdecimal() and small <= COUNTABLE and len(match[0]) < 3
+        counts = counts and text[max(0, start - 2) : start].strip()[-1:] not in _CURRENCIES
+        scale = _SCALE.match(text, end)
+        if scale and (power := _power(scale["word"])):
+            scaled, is_sign = {_scaled(v, power) for v in values}, scale["word"] in tuple("kKmMbB")
+            values = values | scaled if is_sign else scaled  # "5m" may be metres
+            counts, end = False, scale.end()
+        percent = _as_percent(text, end, values)
+        yield Number(match[0], percent.union(values), start, end, counts and not percent)
+
+
+def _as_percent(text: str, end: int, values: Iterable[str]) -> frozenset[str]:
+    """Return the values as shares if they are followed by a sign of percent."""
+    is_percent = _PERCENT.match(text, end) is not None
+    return frozenset(_scaled(value, -2) for value in values if is_percent)
+
+
+def _power(word: str) -> int:
+    if word in _SCALES or word.lower() in _SCALES:
+        return _SCALES.get(word) or _SCALES[word.lower()]
+    value = max(number_words().get(fold(word), (0,)))
+    return len(str(value)) - 1 if value >= 1000 else 0
+
+
+def _scaled(value: str, power: int) -> str:
+    number = decimal(value)
+    return value if number is None else canonical(number.scaleb(power))
+
+
+def possible_values(number: str) -> frozenset[str]:
+    """Return the decimals that ``number`` may mean: "1,000" is 1000, "1.000" is 1000 or 1."""
+    digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
+    values = set()
+    if _GROUPED.fullmatch(digits):
+        values.add(canonical(Decimal(re.sub(r"\D", "", digits))))
+    groups = re.split(r"\D", digits)
+    separators = set(re.findall(r"\D", digits))
+    if len(groups) == 1 or (len(groups) == 2 and separators & {".", ",", "\u066b"}):
+        values.add(canonical(Decimal(".".join(groups))))
+    elif len(separators) > 1:  # "1,234.56": the last one is the decimal sign
+        values.add(canonical(Decimal("".join(groups[:-1]) + "." + groups[-1])))
+    return frozenset(values or {digits})
+
+
+def is_grouped(number: str) -> bool:
+    """Return whether a number has signs between its thousands."""
+    return _GROUPED.fullmatch(number) is not None
+
+
+@cache
+def number_words() -> dict[str, tuple[int, ...]]:
+    """Return the values of each folded word for a number, in all languages."""
+    by_word: dict[str, tuple[int, ...]] = {}
+    for line in _lines("number_words.txt"):
+        value, _, spelled = line.partition(": ")
+        for word in spelled.split():
+            by_word[fold(word)] = (*by_word.get(fold(word), ()), int(value))
+    return by_word
+
+
+@cache
+def months() -> dict[str, int]:
+    """Return the month of each folded name, in all languages."""
+    lines = enumerate(_lines("months.txt"), 1)
+    return {fold(word): month for month, line in lines for word in line.split()}
+
+
+def _lines(name: str) -> list[str]:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def _compound() -> re.Pattern[str]:
+    parts = "|".join(sorted(filter(lambda w: len(w) > 2, number_words()), key=len, reverse=True))
+    return re.compile(rf"(?:{parts})(?:(?:und|en|et|og|e)?(?:{parts}))+")
+
+
+@lru_cache(maxsize=65_536)
+def _parts(word: str) -> tuple[tuple[int, ...], ...]:
+    """Return the values of the words in a word, such as "fünfundzwanzig"; none if it has others."""
+    if word in number_words():
+        return (number_words()[word],)
+    if not _MIN_COMPOUND <= len(word) <= _MAX_COMPOUND or not _compound().fullmatch(word):
+        return ()
+    names = sorted(filter(lambda w: len(w) > 2, number_words()), key=len, reverse=True)
+    return tuple(number_words()[name] for name in re.findall("|".join(names), word))
+
+
+def _spelled(text: str) -> Iterator[Number]:
+    """Yield numbers in words; words in a row, such as "two hundred and five", are one number."""
+    text = _PER_CENT.sub(lambda match: f"{match[0][:-1]}x", text)
+    run: list[tuple[int, ...]] = []
+    start = end = 0
+    for match in find_words(text):
+        parts = _parts(fold(match[0])) if match[0][0].isalpha() else ()
+        between = text[end : match.start()].strip().casefold()
+        if run and parts and not _joins(max(run[-1]), max(parts[0]), between):
+            yield _number(text, run, start, end)
+            run = []
+        if parts:
+            start = start if run else match.start()
+            run, end = [*run, *parts], match.end()
+    if run:
+        yield _number(text, run, start, end)
+
+
+def _joins(before: int, after: int, between: str) -> bool:
+    """Return whether a word for a number continues the one before it."""
+    if between in _LINKS:
+        return before >= 20 and after < before
+    if between not in ("", "-", "\u2011"):
+        return False
+    is_pair = 10 <= before < 100 and 10 <= after < 100  # a year, or a price
+    return (
+        is_pair or after >= 100 or (before >= 20 and after < before) or (before, after) == (4, 20)
+    )
+
+
+def _number(text: str, run: Sequence[tuple[int, ...]], start: int, end: int) -> Number:
+    """Return the number of words in a row, with all that it may mean."""
+    firsts = [max(values) for values in run]
+    values = {_sum(firsts), *(run[0] if len(run) == 1 else ())}
+    shown = {str(value) for value in values}
+    if len(firsts) > 1 and 10 <= firsts[0] < 100 and 10 <= firsts[1] < 100:  # a year, or a price
+        rest = sum(firsts[1:])
+        shown |= {str(100 * firsts[0] + rest), canonical(Decimal(f"{firsts[0]}.{rest}"))}
+    percent = _as_percent(text, end, shown)
+    is_vague = len(run) == 1 and firsts[0] >= 100  # such as "a few hundred"
+    counts = (min(values) <= COUNTABLE or is_vague) and not percent
+    return Number(text[start:end], frozenset(shown | percent), start, end, counts)
+
+
+def _sum(parts: Sequence[int]) -> int:
+    total = current = 0
+    for value in parts:
+        if value >= 1000:
+            total, current = total + max(current, 1) * value, 0
+        elif value == 100 or (value, current) == (20, 4) or (value == 12 and 1 < current < 10):
+            current = max(current, 1) * value
+        else:
+            current += value
+    return total + current
+
+
+def _han(text: str) -> Iterator[Number]:
+    """Yield numbers in Chinese characters, such as 二十五; a lone one is mostly part of a word."""
+    for match in _HAN.finditer(text):
+        signs = match[0]
+        if len(signs) < 2 or _HAN_DIGITS.keys().isdisjoint(signs):
+            continue
+        if _HAN_SCALES.keys().isdisjoint(signs):
+            value = int("".join(str(_HAN_DIGITS[sign]) for sign in signs))
+        else:
+            total = current = digit = 0
+            for sign in signs:
+                scale = _HAN_SCALES.get(sign, 0)
+                if scale >= 10**4:
+                    total, current, digit = (total + current + digit) * scale, 0, 0
+                elif scale:
+                    current, digit = current + max(digit, 1) * scale, 0
+                else:
+                    digit = _HAN_DIGITS[sign]
+            value = total + current + digit
+        yield Number(signs, frozenset({str(value)}), *match.span(), value <= COUNTABLE)
+
+
+class Date(NamedTuple):
+    """Date in digits: its text, and the possible values of its day, its months and its years."""
+
+    text: str
+    days: frozenset[str]
+    months: frozenset[str]
+    years: frozenset[str]
+
+    @property
+    def forms(self) -> tuple[frozenset[str], ...]:
+        """Forms of the day, the month and the year, see ``terms.SupportedTerms``."""
+        days, years = (frozenset(f"#{v}" for v in values) for values in (self.days, self.years))
+        return days, frozenset(f"@{month}" for month in self.months), years
+
+
+def find_dates(text: str) -> list[Date]:
+    """Return the dates in digits of a text; of "3/5/2024" the day and the month are not known."""
+    dates = []
+    for match in _DATE.finditer(text):
+        year = match["y"] or match["z"]
+        first, second = (match["d"], match["m"]) if match["y"] else (match["a"], match["b"])
+        both = {str(int(first)), str(int(second))}
+        in_year = {n for n in both if 1 <= int(n) <= 12}
+        if not in_year or any(not 1 <= int(n) <= 31 for n in both):
+            continue
+        years = {year} if len(year) == 4 else {f"19{year}", f"20{year}", str(int(year))}
+        days = {str(int(first))} if match["y"] else both
+        known = {str(int(second))} if match["y"] else in_year
+        dates.append(Date(match[0], frozenset(days), frozenset(known), frozenset(years)))
+    return dates
+
+
+def implied_values(text: str) -> Iterator[str]:
+    """Yield values that a text implies beside its numbers: 95 in "1990-95" is 1995, 3 pm is 15."""
+    for match in _RANGE.finditer(text):
+        yield match[1] + match[2]
+    for match in _EVENING.finditer(text):
+        yield str(int(match[1]) % 12 + 12)
+
+
+def without_dates(text: str) -> str:
+    """Return a text of the same length with spaces in the place of its dates in digits."""
+    return _DATE.sub(lambda match: " " * len(match[0]), text)
+
+
+def decimal(value: str) -> Decimal | None:
+    """Return a value as a number, or None for digits that are none, such as those of a version."""
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        return None

@@ -1,0 +1,50 @@
+"""Check of every number and name of a written summary against the leaves beneath it.
+
+``raptor_core.audit.facts`` finds the facts; ``summarizer.foreign_facts`` says what a build does
+about them.
+"""
+
+from dataclasses import replace
+
+from raptor_core.audit.facts import find_foreign
+from raptor_core.checks.base import CheckedLayer, CheckInfo, CheckMeasurement, WorstNode, check
+from raptor_core.curation import CURATED
+from raptor_core.settings import Settings
+
+
+@check(
+    "foreign_facts",
+    "error",
+    "No summary of a chat model holds a number, a date, a code or a name that no leaf beneath it "
+    "holds.",
+)
+def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the number of facts that no leaf holds; summaries of people are not looked at.
+
+    A failure warns where the settings only report such facts.
+    """
+    written = [node for node in layer.written if CURATED not in node.quality]
+    checked = [node for node in written if node.id in layer.leaves]
+    found = [(node, find_foreign(node.text, layer.leaves[node.id]).facts) for node in checked]
+    foreign = sorted((pair for pair in found if pair[1]), key=lambda pair: -len(pair[1]))
+    n_facts = sum(len(facts) for _, facts in foreign)
+    numbers = {"summaries": len(checked), "with_foreign": len(foreign), "foreign": n_facts}
+    summary = (
+        f"{len(foreign)} of {len(checked)} summaries hold {n_facts} facts that no leaf beneath "
+        "them holds (none is allowed)."
+    )
+    worst = (WorstNode.of(node, len(facts), ", ".join(facts[:6])) for node, facts in foreign)
+    return CheckMeasurement(
+        not foreign,
+        summary,
+        numbers,
+        worst,
+        'Let summarizer.foreign_facts = "remove" leave such sentences out, and build again.',
+        facts_check(layer.settings).severity,
+    )
+
+
+def facts_check(settings: Settings) -> CheckInfo:
+    """Return the check; it warns where the settings only report such facts."""
+    warns = settings.summarizer.foreign_facts == "report"
+    return replace(foreign_facts, severity="warn") if warns else foreign_facts
