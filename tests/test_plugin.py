@@ -11,12 +11,15 @@ from raptor_core.settings import Settings
 from raptor_core.settings.models import ComponentsSettings
 
 PLUGIN = ROOT / "examples/plugin"
-NAMED = tomllib.loads((PLUGIN / "raptor.toml").read_text())["components"]
+VALUES = tomllib.loads((PLUGIN / "raptor.toml").read_text())
+NAMED = VALUES["components"]
 
 
 def test_the_plugin_has_every_component_that_settings_can_name():
     assert set(NAMED) == set(ComponentsSettings.model_fields)
-    assert Settings.model_validate({"components": NAMED}).components.model_dump() == NAMED
+    settings = Settings.model_validate(VALUES)
+    assert settings.components.model_dump() == NAMED
+    assert settings.retrieval.reranker.factory.startswith("team_parts.")
 
 
 def test_the_plugin_can_be_installed_with_each_of_its_packages():
@@ -39,5 +42,6 @@ def test_a_plugin_on_the_path_builds_trees_and_answers(tmp_path, monkeypatch):
     assert asked.code == 0, asked
     assert asked.json["citations"]
     assert {name for name in sys.modules if name.startswith("team_parts.")} >= {
-        name.partition(":")[0] for name in NAMED.values()
+        name.partition(":")[0]
+        for name in (*NAMED.values(), VALUES["retrieval"]["reranker"]["factory"])
     }
