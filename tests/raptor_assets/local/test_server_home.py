@@ -71,7 +71,7 @@ def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work
     workshop.build()
     before = workshop.manifests()["a.md"].build_id
     workshop.write("a.md", prose(30, seed=1))
-    server.fail_after = 4
+    server.fail_after = 2
     report = workshop.build()
     assert report.failed.keys() == {"a.md"}
     assert server.url in report.failed["a.md"].reason
