@@ -11,6 +11,7 @@ stays published; where its readers are unknown, nobody may read it.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -356,7 +357,7 @@ def explain_pin(tree: str, note: str) -> str:
     """Return why builds leave a pinned tree as it is, and how a person ends that."""
     return (
         f"the tree {tree!r} is pinned to an earlier build: {note}. `raptor versions release "
-        f"{tree}` lets builds publish it again"
+        f"{shlex.quote(tree)}` lets builds publish it again"
     )
 
 

@@ -1,5 +1,6 @@
 """Views of a tree: `raptor tree` and `raptor report`."""
 
+import shlex
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -154,7 +155,7 @@ def report_command(
     if node is not None and node not in shown:
         raise UnknownTreeError(
             f"the published tree {report.name!r} has no node {node}; "
-            f"raptor tree {report.name} --ids lists those it has"
+            f"raptor tree {shlex.quote(report.name)} --ids lists those it has"
         )
     path = _write_page(output, tree, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
