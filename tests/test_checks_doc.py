@@ -9,7 +9,7 @@ from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.specs import build_check_specs
 from raptor_assets.assets.versions import code_versions
 from raptor_core.checks.document_text import unread_rows
-from raptor_core.settings import CheckSettings, RunsSettings, Settings
+from raptor_core.settings import CheckSettings, RunsSettings, Settings, preset
 from raptor_core.settings.checks import CheckName
 
 TEXT = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
@@ -39,6 +39,14 @@ def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
 
 def test_the_settings_know_every_check_by_name():
     assert {*get_args(CheckName)} == {name for rows in (ON_SOURCE, *ON_ASSETS) for name, _ in rows}
+
+
+def test_the_quiet_checks_are_all_that_block_and_few_others():
+    listed = {name: severity for rows in (ON_SOURCE, *ON_ASSETS) for name, severity in rows}
+    quiet = listed.keys() - preset("quiet").checks.severity.keys()
+    blocking = {name for name, severity in listed.items() if severity == "error"}
+    assert blocking < quiet
+    assert len(quiet - blocking) == 5
 
 
 def test_a_changed_bound_makes_no_layer_stale():

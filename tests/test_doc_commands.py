@@ -5,12 +5,15 @@ import shlex
 import shutil
 import tomllib
 
+import dagster as dg
 import pytest
+import yaml
 from support.command import SMALL_PARTS, embedder_made_by, raptor
 from support.documented import PAGES, Block, blocks, named_commands, raptor_lines, unknown_words
 from support.fenced import ROOT
 from support.hashing import HashingEmbedder
 
+from raptor_assets import RaptorCorpusComponent
 from raptor_core import HomeRetriever
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.models.embedding import make_embedder
@@ -18,6 +21,7 @@ from raptor_core.settings import Settings
 from raptor_core.settings.base import Part
 
 ELSEWHERE = {
+    ("docs/alerts.md", "python"): "tests/raptor_assets/local/test_alerts.py",
     ("docs/applications.md", "json"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/applications.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/chat.md", "python"): "tests/raptor_assets/cli/test_chat_doc.py",
@@ -25,7 +29,7 @@ ELSEWHERE = {
     ("docs/dagster.md", "yaml"): "tests/test_dagster_doc.py",
 }
 """Blocks that a test of their page runs, by page and language."""
-PYTHON = ("docs/retrieval.md", "docs/rights.md")
+PYTHON = ("docs/agents.md", "docs/retrieval.md", "docs/rights.md")
 """Pages whose Python runs here, on a home and a retriever over it."""
 WITH_NO_READER = 7
 SHELL = [block for page in PAGES for block in blocks(page) if block.language == "sh"]
@@ -65,8 +69,10 @@ def test_a_block_that_no_test_runs_says_why():
 
 def is_run(block: Block) -> bool:
     if block.language == "python":
-        return block.page in ("README.md", "CONTRIBUTING.md", *PYTHON) or "docs/api" in block.page
-    return (block.page, block.language) == ("docs/evaluation.md", "json")
+        examples = ("README.md", "CONTRIBUTING.md", "docs/extending.md", *PYTHON)
+        return block.page in examples or "docs/api" in block.page
+    pages = (("docs/evaluation.md", "json"), ("docs/agents.md", "yaml"))
+    return (block.page, block.language) in pages
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +139,15 @@ def test_the_questions_of_a_page_are_a_golden_set(tmp_path):
     (block,) = [block for block in blocks("docs/evaluation.md") if block.language == "json"]
     (tmp_path / "questions.jsonl").write_text(block.text)
     assert len(load_golden(tmp_path / "questions.jsonl")) == 2
+
+
+def test_the_component_of_a_page_makes_a_corpus(tmp_path):
+    (block,) = [block for block in blocks("docs/agents.md") if block.language == "yaml"]
+    values = yaml.safe_load(block.text.replace("{{ context.project_root }}", str(tmp_path)))
+    component = RaptorCorpusComponent.resolve_from_dict(values["attributes"])
+    assert values["type"] == f"raptor_assets.{type(component).__name__}"
+    defs = component.build_defs(dg.ComponentTree.for_test().load_context)
+    assert defs.resolve_job_def("handbook_sync").name in PAGES["docs/agents.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

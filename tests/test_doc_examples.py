@@ -14,7 +14,7 @@ from raptor_core.tree.components import Components
 API = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/api").glob("*.md"))
 EXAMPLES = {
     f"{page}, {number}": code
-    for page in ("README.md", "CONTRIBUTING.md", *API)
+    for page in ("README.md", "CONTRIBUTING.md", "docs/extending.md", *API)
     for number, code in enumerate(fenced(page), 1)
 }
 WHOLE_HANDBOOK = ("README.md, 1", "docs/api/evaluation.md, 1")

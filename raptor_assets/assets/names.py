@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -196,6 +196,22 @@ def table_paths() -> list[tuple[str, ...]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
     manual = [manual_findings(layer) for layer in range(1, MAX_LAYERS + 1)]
     return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING, *manual)]
+
+
+def with_layers_above(
+    chain: Sequence[ChainAsset], shown: Collection[str] | None
+) -> set[ChainAsset]:
+    """Return the assets of these keys, None for all; with a complete tree also higher layers.
+
+    Definitions show the layers that trees had when they were loaded, and a tree may get higher. A
+    selection of ``tree`` and of the clusters that end the highest layer takes further layers, too.
+    """
+    chosen = {asset for asset in chain if shown is None or asset.shown in shown}
+    top = max((asset.layer for asset in chosen), default=0)
+    kinds = {asset.kind for asset in chosen if asset.layer in (0, top)}
+    if {"clusters", TREE} <= kinds:
+        chosen |= {asset for asset in chain if asset.needed_layer >= top}
+    return chosen
 
 
 def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:

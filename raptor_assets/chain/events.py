@@ -5,11 +5,11 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, NOT_EXECUTED, listed
+from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, NOT_EXECUTED, ChainAsset, listed
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.shown.markdown import worst_markdown
-from raptor_assets.shown.progress import Failure, by_cause
+from raptor_assets.shown.progress import FailedCheck, Failure, by_cause
 from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import evaluate_golden, measure_golden
@@ -69,6 +69,17 @@ def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[Chec
         return []
     checks = context.settings.checks
     return with_severities([evaluate_golden(report, checks)], checks)
+
+
+def failed_checks_in(
+    asset: ChainAsset, partition: str, verdicts: Iterable[CheckResult]
+) -> tuple[FailedCheck, ...]:
+    """Return the failed ones of a partition's results on an asset."""
+    return tuple(
+        FailedCheck(asset.name, v.name, partition, v.severity, f"{v.summary} {v.remedy}")
+        for v in verdicts
+        if not v.passed
+    )
 
 
 NAMED_FAILURES = 20

@@ -20,6 +20,7 @@ from raptor_assets.assets.versions import PAST_TOP
 from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, release_memory
 from raptor_assets.chain.events import (
     evaluation,
+    failed_checks_in,
     failure_events,
     measured_golden,
     past_top,
@@ -34,7 +35,6 @@ from raptor_assets.dagster_private import AssetMaterializationPlannedData, Targe
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import set_readers
 from raptor_assets.shown.progress import (
-    FailedCheck,
     Failure,
     Progress,
     StepProgress,
@@ -46,7 +46,6 @@ from raptor_core.checks.base import CheckResult, blocking_failures, explain_refu
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.store import check_writable
 from raptor_core.tracing import span
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation
@@ -123,7 +122,9 @@ class ChainRun:
         self._chain = self._corpus.chain(self._settings.tree.max_layers)
         self._parents = self._corpus.parents(self._settings.tree.max_layers)
         self._tree = self._corpus.tree
-        self._selected = _chosen(self._chain, selected and selected[0])
+        self._selected = names.with_layers_above(
+            self._chain, selected and {key.to_user_string() for key in selected[0]}
+        )
         checks = names.partition_checks(self._settings, self._corpus)
         checks += names.golden_checks(self._settings, self._corpus)
         self._checks = {
@@ -159,8 +160,6 @@ class ChainRun:
     def events(self) -> Events:
         """Build all partitions in batches and yield their events; fill ``failures``."""
         self._context.log.addFilter(_is_shown)
-        if self._selected:
-            check_writable(self._settings.store)
         components = self._run_context.components
         components.ledger.begin()
         self._tag({**voided_costs(self._context.run.tags), **process_tags(self._context)})
@@ -190,7 +189,7 @@ class ChainRun:
         self._refused = measured_golden(self._run_context, cases)
         for verdict in self._refused:
             yield evaluation(self._tree.key, None, verdict)
-        failed = _failed_checks(self._tree, "", self._refused)
+        failed = failed_checks_in(self._tree, "", self._refused)
         self._watch(Progress(self._tree.name, (), 0, 0.0, failed_checks=failed))
 
     def raise_failures(self) -> None:
@@ -430,7 +429,9 @@ class ChainRun:
         self._plan(step.asset, failed)
         n_rows = sum(result.n_rows for result in results)
         n_made = sum(o.metadata.get(key, 0) for o in results for key in ("n_computed", "n_made"))
-        checks = [f for r in results for f in _failed_checks(step.asset, r.state.name, r.verdicts)]
+        checks = [
+            f for r in results for f in failed_checks_in(step.asset, r.state.name, r.verdicts)
+        ]
         asset, usage = step.asset.name, self._at.usage
         done = Progress(
             asset,
@@ -446,29 +447,3 @@ class ChainRun:
         if results:
             self._context.log.info(describe_step(done))
         self._watch(done)
-
-
-def _chosen(chain: Sequence[ChainAsset], keys: Collection[dg.AssetKey] | None) -> set[ChainAsset]:
-    """Return the assets to make: with a tree and the clusters above it also further layers.
-
-    The definition shows layers that trees had when it was loaded, see ``CorpusAccess.n_layers``,
-    and a tree may get higher.
-    """
-    if keys is None:
-        return set(chain)
-    chosen = {asset for asset in chain if asset.key in keys}
-    top = max((asset for asset in chosen), key=lambda asset: asset.layer, default=None)
-    kinds = {asset.kind for asset in chosen if top and asset.layer in (0, top.layer)}
-    if top and {"clusters", names.TREE} <= kinds:
-        chosen |= {asset for asset in chain if asset.needed_layer >= top.layer}
-    return chosen
-
-
-def _failed_checks(
-    asset: ChainAsset, partition: str, verdicts: Iterable[CheckResult]
-) -> tuple[FailedCheck, ...]:
-    return tuple(
-        FailedCheck(asset.name, v.name, partition, v.severity, f"{v.summary} {v.remedy}")
-        for v in verdicts
-        if not v.passed
-    )

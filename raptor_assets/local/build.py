@@ -23,7 +23,6 @@ from raptor_core.errors import StoreError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
-from raptor_core.store import check_writable
 from raptor_core.tree.components import Components
 
 if TYPE_CHECKING:
@@ -126,7 +125,6 @@ def build(
             access.components().counter.count(["a look"])
             require_keys(settings)
         if decision.acts:
-            check_writable(settings.store)
             _sync(report, instance, access, decision, on_plan, on_progress)
         if decision.refusal:
             raise decision.refusal

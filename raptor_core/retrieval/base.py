@@ -13,6 +13,7 @@ from unicodedata import category
 from raptor_core.errors import QuestionError
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
+from raptor_core.settings.retrieval import RerankerSettings
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
@@ -57,6 +58,7 @@ class Query:
             keeps the best ``top_k``.
         max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
         hybrid: hybrid only, the weights of its signals.
+        reranker: hybrid only, a model that orders the best chunks of a detail anew.
         scope: homes only, whether to search the trees, the corpus tree ("corpus"), or both.
         history: turns before the question, the last one at the end; see ``follow_up``.
         kind: hybrid only, whether a question asks for a detail or is general, so that the context
@@ -72,6 +74,7 @@ class Query:
     threshold: float | None = None
     max_per_document: int | None = None
     hybrid: HybridSettings = field(default_factory=HybridSettings)
+    reranker: RerankerSettings = field(default_factory=RerankerSettings)
     scope: Scope = "trees"
     kind: Kind = "auto"
     history: tuple[str, ...] = ()
@@ -91,6 +94,7 @@ class Query:
             top_k=defaults.top_k or None,
             max_per_document=defaults.max_per_document or None,
             hybrid=settings.hybrid,
+            reranker=defaults.reranker,
         )
 
 

@@ -227,7 +227,10 @@ class Retriever(AsyncSearch):
             where = query.where.narrowed(readers=self._store.readers)
             retrievals = strategy.retrieve(batch, replace(query, where=where), self._store)
         note = _unknown_keys(query.where, self._store)
-        return [replace(retrieval.with_words, query=query, note=note) for retrieval in retrievals]
+        return [
+            replace(found.with_words, query=query, note="; ".join(filter(None, (found.note, note))))
+            for found in retrievals
+        ]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.

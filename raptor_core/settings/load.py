@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
+from raptor_core.settings.base import Part
 from raptor_core.settings.checks import QUIET
 from raptor_core.settings.models import Settings
 
@@ -173,7 +174,8 @@ def _place(name: str) -> tuple[str, str]:
 
 def _parse(section: str, key: str, text: str) -> Any:
     origin = get_origin(_annotation((section, key)))
-    if origin is Mapping:
+    annotation = _annotation((section, key))
+    if origin is Mapping or (isinstance(annotation, type) and issubclass(annotation, Part)):
         with suppress(ValueError):
             return json.loads(text)
     if origin is tuple:

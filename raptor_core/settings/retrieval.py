@@ -1,10 +1,10 @@
 """Settings of retrieval."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from raptor_core.settings.base import Part, setting
+from raptor_core.settings.base import EndpointPart, Part, setting
 
 Strategy = Literal["hybrid", "collapsed", "collapsed-lexical", "traversal", "flat", "lexical"]
 """Name of a strategy; see ``raptor_core.retrieval.STRATEGIES``."""
@@ -41,6 +41,38 @@ class HybridSettings(Part):
     """Best documents of which all chunks are scored."""
 
 
+class RerankerSettings(EndpointPart):
+    """Reranker, a model that orders the best chunks of a question about a detail anew."""
+
+    purpose: ClassVar[str] = "reranker"
+
+    kind: Literal["none", "cohere", "tei", "class"] = "none"
+    """"cohere" (an endpoint in the shape of Cohere's API, as Jina, vLLM and others have it), "tei"
+    (text-embeddings-inference), or "class" (a class by its import path, ``factory``).
+    """
+    model: str = "BAAI/bge-reranker-v2-m3"
+    """Name of the model at the endpoint, or of a hub; "tei" has only one."""
+    base_url: str = "https://api.cohere.com/v2"
+    """Address of the endpoint, to which ``/rerank`` is added."""
+    api_key_env: str = "COHERE_API_KEY"
+    """Environment variable that holds the key."""
+    factory: str = Field(
+        "raptor_core.models.reranking.cross_encoder:CrossEncoderReranker",
+        pattern=r"^[\w.]+:[\w.]+$",
+    )
+    """Class or function of "class", called with these settings; by default a cross-encoder of
+    sentence-transformers.
+    """
+    candidates: int = Field(50, ge=1, le=1000)
+    """Best chunks that the reranker orders anew."""
+    deadline_seconds: float = Field(3.0, gt=0)
+    """Seconds after which a search goes on without the reranker."""
+    timeout_seconds: float = Field(10.0, gt=0)
+    """Longest silence of the endpoint, in seconds."""
+    max_retries: int = Field(0, ge=0, le=20)
+    """Attempts after the first."""
+
+
 class RetrievalSettings(Part):
     """Defaults of a query."""
 
@@ -58,3 +90,5 @@ class RetrievalSettings(Part):
     """
     max_per_document: int = Field(0, ge=0, le=10_000)
     """Most chunks of one document in "hybrid"; 0 is any number."""
+    reranker: RerankerSettings = RerankerSettings()
+    """Reranker, a ``[retrieval.reranker]``."""

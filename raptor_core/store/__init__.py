@@ -1,4 +1,4 @@
-"""Vector stores: Qdrant embedded, in memory and remote behind one class.
+"""Vector stores: Qdrant embedded and remote behind one class.
 
 A corpus is one collection, made for one embedder. Another embedder needs another corpus name; both
 then stand side by side. Read ``store.py`` next for the rules, and ``collection.py`` for the record.
@@ -6,6 +6,7 @@ then stand side by side. Read ``store.py`` next for the rules, and ``collection.
 
 from contextlib import closing
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from raptor_core.errors import StoreError, StoreMismatchError
@@ -25,7 +26,6 @@ __all__ = [
     "StoreIdentity",
     "VectorStore",
     "Where",
-    "check_writable",
     "open_store",
     "stored_identity",
 ]
@@ -42,7 +42,8 @@ def open_store(
 
     Args:
         settings: kind and place of the store.
-        root: directory of embedded stores; None is a store in memory. Ignored by kind "server".
+        root: directory of embedded stores; None is a temporary one, which is deleted when the store
+            is closed. Ignored by kind "server".
         identity: corpus and embedder of the store. None opens an existing store of any embedder.
         owner: name in Dagster of the corpus that builds, empty for the raptor command. A collection
             on a server refuses another owner than its first; None is any.
@@ -63,17 +64,8 @@ def open_store(
     if root is not None:
         return open_folder(root, settings, identity)
     if identity is None:
-        raise StoreError("a store in memory is made for an identity; give one, or a root directory")
-    from raptor_core.store.engines.qdrant import open_local
-
-    return VectorStore(open_local(identity.n_dims), identity, lambda: None)
-
-
-def check_writable(settings: StoreSettings) -> None:
-    """Raise StoreError where a server's key may not write, before anything is computed for it."""
-    if settings.kind == "server":
-        with closing(_server(settings)) as corpus:
-            corpus.check_writable()
+        raise StoreError("a temporary store is made for an identity; give one, or a root directory")
+    return open_folder(Path(mkdtemp(prefix="raptor-")), settings, identity, is_temporary=True)
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:

@@ -15,6 +15,7 @@ import os
 import shutil
 import socket
 import sys
+import weakref
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -36,8 +37,17 @@ from raptor_core.store.collection import Collection, nothing_built
 from raptor_core.store.store import VectorStore
 
 
-def open_folder(root: Path, settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
-    """Open the corpus of the settings under ``root``; see ``open_store``."""
+def open_folder(
+    root: Path,
+    settings: StoreSettings,
+    identity: StoreIdentity | None,
+    *,
+    is_temporary: bool = False,
+) -> VectorStore:
+    """Open the corpus of the settings under ``root``, see ``open_store``.
+
+    A temporary root is deleted when the store is closed, or no longer used.
+    """
     place = root / settings.corpus
     _check_machine(root)
     if identity is None and not place.exists():
@@ -46,6 +56,8 @@ def open_folder(root: Path, settings: StoreSettings, identity: StoreIdentity | N
         root.mkdir(parents=True, exist_ok=True)
     release = _lock(root / f"{settings.corpus}.lock", settings.lock_seconds)
     with ExitStack() as undo:
+        if is_temporary:
+            undo.callback(shutil.rmtree, root, ignore_errors=True)
         undo.callback(release)
         if identity is not None and not place.exists():
             _make(place, Collection(identity))
@@ -58,8 +70,10 @@ def open_folder(root: Path, settings: StoreSettings, identity: StoreIdentity | N
         from raptor_core.store.engines.edge import EdgeEngine
 
         engine = EdgeEngine(place / "engine", _remedy(place))
-        undo.pop_all()
-    return VectorStore(engine, stored.identity, release)
+        if is_temporary:  # a view for readers shares the engine
+            weakref.finalize(engine, shutil.rmtree, root, ignore_errors=True)
+        close = undo.pop_all().close
+    return VectorStore(engine, stored.identity, close)
 
 
 def read_folder(root: Path, corpus: str) -> Collection | None:

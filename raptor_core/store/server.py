@@ -24,7 +24,6 @@ from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.collection import Collection, nothing_built
-from raptor_core.store.engines.base import Delete
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import PatientClient, Place, code
@@ -76,14 +75,6 @@ class ServerCorpus:
         """Return the record of the collection; None where there is no collection."""
         info = self._info()
         return None if info is None else self._stored(info)
-
-    def check_writable(self) -> None:
-        """Send the collection, or the aliases, a write that changes nothing."""
-        if self._info() is not None:
-            ClientEngine(self._client, self._name, self._place).apply([Delete((_NO_POINT_ID,))])
-            return
-        with self._place.errors():
-            self._client.update_collection_aliases([])
 
     def _info(self) -> models.CollectionInfo | None:
         with self._place.errors():

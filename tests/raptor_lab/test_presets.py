@@ -28,7 +28,7 @@ def test_a_settings_file_may_begin_with_it(tmp_path):
 
 
 def test_an_unknown_preset_is_refused_with_the_names_of_all():
-    with pytest.raises(SettingsError, match=r"there are: default, paper, simple\. .*\[lab\]"):
+    with pytest.raises(SettingsError, match=r"there are: default, paper, quiet, simple\. .*\[lab\]"):
         preset("simplest")
 
 

@@ -99,3 +99,25 @@ def build_tiny_t5(folder: Path) -> Path:
         weights.data = torch.randn(weights.shape)
     model.save_pretrained(folder)
     return folder
+
+
+def build_tiny_cross_encoder(folder: Path) -> Path:
+    """A cross-encoder that reads letters, for sentence-transformers."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+    (folder / "vocab.txt").write_text("\n".join([*words, *(f"##{w}" for w in words[5:])]))
+    model = folder / "cross-encoder"
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(model)
+    config = BertConfig(
+        vocab_size=57,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        hidden_size=N_DIMS,
+        intermediate_size=32,
+        num_labels=1,
+    )
+    torch.manual_seed(0)
+    BertForSequenceClassification(config).save_pretrained(model)
+    return model

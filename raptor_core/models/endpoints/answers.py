@@ -5,6 +5,7 @@ reads errors, ``texts`` the borders of a text.
 """
 
 import base64
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -224,6 +225,23 @@ def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embe
     if len(lengths) != 1 or lengths[0] == 0:
         raise FaultError(f"vectors of lengths {lengths}, expected one length above 0")
     return np.stack(vectors)
+
+
+def read_scores(answer: Any, n_texts: int, secret: str) -> list[float]:
+    """Return the scores of texts in their order, in Cohere's shape or a plain list, or a fault."""
+    items = answer if isinstance(answer, list) else _fields(answer).get("results")
+    if not isinstance(items, list):
+        raise _malformed("scores", answer, secret)
+    scores = {
+        item["index"]: item.get("relevance_score", item.get("score"))
+        for item in map(_fields, items)
+        if isinstance(item.get("index"), int)
+    }
+    found = [scores.get(index) for index in range(n_texts)]
+    numbers = [float(s) for s in found if isinstance(s, int | float) and math.isfinite(s)]
+    if len(numbers) != n_texts:
+        raise FaultError(f"expected scores 0 to {n_texts - 1}, got {len(numbers)} finite scores")
+    return numbers
 
 
 def _items(answer: Any) -> list[Any] | None:

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from raptor_core.errors import AnswerError, EndpointError, RaptorError
-from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_usage
-from raptor_core.models.endpoints.dialects import PLACEHOLDER, Shared, connect, find_key, shown_url
+from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_scores, read_usage
+from raptor_core.models.endpoints.dialects import (
+    PLACEHOLDER,
+    Shared,
+    connect,
+    find_key,
+    rerank_body,
+    shown_url,
+)
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
 from raptor_core.models.endpoints.streams import (
@@ -164,6 +171,30 @@ class EndpointClient:
                     self._max_texts = min(size, self._max_texts or size)
         parts = [texts[start : start + size] for start in range(0, len(texts), size)]
         return np.concatenate([self.embed(part, stop=stop) for part in parts])
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return how well each text answers a question, by an endpoint's ``/rerank``."""
+        worst = Worst(sum(estimate_tokens(f"{question} {text}") for text in texts), 0)
+        label, values, meter = self._label("rerank"), self._span_values("rerank"), Meter()
+
+        def body() -> dict[str, Any]:
+            return rerank_body(self.endpoint, question, texts)
+
+        def attempt() -> list[float]:
+            response = self._adapted(self._send_rerank, body, worst, meter, None)
+            return read_scores(response, len(texts), self.require_key())
+
+        with span(f"rerank {self.endpoint.shown_model}", values, "CLIENT"):
+            try:
+                return self._retrier.run(attempt, label=label)
+            finally:
+                record_usage(values, meter.usage.prompt_tokens)
+
+    def _send_rerank(self, fields: Mapping[str, Any]) -> Any:
+        from httpx import Response
+
+        response = self._connect().post("/rerank", cast_to=Response, body=dict(fields))
+        return parse(response.content)
 
     def _embed(self, texts: Sequence[str], stop: Stop) -> Vectors:
         """Return the vectors of one request."""

@@ -157,3 +157,11 @@ class Shared:
 _LOCK = threading.Lock()
 SHARED: WeakValueDictionary[tuple[str, str, str], Shared] = WeakValueDictionary()
 """State of the endpoints that have clients, by address, model and name of the key."""
+
+
+def rerank_body(endpoint: EndpointPart, question: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the body of a rerank request, in the shape of text-embeddings-inference or Cohere."""
+    if getattr(endpoint, "kind", "") == "tei":
+        return {"query": question, "texts": list(texts)}
+    documents = {"documents": list(texts), "top_n": len(texts)}
+    return {"model": endpoint.model, "query": question, **documents}

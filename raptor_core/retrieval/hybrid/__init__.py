@@ -11,6 +11,7 @@ from raptor_core.retrieval.general import QuestionDecision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
 from raptor_core.retrieval.hybrid.passages import Passages
+from raptor_core.retrieval.hybrid.reranking import rerank
 from raptor_core.retrieval.hybrid.scoring import Pool, Ranked, add_hop, add_surroundings
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
@@ -45,7 +46,7 @@ class Hybrid:
 def _retrieval(
     question: Questions, decision: QuestionDecision, pool: Pool, query: Query, store: VectorStore
 ) -> Retrieval:
-    weights = query.hybrid
+    weights, note = query.hybrid, ""
     leaves = Ranked.from_pool(pool.leaves, weights.lexical)
     packing = Packing(query.budget_tokens, query.top_k)
     if not len(leaves.outlines.nodes):
@@ -57,6 +58,7 @@ def _retrieval(
         named = pool.leaves.named
         if named.any():
             leaves = leaves.plus("named", weights.named * named)
+        leaves, note = rerank(question.texts[0], leaves, query, store)
         diversity = 0.0 if named.min() < 0 else weights.diversity
         by_paragraph = query.top_k is None and query.max_per_document is None
         passages = Passages.from_chunks(
@@ -73,4 +75,5 @@ def _retrieval(
         n_passed_over=packing.n_passed_over,
         kind="detail",
         reason=decision.reason,
+        note=note,
     )

@@ -203,19 +203,3 @@ def point_bytes(point: Point) -> int:
     if point.lexical is not None:
         n_numbers += 2 * len(point.lexical.indices)
     return n_numbers * _NUMBER_BYTES + len(str(point.payload).encode()) + _FIELDS_BYTES
-
-
-LOCAL_COLLECTION = "nodes"
-
-
-def open_local(n_dims: int) -> ClientEngine:
-    """Make an empty collection in memory."""
-    client = QdrantClient(location=":memory:")
-    client.create_collection(
-        LOCAL_COLLECTION,
-        vectors_config={
-            DENSE: models.VectorParams(size=n_dims, distance=models.Distance.DOT),
-        },
-        sparse_vectors_config={LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-    )
-    return ClientEngine(client, LOCAL_COLLECTION, Place("memory", "build again"))

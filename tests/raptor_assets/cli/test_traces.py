@@ -18,6 +18,7 @@ from support.command import raptor
 from support.mcp_lines import exchange
 from support.openai_server import FakeOpenAI
 from support.raw_server import RawServer
+from support.reranker import FakeReranker
 
 from raptor_core.tracing import set_up
 
@@ -112,6 +113,17 @@ def test_a_question_is_one_trace_from_the_embedding_to_the_reader_without_texts(
     sent = " ".join(span.to_json() for span in recorded.spans)
     for text in (QUESTION, "Tom Ferris", "a-secret-key"):
         assert text not in sent
+
+
+def test_a_reranker_is_a_call_of_the_trace_with_its_tokens(built, recorded):
+    with FakeReranker("lamp").serving() as url:
+        settings = json.dumps({"kind": "cohere", "model": "ranker", "base_url": url})
+        printed = built.call("query", QUESTION, RAPTOR_RETRIEVAL__RERANKER=settings)
+    assert printed.code == 0, printed
+    assert recorded.parents()["rerank ranker"] == "packing"
+    call = recorded.attributes("rerank ranker")
+    assert call["gen_ai.operation.name"] == "rerank"
+    assert recorded.tokens() == {"input": call["gen_ai.usage.input_tokens"]}
 
 
 def test_texts_are_recorded_when_they_are_switched_on(built, recorded, endpoint):

@@ -52,17 +52,18 @@ def test_a_home_is_built_edited_moved_and_dropped_through_a_server_that_stumbles
     assert workshop.manifests() == {}
 
 
-def test_a_key_that_may_only_read_is_told_before_anything_is_embedded(served, monkeypatch):
+def test_a_key_that_may_only_read_is_named_and_what_was_embedded_is_kept(served, monkeypatch):
     workshop, server = served
     server.keyed = True
-    for _ in ("no corpus", "a corpus"):
-        n_embedded = workshop.embedder.n_embedded
-        monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
-        with pytest.raises(StoreError, match=r"403.*QDRANT_API_KEY \(set\)"):
-            workshop.build(force=True)
-        assert workshop.embedder.n_embedded == n_embedded
-        monkeypatch.setenv("QDRANT_API_KEY", KEY)
-        assert workshop.build().failed == {}
+    monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
+    reason = workshop.build().failed["a.md"].reason
+    assert "403" in reason
+    assert "QDRANT_API_KEY (set)" in reason
+    n_leaves = workshop.embedder.n_embedded
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
+    assert workshop.build().failed == {}
+    n_texts = len(workshop.texts("a.md"))
+    assert workshop.embedder.n_embedded == max(n_leaves, n_texts)
 
 
 def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work(served):

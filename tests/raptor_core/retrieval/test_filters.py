@@ -150,7 +150,7 @@ def vector(text):
 
 
 def open_tree(nodes, root, readers=()):
-    store = open_store(StoreSettings(), root, IDENTITY)
+    store = open_store(StoreSettings(), None, IDENTITY)
     publish(store, nodes, dict(readers))
     return store
 
@@ -165,14 +165,12 @@ def publish(store, nodes, readers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memory", "edge"])
 @examples(25)
 @given(nodes=tree_nodes(), where=FILTERS)
-def test_no_word_of_a_chunk_that_is_filtered_out_is_returned(tmp_path_factory, kind, nodes, where):
-    root = None if kind == "memory" else tmp_path_factory.mktemp("store")
+def test_no_word_of_a_chunk_that_is_filtered_out_is_returned(nodes, where):
     leaves = [node for node in nodes if node.is_leaf]
     allowed = {word(leaf) for leaf in leaves if holds(leaf, where)}
-    with open_tree(nodes, root) as store:
+    with open_tree(nodes, None) as store:
         retriever = Retriever(store, EMBEDDER)
         for strategy in STRATEGIES:
             query = Query(strategy, 10_000, where=where)
@@ -183,8 +181,7 @@ def test_no_word_of_a_chunk_that_is_filtered_out_is_returned(tmp_path_factory, k
                     assert words == allowed, strategy
 
 
-@pytest.mark.parametrize("kind", ["memory", "edge"])
-def test_a_summary_has_the_readers_that_all_its_documents_have(tmp_path, kind):
+def test_a_summary_has_the_readers_that_all_its_documents_have():
     leaves = [make_node(text=f"chunk w{n}x0.", documents=(f"{n}.md",)) for n in range(3)]
     nodes = [*leaves, summary_of(leaves[:2], 1), summary_of(leaves[1:], 1)]
     rights = {"0.md": ("a", "b"), "1.md": ("*",), "2.md": ("b",)}
@@ -192,7 +189,7 @@ def test_a_summary_has_the_readers_that_all_its_documents_have(tmp_path, kind):
     def counted():
         return [store.count(Where(readers=(name,))) for name in ("a", "b", "c")]
 
-    with open_tree(nodes, None if kind == "memory" else tmp_path, rights) as store:
+    with open_tree(nodes, None, rights) as store:
         assert counted() == [3, 5, 1]
         publish(store, nodes, rights | {"0.md": ("b",)})
         assert counted() == [1, 5, 1]
@@ -206,15 +203,11 @@ RIGHTS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memory", "edge"])
 @examples(15)
 @given(editions=st.lists(st.tuples(tree_nodes(), RIGHTS, RIGHTS), min_size=2, max_size=2))
-def test_no_word_of_a_chunk_that_the_caller_may_not_read_is_returned(
-    tmp_path_factory, kind, editions
-):
+def test_no_word_of_a_chunk_that_the_caller_may_not_read_is_returned(editions):
     """Also after an edit, and after a change of rights alone."""
-    root = None if kind == "memory" else tmp_path_factory.mktemp("store")
-    with open_store(StoreSettings(), root, IDENTITY) as store:
+    with open_store(StoreSettings(), None, IDENTITY) as store:
         for nodes, *rights in editions:
             for of_number in rights:
                 readers = readers_of(nodes, of_number)

@@ -16,13 +16,11 @@ def authority(tmp_path_factory):
     return make_authority(tmp_path_factory.mktemp("tls"))
 
 
-@pytest.fixture(params=["edge", "memory", "server"])
+@pytest.fixture(params=["edge", "server"])
 def store(request, tmp_path):
     """An empty store of each kind; the server is a real one where a binary is found."""
     if request.param == "edge":
         opened = open_at(tmp_path)
-    elif request.param == "memory":
-        opened = open_at(None)
     elif server := request.getfixturevalue("qdrant_server"):
         server.clear()
         request.getfixturevalue("monkeypatch").setenv("QDRANT_API_KEY", KEY)

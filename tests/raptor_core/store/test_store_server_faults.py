@@ -4,11 +4,9 @@ import pytest
 from support.ports import free_port
 from support.qdrant_server import KEY, READING_KEY
 from support.qdrant_stand_in import Fault
-from support.stores import faults, make_tree, open_at, publish
+from support.stores import make_tree, open_at, publish
 
 from raptor_core.errors import StoreError
-from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import check_writable
 from raptor_core.store.engines import retries
 
 pytestmark = pytest.mark.slow
@@ -117,20 +115,6 @@ def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypat
     assert READING_KEY not in str(caught.value)
     with opened(stand_in, identity=None) as store:
         assert {node.text[:5] for node in store.nodes()} == {"words"}
-
-
-def test_a_key_that_may_not_write_is_told_before_anything_is_written(stand_in, monkeypatch):
-    stand_in.keyed = True
-    settings = StoreSettings(kind="server", url=stand_in.url)
-    for _ in ("no corpus", "a corpus"):
-        monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
-        with pytest.raises(StoreError, match=r"403.*check the key in QDRANT_API_KEY \(set\)"):
-            check_writable(settings)
-        monkeypatch.setenv("QDRANT_API_KEY", KEY)
-        check_writable(settings)
-        with opened(stand_in) as store:
-            publish(store, make_tree())
-            assert faults(store) == []
 
 
 def test_of_several_nodes_one_that_answers_is_asked(stand_in, monkeypatch):

@@ -1,0 +1,90 @@
+"""Interface of a reranker, rerankers at endpoints, and the deadline of a call."""
+
+import pkgutil
+import queue
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from raptor_core.errors import EndpointError, SettingsError
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.settings.retrieval import RerankerSettings
+from raptor_core.tracing import with_context
+
+
+class Reranker(Protocol):
+    """Model that says how well passages answer a question.
+
+    Example:
+        >>> class Overlap:
+        ...     def __init__(self, settings):
+        ...         pass
+        ...     def scores(self, question, texts):
+        ...         words = set(question.lower().split())
+        ...         return [len(words & set(text.lower().split())) for text in texts]
+    """
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a score for each text, higher for a better answer."""
+
+
+class EndpointReranker:
+    """Reranker at an endpoint in the shape of Cohere's API, or of text-embeddings-inference."""
+
+    def __init__(self, settings: RerankerSettings) -> None:
+        self._client = EndpointClient(settings, purpose="reranking")
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """See ``Reranker.scores``; raises the errors of ``EndpointClient``."""
+        return self._client.rerank(question, texts)
+
+
+@lru_cache(maxsize=8)
+def make_reranker(settings: RerankerSettings) -> Reranker:
+    """Return the reranker of the settings; equal settings share one.
+
+    Raises:
+        SettingsError: ``factory`` names nothing that can be called with the settings.
+    """
+    if settings.kind != "class":
+        return EndpointReranker(settings)
+    try:
+        reranker: Reranker = pkgutil.resolve_name(settings.factory)(settings)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise SettingsError(
+            f"retrieval.reranker.factory = {settings.factory!r}: {error}. Name "
+            "package.module:factory, which is called with the settings of the reranker"
+        ) from error
+    return reranker
+
+
+def score_within(
+    settings: RerankerSettings, question: str, texts: Sequence[str]
+) -> Sequence[float]:
+    """Return the scores of a reranker that answers before the deadline.
+
+    Raises:
+        EndpointError: it failed, was late, or gave another number of scores.
+        SettingsError: see ``make_reranker``.
+    """
+    reranker = make_reranker(settings)
+    results: queue.SimpleQueue[Sequence[float] | Exception] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            results.put(reranker.scores(question, texts))
+        except Exception as error:  # noqa: BLE001 - of any model; a search goes on without it
+            results.put(error)
+
+    threading.Thread(target=with_context(work), daemon=True).start()
+    seconds = settings.deadline_seconds
+    try:
+        found = results.get(timeout=seconds)
+    except queue.Empty:
+        raise EndpointError(f"the reranker gave no answer within {seconds:g} s") from None
+    if isinstance(found, Exception):
+        raise EndpointError(f"the reranker failed: {found}") from found
+    if len(found) != len(texts):
+        raise EndpointError(f"the reranker gave {len(found)} scores for {len(texts)} passages")
+    return found

@@ -1,0 +1,36 @@
+"""Reranker with a cross-encoder of sentence-transformers, in this process."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from raptor_core.models.embedding.local_models import loading
+from raptor_core.settings.retrieval import RerankerSettings
+from raptor_core.tracing import model_values, span
+
+
+class CrossEncoderReranker:
+    """Reranker with a model of a hub or of a folder, loaded at the first use.
+
+    Threads may share one object; the model serves one of them at a time.
+    """
+
+    def __init__(self, settings: RerankerSettings) -> None:
+        self._model = settings.model
+        self._lock = Lock()
+
+    @cached_property
+    def _encoder(self) -> Any:
+        from sentence_transformers import CrossEncoder
+
+        with loading(self._model, "cross-encoder", "retrieval.reranker.model"):
+            return CrossEncoder(self._model)
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """See ``Reranker.scores``."""
+        values = model_values("rerank", self._model, "sentence-transformers")
+        with self._lock, span(f"rerank {self._model}", values):
+            pairs = [(question, text) for text in texts]
+            scores: list[float] = self._encoder.predict(pairs, show_progress_bar=False).tolist()
+            return scores

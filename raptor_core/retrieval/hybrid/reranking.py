@@ -1,0 +1,33 @@
+"""A reranker's order of the best chunks; off unless the query names one."""
+
+import numpy as np
+
+from raptor_core.errors import EndpointError
+from raptor_core.models.reranking.base import score_within
+from raptor_core.retrieval.base import Query
+from raptor_core.retrieval.hybrid.scoring import Ranked
+from raptor_core.store.base import Where
+from raptor_core.store.store import VectorStore
+
+
+def rerank(question: str, leaves: Ranked, query: Query, store: VectorStore) -> tuple[Ranked, str]:
+    """Return the chunks with the best ones in the order of the reranker, and a note or "".
+
+    The best chunks exchange their scores, so that the scale stays, and all others stay below. After
+    a failure or the deadline the order stays as it is, and the note says why.
+    """
+    settings, scores = query.reranker, leaves.scores
+    if settings.kind == "none":
+        return leaves, ""
+    best = np.argsort(-scores, kind="stable")[: settings.candidates]
+    nodes = {node.id: node for node in store.nodes(Where(ids=tuple(map(leaves.id, best))))}
+    rows = np.array([row for row in best if leaves.id(row) in nodes], dtype=np.int64)
+    texts = [nodes[leaves.id(row)].embedding_text for row in rows]
+    try:
+        relevance = np.asarray(score_within(settings, question, texts), dtype=np.float64)
+    except EndpointError as error:
+        return leaves, f"not reranked: {error}"
+    reordered = np.zeros(len(scores))
+    order = rows[np.argsort(-relevance, kind="stable")]
+    reordered[order] = scores[rows] - scores[order]
+    return leaves.plus("rerank", reordered), ""

@@ -1,0 +1,124 @@
+"""Reranking by a real HTTP server, by a class, and without either when they fail or are late."""
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.reranker import FakeReranker
+from support.tiny_models import build_tiny_cross_encoder
+from support.workshop import prose
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import SettingsError
+from raptor_core.models.reranking.base import score_within
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.settings import Settings, load_settings
+from raptor_core.settings.retrieval import RerankerSettings
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.components import Components
+
+QUESTION = "Which river ran by the castle?"
+SOUGHT = "carbuncle"
+
+
+class LikesCarbuncles:
+    """A reranker of a team's own."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def scores(self, question, texts):
+        return [float(SOUGHT in text) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def retriever():
+    """A retriever over a tree in which the word that is sought stands far from the question."""
+    components = Components(
+        Settings.model_validate({"chunking": {"max_tokens": 24}}), embedder=HashingEmbedder()
+    )
+
+    def over(text):
+        trees = build_trees({"a.md": [Document("a.md", text)]}, components=components)
+        return Retriever.from_trees(list(trees.values()), components)
+
+    text = prose(32, seed=1)
+    last = over(text).search(QUESTION, Query(budget_tokens=4000)).ranked[-1].node.text
+    word = last.split()[-1]
+    return over(text.replace(last, last.replace(word, f"{SOUGHT}.")))
+
+
+def search(retriever, **reranker):
+    query = Query(budget_tokens=60, reranker=RerankerSettings(**reranker))
+    return retriever.search(QUESTION, query)
+
+
+def holds(retrieval):
+    return any(SOUGHT in hit.node.text for hit in retrieval.hits)
+
+
+def test_without_a_reranker_nothing_is_asked(retriever):
+    assert not holds(search(retriever))
+
+
+@pytest.mark.parametrize("kind", ["cohere", "tei"])
+def test_an_endpoint_puts_its_best_passage_first(retriever, kind, monkeypatch):
+    monkeypatch.setenv("RERANK_KEY", "secret")
+    fake = FakeReranker(SOUGHT)
+    with fake.serving() as url:
+        found = search(retriever, kind=kind, base_url=url, model="m", api_key_env="RERANK_KEY")
+    assert holds(found)
+    assert SOUGHT in found.ranked[0].node.text
+    assert found.ranked[0].why["rerank"] > 0
+    assert "not reranked" not in found.note
+    ((path, key, asked),) = fake.asked
+    assert (path, key, asked["query"]) == (
+        "/rerank",
+        "Bearer secret",
+        QUESTION,
+    )
+    if kind == "cohere":
+        assert (asked["model"], asked["top_n"]) == ("m", len(asked["documents"]))
+
+
+@pytest.mark.parametrize(
+    ("fake", "reason"),
+    [
+        (FakeReranker(SOUGHT, seconds=1.0), "no answer within 0.3 s"),
+        (FakeReranker(SOUGHT, answer={"results": []}), "got 0 finite scores"),
+        (FakeReranker(SOUGHT, answer={"message": "no"}), "reranker"),
+        (FakeReranker(SOUGHT, answer=[{"index": [], "score": "x"}]), "got 0 finite scores"),
+    ],
+)
+def test_a_late_or_wrong_answer_leaves_the_order_with_a_note(retriever, fake, reason):
+    with fake.serving() as url:
+        found = search(retriever, kind="cohere", base_url=url, deadline_seconds=0.3)
+    assert "not reranked: " in found.note
+    assert reason in found.note
+    assert [hit.node.id for hit in found.hits] == [h.node.id for h in search(retriever).hits]
+
+
+def test_a_class_is_named_by_its_import_path(retriever):
+    found = search(retriever, kind="class", factory=f"{__name__}:LikesCarbuncles")
+    assert holds(found)
+    with pytest.raises(SettingsError, match=r"retrieval\.reranker\.factory = 'nosuch:Thing'"):
+        search(retriever, kind="class", factory="nosuch:Thing")
+
+
+@pytest.mark.slow
+def test_the_class_that_comes_along_runs_a_cross_encoder(tmp_path):
+    model = str(build_tiny_cross_encoder(tmp_path))
+    settings = RerankerSettings(kind="class", model=model, deadline_seconds=120)
+    first, second = score_within(settings, "a river", ["the river", "a stone"])
+    assert first != second
+    missing = RerankerSettings(kind="class", model=str(tmp_path / "none"), deadline_seconds=120)
+    with pytest.raises(Exception, match="the reranker failed: the cross-encoder"):
+        score_within(missing, "a river", ["the river"])
+
+
+def test_settings_take_a_reranker_from_a_file_and_a_variable(tmp_path):
+    path = tmp_path / "raptor.toml"
+    path.write_text('[retrieval.reranker]\nkind = "tei"\nbase_url = "http://localhost:8080"\n')
+    settings = load_settings(path, {})
+    assert Query.from_settings(settings).reranker.kind == "tei"
+    variables = {"RAPTOR_RETRIEVAL__RERANKER": '{"kind": "cohere", "candidates": 7}'}
+    named = load_settings(path, variables).retrieval.reranker
+    assert (named.kind, named.candidates) == ("cohere", 7)
