@@ -23,6 +23,7 @@ from raptor_core.audit.numbers import (
 from raptor_core.text.sentence_ends import ends_sentence, is_abbreviation
 from raptor_core.text.vocabulary import STOPWORDS, stem
 from raptor_core.text.words import find_words, fold, is_paired, pairs
+from raptor_core.tokens.embedder import bundled_counter
 from raptor_formats.text import UNSPACED
 
 _DIGIT = re.compile(r"\d")
@@ -56,6 +57,9 @@ _ROOT_ENDINGS = (
 )
 """Endings of a land, a people and their language, so that "Germany" supports "German"."""
 _MIN_ROOT = 4
+_ORDINARY_ENDING = re.compile(
+    r"(?:ly|ing|ed|ment|ness|[st]ion|ity|ism|less|ful|ous|ist|ward|[ai]ble|i[sz]e)s?$"
+)
 _MAX_INFLECTION = 3
 _MIN_FUNCTION = 0.2
 """Share of English function words below which names may be inflected."""
@@ -191,19 +195,21 @@ def paired_words(text: str) -> list[str]:
     return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
 
 
-def names(text: str, all_words: Sequence[Word], nouns: bool = False) -> list[Word]:
+def names(text: str, all_words: Sequence[Word], sources: SupportedTerms) -> list[Word]:
     """Return words with a capital that their position does not explain; none in a heading.
 
-    With ``nouns``, as in German, capitals mark all nouns, and a name is one behind another.
+    In English a rare word is a name at the beginning of a sentence, too. In German capitals mark
+    all nouns, and a name is one behind another.
     """
     cased = [w for w in all_words if len(w.text) > 3 and w.text.upper() != w.text.lower()]
     n_capitals = sum(word.text[0].isupper() for word in cased)
     is_heading = len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased)
     if is_heading and not ends_sentence(text):
         return []
+    if sources.german < _MIN_GERMAN:
+        english = not sources.inflects
+        return [w for w in all_words if _is_name(text, w) or (english and _is_rare(w.text))]
     found = [word for word in all_words if _is_name(text, word)]
-    if not nouns:
-        return found
     ends = {w.start + len(w.text): w for w in all_words if w.text[0].isupper()}
     follows = ((word, ends.get(word.start - 1)) for word in found)
     return [word for word, before in follows if before and not before.is_function]
@@ -217,6 +223,18 @@ def _is_name(text: str, word: Word) -> bool:
     if word.is_function or fold(word.text) in number_words():
         return False
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
+
+
+@lru_cache(maxsize=65_536)
+def _is_rare(word: str) -> bool:
+    """Return whether a capital word is none of English that a tokenizer knows, or is made of one.
+
+    A name such as "Alice", which the tokenizer knows, is not rare.
+    """
+    plain = word[0].isupper() and word[1:].islower() and word.isascii()
+    if len(word) < _MIN_ROOT or not plain or _ORDINARY_ENDING.search(word):
+        return False
+    return len(list(bundled_counter().token_spans(word))) > 1
 
 
 @lru_cache(maxsize=65_536)
@@ -266,7 +284,7 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
-    all_names = names(text, all_words, sources.german >= _MIN_GERMAN)
+    all_names = names(text, all_words, sources)
     return Needs(
         text=text,
         words=tuple(all_words),

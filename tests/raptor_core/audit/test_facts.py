@@ -34,7 +34,7 @@ LEAVES = (
         "Doctor Weiss wanted 25 more.",
         "Mr. Lund and Mrs. Oduya met ten friends twice.",
         "E-1047 is explained at ops@pump.example.",
-        "Hundreds of bags stood there.",
+        "Hundreds of bags stood there. Unfortunately Oduya left. Cleaning took long.",
     ],
 )
 def test_what_a_leaf_says_in_other_signs_is_not_foreign(claim):
@@ -52,6 +52,7 @@ def test_what_a_leaf_says_in_other_signs_is_not_foreign(claim):
         ("It took $5.", {"5"}),
         ("It cost 1.2 million.", {"1.2"}),
         ("They met Hallström.", {"Hallström"}),
+        ("Zarkov left.", {"Zarkov"}),
         ("Hallström left. They met Hallström.", {"Hallström"}),
         ("The CIA met Oduya.", {"CIA"}),
         ("See E-1074 or op@pump.example.", {"E-1074", "op@pump.example"}),
