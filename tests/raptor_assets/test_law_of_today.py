@@ -324,9 +324,16 @@ class Today(RuleBasedStateMachine):
         published = {name for m in manifests.values() for name in m.documents}
         for name in self.model.notes:
             is_cut = any(name == document for document, _ in self.model.aside_chunks)
-            is_late = bool(waiting) and name not in published
+            is_late = any(self.may_hold(part, name) for part in waiting) or (
+                bool(waiting) and name not in published
+            )
             if self.model.may_read(caller, name) and not (is_cut or is_late):
                 assert found & self.model.markers_of[name], (caller, name, sorted(found))
+
+    def may_hold(self, partition, name):
+        """Whether a document may be in a partition, where its new text and readers may wait."""
+        is_folder = self.settings["grouping"]["by"] == "folder"
+        return partition.startswith(name.partition("/")[0]) if is_folder else partition == name
 
     def found_by(self, caller, trees):
         """Markers in all nodes that a caller may list, also in those of corpus trees."""
