@@ -54,7 +54,7 @@ Fields = Sequence[str] | None
 
 QueryVector = Vectors | Sparse
 """Query that scores points by the inner product with their vector: a unit vector of shape
-``(n_dims,)``, or terms, each weighted by its IDF over the live nodes."""
+``(n_dims,)``, or terms, each weighted by its IDF over the nodes of ``counted_nodes``."""
 
 
 class SearchRequest(NamedTuple):
@@ -203,6 +203,14 @@ def live_condition(where: Where, rights: Sequence[Match] = ()) -> Condition | No
         return None
     excluded = _excluded(where.exclude) if where.exclude is not None else ()
     return Condition(matches, tuple(m for m in excluded if isinstance(m, Between) or m.values))
+
+
+def counted_nodes(condition: Condition) -> Condition:
+    """Return the condition for the nodes that IDF counts: live, and readable for who searches.
+
+    Scores would tell how many of the other nodes have a word.
+    """
+    return Condition(tuple(m for m in condition.matches if m.field in ("state", "readers")))
 
 
 def _matches(where: Where) -> Iterator[Match | Between]:

@@ -21,7 +21,6 @@ from raptor_core.store.engines.base import (
     DENSE,
     KEYWORD_FIELDS,
     LEXICAL,
-    LIVE,
     Between,
     Condition,
     Delete,
@@ -34,6 +33,7 @@ from raptor_core.store.engines.base import (
     SearchRequest,
     SetLive,
     SetReaders,
+    counted_nodes,
     named_vectors,
     read_point,
     selected,
@@ -236,14 +236,14 @@ def _updates(operation: Operation) -> Iterator[Any]:
 def _query(request: SearchRequest, fields: Fields) -> Any:
     """Return one search.
 
-    It names the live points as the corpus of IDF: by default the engine counts deleted points until
-    it compacts them.
+    It names the corpus of IDF: by default the engine counts all points, and deleted ones until it
+    compacts them.
     """
     params = None
     if isinstance(request.query, Sparse):
         query = edge.Query.Nearest(_sparse(request.query), using=LEXICAL)
-        live = _filter(Condition((LIVE,)))
-        params = edge.SearchParams(idf=edge.IdfParams(corpus=live))
+        corpus = _filter(counted_nodes(request.condition))
+        params = edge.SearchParams(idf=edge.IdfParams(corpus=corpus))
     else:
         query = edge.Query.Nearest(request.query.tolist(), using=DENSE)
         params = edge.SearchParams(exact=True) if request.is_exact else None

@@ -12,7 +12,6 @@ from qdrant_client import QdrantClient, models
 from raptor_core.store.engines.base import (
     DENSE,
     LEXICAL,
-    LIVE,
     READ_POINTS,
     Between,
     Condition,
@@ -27,6 +26,7 @@ from raptor_core.store.engines.base import (
     SetLive,
     SetReaders,
     Upsert,
+    counted_nodes,
     named_vectors,
     read_point,
     selected,
@@ -48,9 +48,6 @@ class ClientEngine(Engine):
         self._place = place
         self._params = layout.search_params if layout else None
         self._has_graph = layout is not None
-        # By default a server counts deleted points until it compacts them.
-        live = models.IdfCorpusParams(corpus=_filter(Condition((LIVE,))))
-        self._words = models.SearchParams(idf=live) if layout else None
 
     def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``; they take as few requests as a server accepts."""
@@ -95,8 +92,11 @@ class ClientEngine(Engine):
 
     def _query(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
         query, condition, limit, is_exact = request
+        params: models.SearchParams | None
         if isinstance(query, Sparse):
-            vector, using, params = _sparse(query), LEXICAL, self._words
+            # By default a server counts all points, and deleted ones until it compacts them.
+            corpus = models.IdfCorpusParams(corpus=_filter(counted_nodes(condition)))
+            vector, using, params = _sparse(query), LEXICAL, models.SearchParams(idf=corpus)
         else:
             vector, using, params = query.tolist(), DENSE, self._params
             if is_exact and self._has_graph:

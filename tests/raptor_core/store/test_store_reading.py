@@ -258,6 +258,27 @@ def test_a_view_of_a_tree_counts_and_names_readable_nodes_and_is_never_widened(s
         assert {name for node in view.nodes() for name in node.documents} == documents
 
 
+def test_a_lexical_score_does_not_tell_how_often_a_word_stands_in_hidden_nodes(store):
+    """Or whoever may add a document could ask whether a hidden one has a word."""
+    scores = []
+    for hidden in ("nothing at all", "the zebra"):
+        for tree, text, reader in (
+            ("a", "a zebra", "ana"),
+            ("b", "a horse", "ana"),
+            ("c", hidden, "ben"),
+        ):
+            nodes = [make_node(tree, text=text, documents=(f"{tree}.md",))]
+            manifest = replace(make_manifest(nodes, tree), readers={f"{tree}.md": (reader,)})
+            store.publish(manifest, nodes, keyed_vectors(nodes))
+        for view, where in (
+            (store.for_readers(["ana"]), Where()),
+            (store, Where(readers=("ana",))),
+        ):
+            ((hit,),) = view.search_text(["zebra"], 5, where)
+            scores.append(hit.score)
+    assert len(set(scores)) == 1
+
+
 @edge_only
 def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
     text = "The text of all three."
