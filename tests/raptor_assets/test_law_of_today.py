@@ -25,7 +25,13 @@ from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import approve
 from raptor_core import HomeRetriever
-from raptor_core.errors import CurationError, RaptorError, StoreError, UnknownTreeError
+from raptor_core.errors import (
+    CurationError,
+    EmptySourceError,
+    RaptorError,
+    StoreError,
+    UnknownTreeError,
+)
 from raptor_core.store.base import Where
 from raptor_core.store.engines.edge import EdgeEngine
 
@@ -289,7 +295,12 @@ class Today(RuleBasedStateMachine):
 
     def build(self):
         workshop = self.workshop
-        report = workshop.build()
+        try:
+            report = workshop.build()
+        except EmptySourceError:
+            assert all(note.is_broken for note in self.model.notes.values())
+            self.compare()
+            return
         assert not report.failed, report.failed
         for tree in report.changes.ended_pins:
             self.pins.discard(tree)
