@@ -260,10 +260,10 @@ class Today(RuleBasedStateMachine):
         with self.workshop.access().store.open() as store:
             if not store.manifests():
                 return
-        folder, workshop = (
-            self.root / f"export-{self.n_markers}-{len(self.model.aside)}",
-            self.workshop,
-        )
+        # An export of before brings back what was deleted since, as a backup does.
+        names = "+".join(sorted(self.model.notes)).replace("/", "-")
+        folder = self.root / f"export-{self.n_markers}-{len(self.model.aside)}-{names}"
+        workshop = self.workshop
         if not folder.exists():
             export_home(workshop.home, workshop.settings, str(folder))
         identity = workshop.components.store_identity
