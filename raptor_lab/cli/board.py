@@ -8,22 +8,23 @@ import click
 from raptor_assets.cli.options import home_and_json, home_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say, say_text
-from raptor_core.errors import SourceError
+from raptor_core.errors import SettingsError, SourceError
 from raptor_core.settings import preset
 from raptor_core.tree.components import Components
-from raptor_lab.cli.common import cache_of, print_built
+from raptor_lab.cli.common import budgets_option, cache_of, print_built
 from raptor_lab.comparison.board import (
     SETS,
     BoardRow,
     board_table,
     find_sets,
     first_questions,
+    load_set,
     measure_set,
 )
 from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.measures import FIRST_DOCUMENTS
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.comparison.tables import table_markdown
-from raptor_lab.datasets.load import load_dataset
 
 STRATEGIES = ("hybrid", "flat", "collapsed", "traversal")
 
@@ -41,6 +42,7 @@ STRATEGIES = ("hybrid", "flat", "collapsed", "traversal")
     show_default=True,
     help="As for `raptor eval retrieval`; the first is the reference.",
 )
+@budgets_option("400,1000,2000")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N questions of each set.")
 @click.option("--preset", "preset_name", help="Settings of a preset instead of the home's.")
 @click.option(
@@ -53,6 +55,7 @@ def board_command(
     data: Path,
     sets: str,
     strategies: tuple[str, ...],
+    budgets: list[int],
     limit: int | None,
     preset_name: str | None,
     home: Path,
@@ -68,6 +71,8 @@ def board_command(
     files, missing = find_sets(data, list(filter(None, map(str.strip, sets.split(",")))))
     for name in missing:
         say(f"{name}: no file in {data}", fg="yellow", err=True)
+    if len(budgets) != len(FIRST_DOCUMENTS):
+        raise SettingsError(f"expected three numbers as --budget-tokens, got {budgets}")
     if not files:
         raise SourceError(f"{data} holds no set; name files as their sets: {', '.join(SETS)}")
     systems = [make_system(name) for name in strategies]
@@ -76,12 +81,12 @@ def board_command(
     rows: list[BoardRow] = []
     sizes = {}
     for name, file in files.items():
-        dataset = first_questions(load_dataset(file), limit)
+        dataset = first_questions(load_set(file), limit)
         sizes[name] = len(dataset.documents), len(dataset.questions)
         say(name, err=True)
         with open_index(dataset, components, cache_of(home, values), print_built) as index:
-            rows += measure_set(name, index, systems)
+            rows += measure_set(name, index, systems, budgets)
     if as_json:
         print_json({"missing": missing, "sizes": sizes, "rows": [row.values() for row in rows]})
     else:
-        say_text(table_markdown(board_table(rows, sizes)))
+        say_text(table_markdown(board_table(rows, sizes, budgets)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError, SourceError
 from raptor_lab.comparison.bootstrap import Difference, interval_text
 from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict
@@ -18,6 +19,7 @@ from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import FIRST_DOCUMENTS
 from raptor_lab.comparison.tables import Table
 from raptor_lab.datasets.base import GENERAL, Dataset
+from raptor_lab.datasets.load import load_dataset, needs_documents
 
 SETS = (
     "qmsum",
@@ -29,10 +31,10 @@ SETS = (
     "hotpotqa",
     "wildgraph",
     "financebench",
+    "lines",
 )
-"""Public sets of the board; the name of a set's file begins with its name."""
+"""Sets of the board; the name of a set's file begins with its name."""
 
-BUDGETS = (400, 1000, 2000)
 N_TIMED = 40
 """Questions whose time is taken, one after the other, at the middle budget."""
 
@@ -43,7 +45,7 @@ class BoardRow:
 
     Attributes:
         measure: "evidence", "answers", "answers, general" or "documents".
-        figures: at ``BUDGETS`` tokens, or among the best ``FIRST_DOCUMENTS`` documents.
+        figures: at each budget, or among the best ``FIRST_DOCUMENTS`` documents.
         milliseconds: median time of a question, with the embedding of its text.
     """
 
@@ -62,7 +64,8 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
     """Find the files of sets in a folder.
 
     Args:
-        folder: a folder of files, each named as its set, such as ``qmsum-val.jsonl``.
+        folder: a folder of files, each named as its set, such as ``qmsum-val.jsonl``. A golden set
+            has its documents in a folder beside it, ``lines/`` for ``lines.jsonl``.
         names: sets or files without ending; none for all of ``SETS``.
 
     Returns:
@@ -90,6 +93,13 @@ def _set_of(stem: str) -> str:
     return next((name for name in SETS if stem.casefold().startswith(name)), "")
 
 
+def load_set(path: Path) -> Dataset:
+    """Load the data set of a file; the documents of a golden set are in the folder beside it."""
+    if needs_documents(path):
+        return load_dataset(path, documents=load_documents(path.with_suffix("")).documents)
+    return load_dataset(path)
+
+
 def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     """Return a data set of its first ``limit`` questions, without documents that none asks."""
     questions = dataset.questions[:limit]
@@ -100,10 +110,13 @@ def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     return replace(dataset, questions=questions, documents=documents)
 
 
-def measure_set(name: str, index: Index, systems: Sequence[System]) -> list[BoardRow]:
+def measure_set(
+    name: str, index: Index, systems: Sequence[System], budgets: Sequence[int]
+) -> list[BoardRow]:
     """Measure the systems on a set; the first one is the reference."""
-    compared = compare(index, systems, BUDGETS)
-    milliseconds = {system.name: _median_milliseconds(index, system) for system in systems}
+    compared = compare(index, systems, budgets)
+    middle = budgets[len(budgets) // 2]
+    milliseconds = {system.name: _median_milliseconds(index, system, middle) for system in systems}
     return [
         BoardRow(name, measure, system, figures, milliseconds[system])
         for measure, rows in _measures(index.dataset, compared)
@@ -125,33 +138,35 @@ def _measures(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Fig
         if "content_recall" in part.measures:
             yield measure, _by_budget(part, "content_recall")
     if "document_recall" in compared.measures:
-        rows = compared.at(BUDGETS[-1])
+        rows = compared.at(compared.budgets[-1])
         names = [f"document_recall_at_{n}" for n in FIRST_DOCUMENTS]
         figures = {s: tuple(row.figures[name] for name in names) for s, row in rows.items()}
         yield "documents", figures
 
 
 def _by_budget(compared: Comparison, measure: str) -> Figures:
-    rows = [compared.at(budget) for budget in BUDGETS]
+    rows = [compared.at(budget) for budget in compared.budgets]
     return {system: tuple(row[system].figures[measure] for row in rows) for system in rows[0]}
 
 
-def _median_milliseconds(index: Index, system: System) -> float:
+def _median_milliseconds(index: Index, system: System, budget_tokens: int) -> float:
     questions = index.dataset.questions
     seconds = []
     for question in questions[:: -(-len(questions) // N_TIMED)]:
         started = time.perf_counter()
         vectors = index.components.embedder.embed_queries([question.text])
         batch = QuestionBatch([question], vectors, index.where(question, pooled=False))
-        system.contexts(index, batch, BUDGETS[1])
+        system.contexts(index, batch, budget_tokens)
         seconds.append(time.perf_counter() - started)
     return round(1000 * median(seconds), 1)
 
 
-def board_table(rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]]) -> Table:
+def board_table(
+    rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]], budgets: Sequence[int]
+) -> Table:
     """Make the table of all rows; ``sizes`` has documents and questions of each set."""
-    limits = [f"{b:,} tokens, or best {n}" for b, n in zip(BUDGETS, FIRST_DOCUMENTS, strict=True)]
-    differences = [f"less {rows[0].strategy}, {budget:,} tokens" for budget in BUDGETS]
+    limits = [f"{b:,} tokens, or best {n}" for b, n in zip(budgets, FIRST_DOCUMENTS, strict=True)]
+    differences = [f"less {rows[0].strategy}, {budget:,} tokens" for budget in budgets]
     head = ("set", "measure", "questions", "strategy", *limits, *differences, "p50 ms")
     cells = tuple(
         (

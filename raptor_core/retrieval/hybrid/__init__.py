@@ -11,6 +11,7 @@ from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
 from raptor_core.retrieval.hybrid.passages import Passages
+from raptor_core.retrieval.hybrid.reading import read_best, with_words
 from raptor_core.retrieval.hybrid.scoring import Pool, Ranked, add_hop, add_surroundings
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
@@ -59,10 +60,14 @@ def _retrieval(
             leaves = leaves.plus("named", weights.named * named)
         diversity = 0.0 if named.min() < 0 else weights.diversity
         by_paragraph = query.top_k is None and query.max_per_document is None
+        read = read_best(leaves, query.budget_tokens, store) if by_paragraph else {}
+        leaves = leaves.with_parts({row: node.paragraphs for row, node in read.items()})
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
+        passages = with_words(question.texts[0], passages, read)
         packing.add_leaves(leaves, passages, diversity, query.max_per_document)
+        packing.read = {node.id: node for node in read.values()}
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

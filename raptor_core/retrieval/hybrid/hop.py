@@ -27,6 +27,9 @@ N_PAIRS = 40
 MAX_HOLDERS = 20
 """Maximum number of chunks that hold a name; a word in more of them is no name."""
 
+KEPT = 0.5
+"""Share of the highest score by names that the best chunk itself gets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hop:
@@ -61,6 +64,9 @@ class Hop:
     def scores(self, holders: Sequence[Candidates], outlines: Outlines) -> Scores:
         """Return the scores of nodes by the names that they share with the best chunk.
 
+        Names lead to other documents: neighbours and the document have parts of their own. The best
+        chunk keeps ``KEPT`` of the highest score, so that it stays ahead of most that it leads to.
+
         Args:
             holders: answers to ``searches``.
             outlines: the nodes; all holders are among them.
@@ -71,5 +77,8 @@ class Hop:
         for candidates in holders:
             rows = order[np.searchsorted(ids, candidates.outlines.nodes["high"], sorter=order)]
             scores[rows] += candidates.scores
-        scores[ids == halves(self.chunk.id)[0]] = 0.0
+        is_best = ids == halves(self.chunk.id)[0]
+        documents = outlines.nodes["document"]
+        scores[np.isin(documents, documents[is_best])] = 0.0
+        scores[is_best] = KEPT * scores.max()
         return scores

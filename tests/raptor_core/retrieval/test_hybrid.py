@@ -276,7 +276,7 @@ def test_the_passage_after_a_match_comes_with_it(retriever):
 
 def test_documents_that_matched_are_looked_at_whole(retriever):
     few = HybridSettings(candidates=2, documents=1)
-    found = retriever.search(QUESTION, Query(budget_tokens=10_000, hybrid=few))
+    found = retriever.search(QUESTION, Query(budget_tokens=10_000, top_k=1000, hybrid=few))
     of_b = [hit.node for hit in found.hits if hit.node.documents == ("b.md",)]
     everything = retriever.search("all", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
     assert {node.id for node in of_b} == {hit.node.id for hit in everything.hits}
@@ -346,8 +346,8 @@ def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop):
     question, first, second, retriever = hop
     why = ask(retriever, question, candidates=4)
     assert set(list(why)[:2]) == {first, second}
-    assert why[second]["hop"] > 0
-    assert sum("hop" in parts for parts in why.values()) == 1
+    assert why[second]["hop"] > why[first]["hop"] > 0
+    assert sum("hop" in parts for parts in why.values()) == 2
     without = ask(retriever, question, candidates=4, hop=0)
     assert not any("hop" in parts for parts in without.values())
 
@@ -452,4 +452,4 @@ def test_among_short_documents_no_year_of_an_edition_counts(hop):
     trees = build_trees({document.id: [document] for document in documents}, components=components)
     retriever = Retriever.from_trees(list(trees.values()), components)
     parts = named_parts(retriever, "Which pump turned in FY2022?", hop=hop)
-    assert parts == dict.fromkeys(REPORTS)
+    assert set(parts.values()) == {None}

@@ -71,7 +71,8 @@ def test_every_set_of_a_folder_is_measured_and_the_missing_ones_are_named(call):
     printed = call("--strategy", "hybrid", "--strategy", "flat", "--json")
     assert printed.code == 0, printed.err
     board = printed.json
-    assert board["missing"] == ["squality", "qasper", "narrativeqa", "locomo", "financebench"]
+    missing = ["squality", "qasper", "narrativeqa", "locomo", "financebench", "lines"]
+    assert board["missing"] == missing
     assert "locomo: no file in" in printed.err
     assert board["sizes"] == {
         "hotpotqa": [3, 1],
@@ -127,7 +128,23 @@ def test_the_table_is_markdown_and_trees_are_kept(call):
     assert "trees built" not in again.err
 
 
+@pytest.mark.slow
+def test_a_golden_set_is_asked_of_the_folder_beside_it_at_small_budgets(call, data):
+    (data / "lines").mkdir()
+    (data / "lines" / "mill.md").write_text(MILL)
+    (data / "lines" / "soup.txt").write_text(SOUP)
+    questions = [{"question": "How long are crabs boiled?", "span": "boiled for twelve minutes"}]
+    write_lines(data / "lines.jsonl", questions)
+    printed = call("--sets", "lines", "--strategy", "hybrid", "--budget-tokens", "9,30,60", "--json")
+    assert printed.code == 0, printed.err
+    assert printed.json["sizes"] == {"lines": [2, 1]}
+    (row,) = printed.json["rows"]
+    assert [figure["mean"]["value"] for figure in row["figures"]][1:] == [1, 1]
+
+
 def test_what_is_wrong_names_the_remedy(call, data, tmp_path):
+    few = call("--budget-tokens", "60,100", "--json")
+    assert "expected three numbers as --budget-tokens" in few.json["message"]
     unknown = call("--sets", "qmsum,triviaqa", "--json")
     assert (unknown.code, unknown.json["error"]) == (3, "SettingsError")
     assert "'triviaqa' is no set" in unknown.json["message"]
