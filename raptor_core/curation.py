@@ -1,18 +1,19 @@
 """Decisions of people: excluded documents and chunks, corrected summaries, marks.
 
-A decision names its subject by content, never by a place. If the subject disappears and returns,
-the decision applies again; so it does in a tree of the same group for other readers. Decisions are
-inputs of a build, like documents: a changed decision makes its tree stale, and so all summaries
-above a changed text. ``raptor_core.tables.curation`` stores them.
+A decision names its subject by its documents and its content, never by a tree. So it applies again
+if the subject disappears and returns, and when the tree gets other readers and thereby another
+name. It never applies to the same text in another document, which its author may not be allowed to
+read. Decisions are inputs of a build, like documents: a changed decision makes its tree stale, and
+so all summaries above a changed text. ``raptor_core.tables.curation`` stores them.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from raptor_core.identity import digest, group_of, leaf_id, summary_content_key
+from raptor_core.identity import digest, summary_content_key
 from raptor_core.vectors import Vectors
 
 Kind = Literal["document", "chunk", "summary", "finding"]
@@ -32,8 +33,8 @@ class Decision:
     Attributes:
         id: unique id; the order of ids is the order of decisions.
         kind: effect of the decision.
-        tree: name of the tree.
-        subject: id of a document or of a leaf, or a value of ``subject_of_summary`` or
+        tree: name that the tree had at the time, for people.
+        subject: id of a document, or a value of ``subject_of_chunk``, ``subject_of_summary`` or
             ``subject_of_finding``.
         value: text of the summary, or "right" or "wrong"; empty for an excluded document or chunk.
         about: subject in words, for people.
@@ -60,7 +61,7 @@ class Decision:
     @property
     def content_key(self) -> str:
         """Content key of the corrected summary with the decision's text."""
-        return digest("curated", self.kind, self.tree, self.subject, self.value)
+        return digest("curated", self.kind, self.subject, self.value)
 
 
 class Curation:
@@ -71,8 +72,8 @@ class Curation:
     """
 
     def __init__(self, decisions: Iterable[Decision] = ()) -> None:
-        self._by_subject: dict[tuple[str, str, str], Decision] = {
-            (d.kind, group_of(d.tree), d.subject): d for d in decisions if not d.undone
+        self._by_subject: dict[tuple[str, str], Decision] = {
+            (d.kind, d.subject): d for d in decisions if not d.undone
         }
         self.decisions = tuple(self._by_subject.values())
 
@@ -83,17 +84,16 @@ class Curation:
 
     @cached_property
     def chunks(self) -> frozenset[str]:
-        """Ids of excluded leaves."""
+        """Subjects of excluded chunks."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
-    def excludes_chunk(self, tree: str, document: str, content_key: str) -> bool:
-        """Return whether a leaf is excluded."""
-        trees = self._chunk_trees.get(group_of(tree), ()) if self._chunk_trees else ()
-        return any(leaf_id(name, document, content_key) in self.chunks for name in trees)
+    def excludes_chunk(self, document: str, content_key: str) -> bool:
+        """Return whether a chunk is excluded."""
+        return bool(self.chunks) and subject_of_chunk(document, content_key) in self.chunks
 
-    def summary(self, tree: str, child_keys: Sequence[str]) -> Decision | None:
-        """Return the decision on a summary's text."""
-        return self._by_subject.get(("summary", group_of(tree), subject_of_summary(child_keys)))
+    def summary(self, documents: Sequence[str], child_keys: Sequence[str]) -> Decision | None:
+        """Return the decision on the text of a summary over these documents and children."""
+        return self._by_subject.get(("summary", subject_of_summary(documents, child_keys)))
 
     def mark(self, node_id: str, sentence: str) -> Decision | None:
         """Return the decision on a finding."""
@@ -107,23 +107,25 @@ class Curation:
         """Return no vectors, because people write only texts."""
         return {}
 
-    def digest(self, tree: str) -> str:
-        """Return the digest of all decisions on a tree, or "" without decisions."""
+    def digest(self, documents: Collection[str]) -> str:
+        """Return the digest of all decisions on a tree of these documents, or "" without any."""
+        known = set(documents)
         rows = sorted(
             (d.kind, d.subject, d.value)
-            for d in self.decisions
-            if group_of(d.tree) == group_of(tree) and d.kind != "document"
+            for document in known
+            for d in self._by_document.get(document, ())
+            if known.issuperset(d.documents)
         )
         return digest("curation", json.dumps(rows)) if rows else ""
 
     @cached_property
-    def _chunk_trees(self) -> dict[str, set[str]]:
-        """Names of the trees of the decisions on chunks, by group."""
-        trees: dict[str, set[str]] = {}
+    def _by_document(self) -> dict[str, list[Decision]]:
+        """Decisions on chunks, summaries and findings, by the first of their documents."""
+        decisions: dict[str, list[Decision]] = {}
         for decision in self.decisions:
-            if decision.kind == "chunk":
-                trees.setdefault(group_of(decision.tree), set()).add(decision.tree)
-        return trees
+            if decision.documents and decision.kind != "document":
+                decisions.setdefault(decision.documents[0], []).append(decision)
+        return decisions
 
     @cached_property
     def _marks(self) -> dict[str, Decision]:
@@ -134,12 +136,17 @@ class Curation:
         return {d.content_key: d.value for d in self.decisions if d.kind == "summary"}
 
 
-def subject_of_summary(child_keys: Iterable[str]) -> str:
-    """Return the subject of a correction: the content keys of the summary's children, as a set.
+def subject_of_chunk(document: str, content_key: str) -> str:
+    """Return the subject of an excluded chunk: its document and its content key."""
+    return digest("chunk", document, content_key)
+
+
+def subject_of_summary(documents: Iterable[str], child_keys: Iterable[str]) -> str:
+    """Return the subject of a correction: the summary's documents and its children's content keys.
 
     The summarizer is not included, so the correction also applies to another model's text.
     """
-    return summary_content_key(child_keys, "curated")
+    return digest("corrected", summary_content_key(child_keys, ""), *sorted(documents))
 
 
 def subject_of_finding(node_id: str, sentence: str) -> str:

@@ -43,14 +43,17 @@ MAX_NAME_BYTES = 200
 _KEPT_BYTES = 150
 
 
+def composed(name: str) -> str:
+    """Return a name in the form in which names are compared: with composed letters (NFC).
+
+    A disk may hold a name in another form, such as "u" and a diaeresis for "ü".
+    """
+    return unicodedata.normalize("NFC", name)
+
+
 def n_bytes(text: str) -> int:
     """Return the length of a text in bytes of UTF-8."""
     return len(text.encode("utf-8", "surrogatepass"))
-
-
-def group_of(tree: str) -> str:
-    """Return the name of a tree without its readers, which follow it as in "hr (group:hr)"."""
-    return _READERS.sub("", tree)
 
 
 def shorten_name(name: str, kind: str, source: str, max_bytes: int = MAX_NAME_BYTES) -> str:
@@ -68,7 +71,6 @@ def percent_encode(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
-_READERS = re.compile(r"(?<=.) \([^()]+\)\Z", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[a-z0-9_/(=@+-](?:[a-z0-9 _/.,()=@+-]*[a-z0-9_/,()=@+-])?")
 """Names that differ on every disk, also if it folds case and the forms of a letter."""
 

@@ -176,6 +176,7 @@ class Tree:
         end: its top layer, and why it ended there.
         fits: ``fits[k]`` describes the clusters over layer ``k``, for each layer below the top.
         settings_fingerprint: that of the settings that a published tree was built with, else "".
+        readers: readers by document, of those documents that someone may read.
     """
 
     name: str
@@ -183,6 +184,7 @@ class Tree:
     end: End
     fits: tuple[Fit, ...] = ()
     settings_fingerprint: str = ""
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = ", ".join(str(len(layer.nodes)) for layer in self.layers)
@@ -204,6 +206,11 @@ class Tree:
         """Iterate over all nodes, layer by layer from the leaves up, in document order."""
         for layer in self.layers:
             yield from layer.nodes
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """Ids of its documents, sorted."""
+        return tuple(sorted({name for node in self.layers[0].nodes for name in node.documents}))
 
     def vectors(self) -> dict[str, Vectors]:
         """Return the vectors of all nodes, by embedding key."""

@@ -66,7 +66,8 @@ def _cut(index: Index, text: str, budget_tokens: int) -> Context:
     return Context(text, len(spans))
 
 
-def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
+def allowed_rows(nodes: Sequence[Node], where: Where) -> list[int]:
+    """Return the rows of nodes that a filter on trees, documents and layers lets through."""
     return [
         row
         for row, node in enumerate(nodes)
@@ -76,7 +77,9 @@ def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
     ]
 
 
-def _best(question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query) -> Retrieval:
+def best_nodes(
+    question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query
+) -> Retrieval:
     """Retrieve the best nodes that fit the budget, the first of equals first."""
     order = np.argsort(-scores, kind="stable")
     hits = [Hit(nodes[at], float(scores[at])) for at in order]
@@ -97,13 +100,13 @@ class ParagraphFusion:
         """See ``System.contexts``."""
         nodes, vectors, terms = _read_paragraphs(index)
         query = Query(self.name, budget_tokens, where=batch.where)
-        rows = _allowed(nodes, query.where)
+        rows = allowed_rows(nodes, query.where)
         allowed = [nodes[row] for row in rows]
         contexts = []
         for question, vector in zip(batch.questions, batch.vectors, strict=True):
             words = _bm25(question.text, terms)
             scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
-            contexts.append(Context.of(_best(question.text, scores, allowed, query)))
+            contexts.append(Context.of(best_nodes(question.text, scores, allowed, query)))
         return contexts
 
 

@@ -1,11 +1,12 @@
-"""Reader that answers a question from a context in a few words, and the log of its answers.
+"""Readers that answer a question from a context in a few words, and the log of their answers.
 
-Scores of answers are in ``answer_scores``.
+The chat reader is here, UnifiedQA in ``unifiedqa``. Scores of answers are in ``answer_scores``.
 """
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest, fingerprint
@@ -33,12 +34,21 @@ class Ask:
         return digest("answer", reader, self.question.text, *self.question.options, self.context)
 
 
+class AnswerReader(Protocol):
+    """Reader of contexts; ``fingerprint`` changes with all that changes an answer."""
+
+    fingerprint: str
+
+    def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
+        """Yield answers, which may be empty, as they come, each with its place in ``asks``."""
+
+
 @dataclass(frozen=True, eq=False)
 class AnswerMeasurer:
     """Measurer by a reader's answers, which ``log`` keeps, so that none is paid twice."""
 
     dataset: str
-    reader: "ChatReader"
+    reader: AnswerReader
     log: NodeCache
 
     @property
@@ -58,7 +68,7 @@ class AnswerMeasurer:
         ]
 
 
-def read_answers(reader: "ChatReader", asks: Sequence[Ask], log: NodeCache) -> list[str]:
+def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> list[str]:
     """Return the answers to all, from the log where it has them; equal ones are read once."""
     by_key = {ask.key(reader.fingerprint): ask for ask in asks}
     known = log.texts(by_key)
@@ -84,8 +94,7 @@ CHOOSE = "Answer with the number of the best option alone."
 class ChatReader:
     """Reader by the chat model of ``[reader]``, within the budget of a ledger.
 
-    It answers in few words, or by the number of an option. ``fingerprint`` is the digest of the
-    settings that change an answer.
+    It answers in few words, or by the number of an option.
     """
 
     def __init__(
@@ -101,10 +110,7 @@ class ChatReader:
         self.fingerprint = fingerprint("chat-reader", values)
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
-        """Yield answers, which may be empty, as they come, each with its place in ``asks``.
-
-        A missing key is an error before the first call.
-        """
+        """See ``AnswerReader.read``; a missing key is an error before the first call."""
         if asks:
             self._client.require_key()
         yield from run_concurrently(self._read, list(enumerate(asks)), self._settings.share)

@@ -13,12 +13,13 @@ import heapq
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.terms import SupportedTerms, find_missing, find_needs, terms, union
@@ -262,6 +263,23 @@ def read_drawn(folder: Path) -> Drawn:
         raise SettingsError(f"{path} is damaged ({reason}); draw the sheet again") from error
 
 
+class _SheetRow(BaseModel):
+    """Row of a filled sheet; ``number`` counts the sentences of a node from 1."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    node: str
+    number: int
+    sentence: str
+    verdict: Literal["", "supported", "added", "extrapolated", "contradicted", "unsure"]
+    note: str
+
+    @field_validator("verdict", mode="before")
+    @classmethod
+    def _fold(cls, verdict: str) -> str:
+        return verdict.strip().casefold()
+
+
 def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], SheetVerdict]:
     """Return the verdicts of a filled sheet, by node and number of the sentence from 0.
 
@@ -272,75 +290,38 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
     Raises:
         SettingsError: the file differs from the sample, or lacks a verdict; it names the rows.
     """
-    known = {node.id: node for node in drawn.nodes}
+    sentences = {(n.id, at): text for n in drawn.nodes for at, text in enumerate(n.sentences)}
     verdicts: dict[tuple[str, int], SheetVerdict] = {}
     empty: list[str] = []
     for at, row in _rows(path):
-        key = _key(path, at, row, known)
-        verdict = row["verdict"].strip().casefold()
-        if key in verdicts:
-            raise _row_error(path, at, "an earlier row judges the same sentence; keep one of them")
-        if verdict and verdict not in VERDICTS:
-            message = f"the verdict {verdict!r} is unknown; write one of {', '.join(VERDICTS)}"
-            raise _row_error(path, at, message)
-        if verdict:
-            verdicts[key] = SheetVerdict(verdict, normalize_text(row["note"]))
+        key = row.node, row.number - 1
+        if fault := _fault_of(row, sentences.get(key), is_again=key in verdicts):
+            raise SettingsError(f"{path}, row {at}: {fault}")
+        if row.verdict:
+            verdicts[key] = SheetVerdict(row.verdict, normalize_text(row.note))
         else:
             empty.append(str(at))
-    n_sentences = sum(len(node.sentences) for node in drawn.nodes)
-    n_without = n_sentences - len(verdicts)
+    n_without = len(sentences) - len(verdicts)
     if n_without and (not partly or not verdicts):
         rows = ", ".join(empty[:_SHOWN]) + (" …" if len(empty) > _SHOWN else "")
         where = f" (rows {rows})" if empty else " (their rows are missing)"
         raise SettingsError(
-            f"{path}: {n_without} of {n_sentences} sentences have no verdict{where}; fill them in, "
-            "with 'unsure' if you cannot decide, or read the filled rows only with --partly"
+            f"{path}: {n_without} of {len(sentences)} sentences have no verdict{where}; fill them "
+            "in, with 'unsure' if you cannot decide, or read the filled rows only with --partly"
         )
     return verdicts
 
 
-def _rows(path: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise SettingsError(f"there is no filled sheet at {path}; name it by --filled") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8 ({error}); save it as CSV in UTF-8") from error
-    head = text.partition("\n")[0]
-    reader = csv.DictReader(
-        io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), restval=""
-    )
-    missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
-    if missing:
-        raise SettingsError(
-            f"{path} has no column {', '.join(missing)}; keep the first row of {SHEET} as it is"
+def _fault_of(row: _SheetRow, drawn: str | None, *, is_again: bool) -> str:
+    """Return what is wrong with a row whose sentence was ``drawn``, or ""."""
+    if drawn is None:
+        return (
+            f"no sentence {row.number} of a node {row.node!r} was drawn; read the sheet with the "
+            "folder it was drawn into"
         )
-    try:
-        return [(at, row) for at, row in enumerate(reader, 2) if any(row.values())]
-    except csv.Error as error:
-        raise SettingsError(f"{path} is no CSV ({error}); save it as CSV in UTF-8") from error
-
-
-def _key(
-    path: Path, at: int, row: Mapping[str, str], known: Mapping[str, DrawnNode]
-) -> tuple[str, int]:
-    node = known.get(row["node"].strip())
-    if node is None:
-        message = (
-            f"the node {row['node']!r} was not drawn; read it with the folder it was drawn into"
-        )
-        raise _row_error(path, at, message)
-    number = row["number"].strip()
-    if not number.isdecimal() or not 1 <= int(number) <= len(node.sentences):
-        raise _row_error(
-            path, at, f"node {node.id} has no sentence {number!r}; write its number back"
-        )
-    drawn, written = node.sentences[int(number) - 1], row["sentence"]
-    if _plain(written) != _plain(drawn):
-        raise _row_error(
-            path, at, f"its sentence was {drawn[:80]!r} when it was drawn; write it back"
-        )
-    return node.id, int(number) - 1
+    if _plain(row.sentence) != _plain(drawn):
+        return f"its sentence was {drawn[:80]!r} when it was drawn; write it back"
+    return "an earlier row judges the same sentence; keep one of them" if is_again else ""
 
 
 def _plain(text: str) -> str:
@@ -348,8 +329,23 @@ def _plain(text: str) -> str:
     return normalize_text(text.encode("utf-8", "replace").decode()).removeprefix("'").strip()
 
 
-def _row_error(path: Path, at: int, message: str) -> SettingsError:
-    return SettingsError(f"{path}, row {at}: {message}")
+def _rows(path: Path) -> Iterator[tuple[int, _SheetRow]]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"there is no filled sheet at {path}; name it by --filled") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 ({error}); save it as CSV in UTF-8") from error
+    head = text.partition("\n")[0]
+    file = io.StringIO(text, newline="")
+    for at, row in enumerate(csv.DictReader(file, delimiter=max(",;\t", key=head.count)), 2):
+        try:
+            yield at, _SheetRow.model_validate({key: row.get(key) or "" for key in _NEEDED})
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise SettingsError(
+                f"{path}, row {at}: {fault['loc'][0]} is {fault['input']!r}: {fault['msg']}"
+            ) from error
 
 
 def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:

@@ -137,6 +137,30 @@ def test_no_files_import_one_another_in_a_circle():
     assert len(list(TopologicalSorter(graph).static_order())) > len(graph)
 
 
+def calls_of_stores(path):
+    """Calls in a module that begin a publication, or publish or drop trees of a store."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            target = ast.unparse(node.func.value)
+            if node.func.attr == "publishing" or (
+                target.endswith(("store", "batch")) and node.func.attr in {"publish", "drop"}
+            ):
+                yield node.func.attr
+
+
+def test_only_the_publication_writes_what_readers_see():
+    """``local/versions.py`` publishes into a store in memory, to compare answers of two builds."""
+    found = {
+        str(path.relative_to(ROOT / "raptor_assets")): set(calls)
+        for path in modules("raptor_assets")
+        if (calls := list(calls_of_stores(path)))
+    }
+    assert found == {
+        "home/publication.py": {"publishing", "publish", "drop"},
+        "local/versions.py": {"publish"},
+    }
+
+
 def test_every_file_that_a_page_names_is_there():
     for page in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
         text = (ROOT / page).read_text(encoding="utf-8")

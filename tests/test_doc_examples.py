@@ -1,11 +1,15 @@
-"""Examples of the pages: Python runs and prints, settings are valid."""
+"""Examples of the pages: Python runs and prints, settings are valid, embedders build trees."""
 
 import tomllib
 
 import pytest
 from support.fenced import ROOT, fenced, run_example
+from support.openai_server import FakeOpenAI
 
+from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
 
 API = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/api").glob("*.md"))
 EXAMPLES = {
@@ -40,3 +44,22 @@ def test_an_example_runs_and_prints(name, capsys, monkeypatch):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_of_a_page_are_valid(name):
     Settings.model_validate(tomllib.loads(SETTINGS[name]))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, code in SETTINGS.items() if "[embedder]" in code and "openai" in code]
+)
+def test_an_endpoint_of_a_page_embeds_as_it_stands(name, monkeypatch):
+    values = tomllib.loads(SETTINGS[name])
+    embedder = values["embedder"]
+    monkeypatch.setenv(embedder.get("api_key_env", "OPENAI_API_KEY"), "a key")
+    monkeypatch.setattr("tiktoken.get_encoding", None)  # it would need the network
+    with FakeOpenAI(n_dims=1536) as server:
+        given = {part: values[part] for part in ("embedder", "tokens") if part in values}
+        settings = Settings.model_validate(
+            given | {"embedder": {**embedder, "base_url": server.base_url}}
+        )
+        tree = build_tree(
+            [Document("a.md", "The lamp burns. " * 60)], components=Components(settings)
+        )
+    assert tree.n_nodes > 1

@@ -8,43 +8,13 @@ import dagster as dg
 
 from raptor_assets.assets import names
 from raptor_assets.assets.names import ChainAsset, CorpusNames
+from raptor_assets.assets.schemas import SCHEMAS
 from raptor_assets.assets.versions import code_versions
 from raptor_core.settings import Settings
-from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
+from raptor_core.tables.values import NODES
 
 TABLES = "tables_io_manager"  # key of the IO manager of tables
 QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
-
-TREES = Schema(
-    ("tree", "string", "name of the published tree"),
-    ("build_id", "string", "digest of all nodes"),
-    ("layer_sizes", "json", "nodes by layer, leaves first"),
-    ("n_nodes", "int"),
-    ("n_tokens", "int"),
-    ("ended", "string", "why the tree ended at its top layer"),
-    ("published_at", "string", "ISO 8601, UTC"),
-)
-
-REPORTS = Schema(
-    ("tree", "string", "name of the tree"),
-    ("build_id", "string", "digest of all nodes"),
-    ("published_at", "string", "when these nodes were first published; ISO 8601, UTC"),
-    ("node_ids", "list[string]", "what the next build's change is measured from"),
-    ("change", "json", "new nodes, and the number of those that are gone"),
-    ("cost", "json", "figures of the build that made the tree, where they are known"),
-)
-
-SCHEMAS = {
-    "documents": DOCUMENTS,
-    "chunks": NODES,
-    "summaries": NODES,
-    "clusters": CLUSTERS,
-    "findings": FINDINGS,
-    "tree": TREES,
-    "tree_report": REPORTS,
-}
-"""Schema by kind of asset; ``layer_k/embeddings`` has nodes and vectors."""
 
 
 def column_schema(kind: str) -> dg.TableSchema:

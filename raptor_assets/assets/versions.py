@@ -64,8 +64,9 @@ def documents_version(
     lines = [
         f"{tree}\0{document.version}" for tree, documents in trees.items() for document in documents
     ]
-    decisions = {tree: curation.digest(tree) for tree in trees} if curation else {}
-    lines += [f"{tree}\0curated\0{decision}" for tree, decision in decisions.items() if decision]
+    for tree, documents in trees.items():
+        decisions = curation.digest([document.id for document in documents]) if curation else ""
+        lines += [f"{tree}\0curated\0{decisions}"] if decisions else []
     return digest("documents", *sorted(lines))
 
 

@@ -12,11 +12,15 @@ from functools import cached_property
 
 from raptor_assets.assets.versions import code_versions
 from raptor_assets.home.access import CorpusAccess, StoreAccess
-from raptor_assets.home.published import documents_by_tree
+from raptor_assets.home.publication import explain_pin
+from raptor_assets.home.published import documents_by_tree, pins_in_force
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
+from raptor_core.rebuild.expected_layers import usual_children
+from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint
@@ -31,6 +35,7 @@ HELD_NODES = 1000  # for so few, which take seconds, the store stays open
 BATCH_PARTITIONS = 64  # published before the next batch begins
 BATCH_CHARS = 2_000_000  # of documents, unless one partition has more
 BATCH_TREES = 1_000  # unless one partition has more
+TOKEN_CHARS = 4  # of a usual text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +48,32 @@ class Size:
     def __add__(self, size: "Size") -> "Size":
         return Size(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
 
-    @property
-    def fits(self) -> bool:
-        """Whether one batch may have this size."""
-        return self.n_trees <= BATCH_TREES and self.n_chars <= BATCH_CHARS
+    def fits(self, most_chars: int) -> bool:
+        """Return whether one batch may have this size."""
+        return self.n_trees <= BATCH_TREES and self.n_chars <= most_chars
 
 
-def batches(names: Iterable[str], sizes: Mapping[str, Size]) -> Iterator[list[str]]:
+def batch_chars(settings: Settings) -> int:
+    """Return how many characters of documents a batch may have.
+
+    A run within a budget finishes and publishes few trees at a time: as many as keep the calls of
+    its endpoint busy. So what it paid for is published when the budget ends.
+    """
+    if settings.budget == BudgetSettings() or not settings.build_endpoints:
+        return BATCH_CHARS
+    of_call = usual_children(settings) * settings.chunking.max_tokens * TOKEN_CHARS
+    return min(BATCH_CHARS, round(of_call * settings.summarizer.concurrency))
+
+
+def batches(
+    names: Iterable[str], sizes: Mapping[str, Size], most_chars: int = BATCH_CHARS
+) -> Iterator[list[str]]:
     """Yield ``names`` in order, in batches; a name without a size counts as empty."""
     batch: list[str] = []
     total = Size()
     for name in names:
         size = sizes.get(name, Size())
-        if batch and (len(batch) == BATCH_PARTITIONS or not (total + size).fits):
+        if batch and (len(batch) == BATCH_PARTITIONS or not (total + size).fits(most_chars)):
             yield batch
             batch, total = [], Size()
         batch.append(name)
@@ -138,8 +156,8 @@ class RunContext:
         *,
         warn: Callable[[str], None],
         working: Callable[[int, int], None],
-        is_approved: bool = False,
     ) -> None:
+        self.access = access
         self.settings = access.settings
         self.corpus_names = access.names
         custom = components.custom_fingerprints
@@ -150,10 +168,7 @@ class RunContext:
         self.store = HeldStore(access.store)
         self.source = access.source
         self._published = access.published
-        self._holds = access.holds
-        self.kept = access.kept
-        self.is_approved = is_approved
-        self.needs_approval = self.settings.runs.publish == "when_approved" and not is_approved
+        self.needs_approval = self.settings.runs.publish == "when_approved"
         self.reports = access.reports
         self.warn = warn
         self.working = working
@@ -178,13 +193,14 @@ class RunContext:
         return corpus
 
     def require_known(self, partition: str, ids: Collection[str]) -> None:
-        """Raise a SourceError if any document of a partition cannot be read now."""
+        """Raise a SourceError if a document of a partition, not set aside, cannot be read now."""
         unread = Unread(self.corpus.skipped)
         if not unread:
             return
+        known = {*ids, *self.components.curation.documents}
         for document in self._published().documents([partition])[partition]:
             place = unread.place_of(document.id, document.source)
-            if place and document.id not in ids:
+            if place and document.id not in known:
                 raise SourceError(
                     f"partition {partition!r} stays as published: its document {document.id!r} "
                     f"is not read now, since {place!r} {unread.reason(place)}. Make that readable, "
@@ -192,14 +208,11 @@ class RunContext:
                 )
 
     def require_released(self, partition: str) -> None:
-        """Raise a SourceError for a partition whose trees are held."""
+        """Raise a SourceError for a partition whose trees are pinned."""
         grouping = self.settings.grouping
-        for tree, note in self.holds.items():
+        for tree, note in self.pins.items():
             if partition_key(tree, grouping) == partition:
-                raise SourceError(
-                    f"the tree {tree!r} stays at an earlier build: {note}. "
-                    f"`raptor versions release {tree}` ends that"
-                )
+                raise SourceError(explain_pin(tree, note))
 
     def forget_published(self) -> None:
         """Forget all look-ups, since other runs may have published."""
@@ -213,15 +226,15 @@ class RunContext:
                 self.published.look_up(store, unknown)
 
     @cached_property
-    def holds(self) -> dict[str, str]:
-        """Why trees of this run stay at an earlier build, by name."""
+    def pins(self) -> dict[str, str]:
+        """Why trees of this run are pinned to an earlier build, by name."""
         every = Partitions(self.corpus.documents, self.settings.grouping)
-        return self._holds(documents_by_tree(every))
+        return pins_in_force(self._published().pins, documents_by_tree(every))
 
     @cached_property
     def partitions(self) -> Partitions[Document]:
-        """Documents of the source by partition and tree, without held trees."""
-        return Partitions(self.corpus.documents, self.settings.grouping, self.holds)
+        """Documents of the source by partition and tree, without pinned trees."""
+        return Partitions(self.corpus.documents, self.settings.grouping, self.pins)
 
     @property
     def sizes(self) -> dict[str, Size]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.assets.names import NOT_EXECUTED, ChainAsset
+from raptor_assets.assets.names import NOT_EXECUTED, ChainAsset, listed
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.shown.markdown import worst_markdown
-from raptor_assets.shown.progress import Failure
+from raptor_assets.shown.progress import Failure, by_cause
 from raptor_core.checks.base import CheckResult
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
@@ -104,12 +104,13 @@ def failure_events(
 
 def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
     """Return the error of a step of ``n_partitions``, which names each failed one."""
-    named = [
-        f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
+    causes = by_cause(failures)
+    shown = [
+        f"- {listed(partitions, NAMED_FAILURES)}, at {failure.asset}: {failure.reason}"
+        for partitions, failure in causes[:NAMED_FAILURES]
     ]
-    shown = named[:NAMED_FAILURES]
-    if len(named) > NAMED_FAILURES:
-        shown.append(f"- and {len(named) - NAMED_FAILURES} more, named in the log")
+    if len(causes) > NAMED_FAILURES:
+        shown.append(f"- and {len(causes) - NAMED_FAILURES} more causes, named in the log")
     return dg.Failure(
         description=(
             f"{len(failures)} of {n_partitions} partitions failed; what was published of them "

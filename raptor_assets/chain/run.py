@@ -2,13 +2,12 @@
 
 docs/adr/0001-one-op-for-the-chain.md gives the reasons. Each partition's materializations and check
 results are logged one by one. A failed partition stops; the others are published, and the step then
-fails and names the failed ones. The steps are in ``steps``, what Dagster logs in ``evaluations``.
+fails and names the failed ones. The steps are in ``steps``, what Dagster logs in ``events``.
 """
 
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import dagster as dg
@@ -18,7 +17,7 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import SYNC, ChainAsset
 from raptor_assets.assets.specs import build_check_specs, column_schema
 from raptor_assets.assets.versions import PAST_TOP
-from raptor_assets.chain.context import RunContext, Size, batches, release_memory
+from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, release_memory
 from raptor_assets.chain.events import (
     evaluation,
     failure_events,
@@ -33,7 +32,7 @@ from raptor_assets.chain.steps import build_steps
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.dagster_private import AssetMaterializationPlannedData, Target
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.readers import narrow_readers
+from raptor_assets.home.publication import set_readers
 from raptor_assets.shown.progress import (
     Failure,
     Progress,
@@ -88,6 +87,8 @@ def build_chain(
         selected = context.selected_asset_keys, context.selected_asset_check_keys
         run = ChainRun(context.op_execution_context, config.partitions, access, progress, selected)
         with turn(access.home, context.op_execution_context):
+            if run.reads_source:
+                set_readers(access)
             yield from run.events()
         run.raise_failures()
 
@@ -98,7 +99,10 @@ class ChainRun:
     """Run of the chain in a step, over named partitions or over those chosen at launch.
 
     ``selected`` are the keys in Dagster of assets to make and of checks; None is all of them.
-    ``is_approved`` publishes what waits for approval.
+
+    Attributes:
+        failures: why partitions failed, by name.
+        waiting: partitions whose build waits for approval since.
     """
 
     def __init__(
@@ -108,8 +112,6 @@ class ChainRun:
         access: CorpusAccess,
         watch: Watch = ignore_progress,
         selected: tuple[Collection[dg.AssetKey], Collection[dg.AssetCheckKey]] | None = None,
-        *,
-        is_approved: bool = False,
     ) -> None:
         self._context = context
         self._access = access
@@ -129,6 +131,7 @@ class ChainRun:
             if not selected or dg.AssetCheckKey(asset.key, check.name) in selected[1]
         }
         self.failures: dict[str, Failure] = {}
+        self.waiting: set[str] = set()
         self._stopped: Failure | None = None
         access.declare()
         self._watch = watch
@@ -141,17 +144,19 @@ class ChainRun:
             lambda: self._partitions,
             warn=context.log.warning,
             working=self._at.report,
-            is_approved=is_approved,
         )
         self._steps = build_steps(self._chain)
+
+    @property
+    def reads_source(self) -> bool:
+        """Whether the run makes the documents, which the source has."""
+        return self._corpus.documents in self._selected
 
     def events(self) -> Events:
         """Build all partitions in batches and yield their events; fill ``failures``."""
         self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
-        if self._corpus.documents in self._selected:
-            self._narrow_readers()
         components = self._run_context.components
         components.ledger.begin()
         self._tag({**voided_costs(self._context.run.tags), **process_tags(self._context)})
@@ -160,14 +165,9 @@ class ChainRun:
         finally:  # also after a cancellation, since its answers are paid
             self._tag(run_spending_tags(components.ledger))
 
-    def _narrow_readers(self) -> None:
-        """Take rights from published trees that the source took away."""
-        if n_nodes := narrow_readers(self._access):
-            self._context.log.info(f"{n_nodes} nodes change readers, since rights were taken away")
-
     def _all_batches(self) -> Events:
         cases = self._golden() if (self._tree, GOLDEN_RETRIEVAL.name) in self._checks else ()
-        for batch in batches(self._partitions, self._sizes()):
+        for batch in batches(self._partitions, self._sizes(), batch_chars(self._settings)):
             if self._stopped:
                 self.failures |= (skipped := self._skip(batch, self._stopped))
                 for name, failure in skipped.items():
@@ -177,6 +177,7 @@ class ChainRun:
             self._begin(batch)
             yield from self._batch(states) if self._selected else self._check(states)
             self.failures |= {state.name: state.failure for state in states if state.failure}
+            self.waiting |= {state.name for state in states if state.is_waiting}
         if cases and not self._stopped:
             yield from golden_events(self._run_context, cases, self._tree)
 
@@ -192,8 +193,7 @@ class ChainRun:
         self._provenance = Provenance(instance, batch, versions, self._parents)
 
     def _skip(self, batch: Sequence[str], cause: Failure) -> dict[str, Failure]:
-        reason = f"not started, since the run stopped there: {cause.reason}"
-        skipped = dict.fromkeys(batch, replace(cause, reason=reason))
+        skipped = dict.fromkeys(batch, cause)
         self._watch(Progress(cause.asset, (), 0, 0.0, failed=skipped))
         return skipped
 
@@ -241,7 +241,7 @@ class ChainRun:
         return [state for state, last in pairs if last and last.data_version != PAST_TOP]
 
     def _sizes(self) -> Mapping[str, Size]:
-        if self._corpus.documents not in self._selected:
+        if not self.reads_source:
             return {}
         try:
             return self._run_context.sizes

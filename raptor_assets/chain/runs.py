@@ -25,8 +25,6 @@ from raptor_core.models.money.ledger import Ledger
 _log = logging.getLogger(__name__)
 
 MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
-PARTITION_TAG = "dagster/partition"
-"""Dagster's tag of a run over one partition."""
 
 
 def runs_over(
@@ -35,18 +33,6 @@ def runs_over(
     """Return partitions by run, at most ``longest`` in each."""
     starts = range(0, len(partitions), longest)
     return [tuple(partitions[start : start + longest]) for start in starts]
-
-
-def run_tags(partitions: Sequence[str]) -> dict[str, str]:
-    """Return the tags of a run of the build job over these partitions."""
-    return {PARTITION_TAG: partitions[0]} if len(partitions) == 1 else {}
-
-
-def run_config(partitions: Sequence[str], corpus: CorpusNames) -> dict[str, Any]:
-    """Return the configuration of a run over these partitions."""
-    if len(partitions) == 1:
-        return {}
-    return {"ops": {corpus.of(names.CHAIN): {"config": {"partitions": list(partitions)}}}}
 
 
 PAID_PREFIX = "raptor/paid-"

@@ -95,8 +95,9 @@ class RaptorGroup(LazyGroup):
         clean_streams()
         arguments = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in arguments
+        command = next((each for each in arguments if each in COMMANDS), "")
         try:
-            with _command_span(arguments):
+            with _command_span(command):
                 result = super().main(arguments, *rest, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             if not as_json:
@@ -110,22 +111,27 @@ class RaptorGroup(LazyGroup):
         except click.Abort:
             if owns_process:
                 _end_soon()
-            message = "interrupted; what was published stays, and the next build goes on from there"
-            fail("Interrupted", message, _INTERRUPTED, as_json=as_json)
+            fail("Interrupted", _interrupted(command), _INTERRUPTED, as_json=as_json)
         raise SystemExit(result if isinstance(result, int) else 0)
 
 
 _SERVERS = {"mcp", "serve", "ui"}  # commands whose spans begin with a request
+_PUBLISHERS = {"build", "drop", "import", "versions"}
 
 
-def _command_span(arguments: Sequence[str]) -> AbstractContextManager[object]:
+def _interrupted(command: str) -> str:
+    """Return the message of an interrupted command."""
+    stays = "; what was published stays, and the next build goes on from there"
+    return f"interrupted{stays if command in _PUBLISHERS else ''}"
+
+
+def _command_span(command: str) -> AbstractContextManager[object]:
     """Return the span of a command, after the environment was asked for an exporter of spans."""
     try:
         set_up()
     except MissingExtraError as error:
         raise click.ClickException(str(error)) from error
-    name = next((each for each in arguments if each in COMMANDS), "")
-    return nullcontext() if name in _SERVERS or not name else span(f"raptor {name}")
+    return nullcontext() if command in _SERVERS or not command else span(f"raptor {command}")
 
 
 def _interrupt_on_signals() -> None:

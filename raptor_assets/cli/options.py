@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import reduce, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -13,6 +13,7 @@ from raptor_assets.cli.exits import reported
 from raptor_assets.home.folder import Home
 from raptor_assets.serving.parameters import ScopedOptions
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
+from raptor_core.identity import composed
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
@@ -20,6 +21,9 @@ from raptor_core.settings.base import BudgetSettings
 Command = Callable[..., Any]
 
 _FROM_0 = click.IntRange(min=0)
+
+_NAMES = ("trees", "tree", "partitions", "node", "subject", "name")
+"""Arguments of commands that name a tree, a partition, a document or a node."""
 
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -99,7 +103,7 @@ query_options = together(*_plain_options(), *_filter_options(), *_filter_options
 
 
 def home_and_json(function: Command) -> Command:
-    """Add ``--home`` and ``--json``, and report errors."""
+    """Add ``--home`` and ``--json``, report errors, and take names in any form of their letters."""
     home = click.option(
         "--home",
         type=click.Path(file_okay=False, path_type=Path),
@@ -111,7 +115,20 @@ def home_and_json(function: Command) -> Command:
     as_json = click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON value for machines."
     )
-    return together(home, as_json)(reported(function))
+
+    @wraps(function)
+    def command(**values: Any) -> Any:
+        names = {name: _composed(values[name]) for name in _NAMES if name in values}
+        return function(**values | names)
+
+    return together(home, as_json)(reported(command))
+
+
+def _composed(value: Any) -> Any:
+    """Return a name, or several, with composed letters; another value as it is."""
+    if isinstance(value, tuple):
+        return tuple(map(_composed, value))
+    return composed(value) if isinstance(value, str) else value
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:

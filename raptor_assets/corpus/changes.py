@@ -1,18 +1,22 @@
-"""Decision on what is built and dropped: the source against the manifests in the vector store.
+"""SyncDecision on what happens to published trees: the source against the manifests in the store.
 
-Sensor, jobs and command use ``find_changes``. Dagster's log says what happened; nothing here reads
-it. ``decide_removals`` judges documents that are missing.
+``decide`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
+requests that job, the command and `raptor plan` print the same list. Dagster's log says what
+happened; nothing here reads it. ``decide_removals`` judges documents that are missing.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
 
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.published import Previous, Published, documents_by_tree, holds_in_force
-from raptor_assets.home.versions import trees_to_forget
+from raptor_assets.home.publication import Today, explain_pin, outdated, sets_readers
+from raptor_assets.home.published import Previous, Published, documents_by_tree, pins_in_force
+from raptor_assets.home.rollback import trees_to_forget
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
@@ -21,17 +25,38 @@ from raptor_core.documents import (
     decide_removals,
     partition_key,
 )
+from raptor_core.errors import SourceError
+from raptor_core.home.published import refuse_unknown
 from raptor_core.settings import Settings
 
 _NAMED = 10  # partitions that an explanation names
 
 
+class State(Enum):
+    """State of a partition, which says what a build does with it; see ``state_of``."""
+
+    UNCHANGED = "unchanged"
+    NEW = "new"
+    CHANGED = "changed"
+    WAITING = "waiting"
+    UNKNOWN = "withheld"
+    UNCONFIRMED = "unconfirmed"
+    REMOVED = "removed"
+
+
 @dataclass(frozen=True, slots=True)
 class Renames:
-    """Document ids before a rename by the ids after it, and partitions by the one they left."""
+    """What became of missing documents.
+
+    Attributes:
+        documents: document ids before a rename, by the ids after it.
+        successors: partitions that took a document, by the partition that it left.
+        doubt: why a person has to confirm that the others are gone, else "".
+    """
 
     documents: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    doubt: str = ""
 
 
 def find_renames(
@@ -76,37 +101,36 @@ def find_renames(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Partitions by what happens to them, sorted; ``find_changes`` has the table of states.
+    """States of partitions, and what explains them.
 
     Attributes:
+        states: state by partition, sorted; pinned trees have none, nor have trees that were
+            published by hand or imported and are not in the source.
         doubt: why a person has to confirm a removal, else "".
         renamed: previous ids of renamed documents, by new id.
         successors: partitions to build that took a renamed document, by the partition it left.
-        waiting: partitions whose build waits for approval.
-        holds: why trees stay at an earlier build, by name: a person set them back.
-        to_forget: held trees of which another build has a document that is gone.
+        pins: why trees stay at an earlier build, by name: a person set them back.
+        ended_pins: the same of trees that have no document in the source any more; they go.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
 
-    new: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    unchanged: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
+    states: Mapping[str, State] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
-    waiting: tuple[str, ...] = ()
-    holds: Mapping[str, str] = field(default_factory=dict)
-    to_forget: tuple[str, ...] = ()
-    unconfirmed: tuple[str, ...] = ()
+    pins: Mapping[str, str] = field(default_factory=dict)
+    ended_pins: Mapping[str, str] = field(default_factory=dict)
     doubt: str = ""
+
+    def of(self, *states: State) -> tuple[str, ...]:
+        """Return the partitions in one of these states, sorted."""
+        return tuple(name for name, state in self.states.items() if state in states)
 
     @property
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
-        return tuple(sorted((*self.new, *self.changed)))
+        return self.of(State.NEW, State.CHANGED)
 
     @property
     def to_build_now(self) -> tuple[str, ...]:
@@ -116,24 +140,32 @@ class Changes:
     @property
     def buildable(self) -> set[str]:
         """Partitions of the source that a person may name for a build."""
-        return {*self.to_build, *self.unchanged, *self.waiting}
+        return set(self.of(State.NEW, State.CHANGED, State.UNCHANGED, State.WAITING))
 
     def explain_doubt(self) -> str:
         """Return why nothing is built or dropped, and how a person confirms the removal."""
         return (
             f"{self.doubt}. Nothing is built or removed; concerned are "
-            f"{names.listed(self.unconfirmed, _NAMED)}. Bring the documents back, or confirm by "
-            "`raptor build --confirm-removal`"
+            f"{names.listed(self.of(State.UNCONFIRMED), _NAMED)}. Bring the documents back, or "
+            "confirm by `raptor build --confirm-removal`"
         )
 
-    def droppable(self, unfinished: Collection[str]) -> tuple[str, ...]:
-        """Return the removed partitions whose documents did not move to an unfinished one.
+    def droppable(self, unpublished: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the removed partitions whose documents did not move to an unpublished one.
 
         Until the new place is published, the old one serves readers and spares model calls.
+
+        Args:
+            unpublished: partitions whose build failed, or waits for approval since.
         """
-        waiting = {*unfinished, *self.withheld, *self.unconfirmed}
+        unfinished = {
+            *unpublished,
+            *self.of(State.UNKNOWN, State.UNCONFIRMED, State.WAITING),
+        }
         return tuple(
-            name for name in self.removed if waiting.isdisjoint(self.successors.get(name, ()))
+            name
+            for name in self.of(State.REMOVED)
+            if unfinished.isdisjoint(self.successors.get(name, ()))
         )
 
     def in_order(self, partitions: Iterable[str]) -> list[str]:
@@ -141,30 +173,214 @@ class Changes:
         return sorted(partitions, key=lambda name: (name in self.successors, name))
 
 
-def changes_of(
+@dataclass(frozen=True)
+class UpdateReaders:
+    """Give published trees the readers of today."""
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """End here: the source cannot be read, or a person has to confirm a removal."""
+
+    error: SourceError
+
+
+@dataclass(frozen=True)
+class ForgetBuilds:
+    """Delete builds and tables of pinned trees that have a document which is gone."""
+
+    trees: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BuildPartitions:
+    """BuildPartitions partitions, in this order, and publish their trees."""
+
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """Withdraw what is set aside or gone from trees that no build publishes now."""
+
+
+@dataclass(frozen=True)
+class DropPartitions:
+    """DropPartitions those of these partitions whose documents are published elsewhere, or gone."""
+
+    partitions: tuple[str, ...]
+
+
+Action = UpdateReaders | Refuse | ForgetBuilds | BuildPartitions | Withdraw | DropPartitions
+
+
+@dataclass(frozen=True)
+class SyncDecision:
+    """What a run does: changes of the source, and the actions in their order."""
+
+    changes: Changes
+    inventory: Inventory
+    actions: tuple[Action, ...]
+
+    @property
+    def to_build(self) -> tuple[str, ...]:
+        """Partitions that it builds."""
+        return next((a.partitions for a in self.actions if isinstance(a, BuildPartitions)), ())
+
+    @property
+    def to_drop(self) -> tuple[str, ...]:
+        """Partitions that it may drop."""
+        return next((a.partitions for a in self.actions if isinstance(a, DropPartitions)), ())
+
+    @property
+    def acts(self) -> bool:
+        """Whether it does anything but refuse."""
+        return not all(isinstance(action, Refuse) for action in self.actions)
+
+    @property
+    def refusal(self) -> SourceError | None:
+        """Why it builds and drops nothing, if that is so."""
+        return next((a.error for a in self.actions if isinstance(a, Refuse)), None)
+
+
+def decide(
     access: CorpusAccess,
     begun: Collection[str] = (),
     inventory: Inventory | None = None,
     *,
+    partitions: Collection[str] | None = None,
+    force: bool = False,
+    asks_again: bool = False,
     is_confirmed: bool = False,
-) -> Changes:
-    """Return the partitions of a corpus to build and to drop; see ``find_changes``.
+) -> SyncDecision:
+    """Return what a run has to do, in order; rights always come first.
+
+    Args:
+        begun: partitions that a build has begun, published or not.
+        inventory: the documents of the source, if the caller has just looked.
+        partitions: build only these, changed or not where ``force`` says so, and drop nothing.
+        force: also build what is up to date; finished work is reused.
+        asks_again: also build partitions with summaries that the model refused.
+        is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
 
     Raises:
+        SourceError: no source is named, or a named partition is pinned.
+        UnknownTreeError: the source has no such partition.
         StoreMismatchError: the store was made for another embedder.
     """
+    inventory = inventory or access.source.today()
+    actions: list[Action] = [UpdateReaders()] if sets_readers(access, inventory) else []
+    if inventory.failure:
+        return SyncDecision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
     access.store.check_embedder()
-    inventory = inventory or access.source.inventory()
+    curation = access.curation()
     changes = find_changes(
         access.published(),
         access.settings,
         access.build_version,
         inventory,
-        access.curation(),
+        curation,
         begun,
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
-    return replace(changes, to_forget=trees_to_forget(access, changes.holds, inventory))
+    if changes.doubt and partitions is None:
+        error = SourceError(changes.explain_doubt())
+        return SyncDecision(changes, inventory, (*actions, Refuse(error)))
+    if to_forget := trees_to_forget(access, changes.pins, inventory):
+        actions.append(ForgetBuilds(to_forget))
+    if to_build := _select(changes, partitions, access.settings, force=force, again=asks_again):
+        actions.append(BuildPartitions(tuple(changes.in_order(to_build))))
+    resting = _resting_trees(access, changes)
+    if to_build or outdated(access, Today.of(access, inventory), resting):
+        actions.append(Withdraw())
+    if partitions is None and (removed := changes.droppable()):
+        actions.append(DropPartitions(removed))
+    return SyncDecision(changes, inventory, tuple(actions))
+
+
+def _select(
+    changes: Changes,
+    partitions: Collection[str] | None,
+    settings: Settings,
+    *,
+    force: bool,
+    again: bool,
+) -> set[str]:
+    """Return the partitions to build, of these or of all."""
+    selected = set(changes.to_build_now if again else changes.to_build)
+    selected = changes.buildable if force else selected
+    if partitions is None:
+        return selected
+    for tree, note in changes.pins.items():
+        if partition_key(tree, settings.grouping) in set(partitions) - changes.buildable:
+            raise SourceError(explain_pin(tree, note))
+    refuse_unknown("partition is called", partitions, changes.buildable)
+    return selected & set(partitions)
+
+
+def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
+    """Return the published trees that no build publishes now, though the source may differ."""
+    resting = {*changes.of(State.WAITING, State.UNKNOWN)}
+    if not (resting or changes.pins) or not access.store.exists():
+        return []
+    grouping = access.settings.grouping
+    stored = access.store.trees()
+    return [t for t in stored if t in changes.pins or partition_key(t, grouping) in resting]
+
+
+@dataclass
+class _Look:
+    """What was found of the source and of what is published; without pinned trees."""
+
+    source: Mapping[str, Mapping[str, Sequence[Entry]]]
+    published: Published
+    versions: Mapping[str, TreeVersion]
+    waiting: Mapping[str, str]
+    begun: Collection[str]
+    needs_approval: bool
+    unknown: Collection[str] = ()
+    unconfirmed: Collection[str] = ()
+
+    @cached_property
+    def current(self) -> set[str]:
+        """Partitions that are published from the source as it is; none whose build waits."""
+        return {
+            name
+            for name, version in self.versions.items()
+            if name not in self.waiting
+            and self.published.has_version(name, self.source[name], version)
+        }
+
+
+def state_of(partition: str, look: _Look) -> State | None:
+    """Return the state of a partition; the first row that fits counts.
+
+    | partition | state | action |
+    | --- | --- | --- |
+    | a document of it is unknown | UNKNOWN | kept as it is |
+    | it lost documents, and a person has to confirm that | UNCONFIRMED | nothing is built at all |
+    | not in the source, and published by a build, or begun | REMOVED | drop |
+    | not in the source, and published by hand or by an import | none | kept as it is |
+    | all its trees were published from the source as it is | UNCHANGED | none |
+    | a build from the source as it is waits for approval | WAITING | none |
+    | it is published, from other documents, decisions or settings | CHANGED | build |
+    | it is not published | NEW | build |
+
+    While a removal is unconfirmed nothing at all is built: new trees would count as present, and
+    the next look would let the removal pass.
+    """
+    if partition in look.unknown:
+        return State.UNKNOWN
+    if partition in look.unconfirmed:
+        return State.UNCONFIRMED
+    if partition not in look.source:
+        is_ours = look.published.is_built(partition) or partition in look.begun
+        return State.REMOVED if is_ours else None
+    if partition in look.current:
+        return State.UNCHANGED
+    if look.needs_approval and look.waiting.get(partition) == look.versions[partition].text:
+        return State.WAITING
+    return State.CHANGED if look.published.is_built(partition) else State.NEW
 
 
 def find_changes(
@@ -177,68 +393,81 @@ def find_changes(
     *,
     is_confirmed: bool = False,
 ) -> Changes:
-    """Decide what happens to each partition; the first row that fits counts.
+    """Find the state of each partition, see ``state_of``.
 
-    | partition | in ``Changes`` | action |
-    | --- | --- | --- |
-    | in the source, and all its trees were published from it | unchanged | none |
-    | its trees are held, and no document of theirs is gone | none, ``holds`` has the trees | none |
-    | a document of it is unknown | withheld | kept as it is |
-    | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
-    | in the source, and a build from it waits for approval | waiting | none |
-    | in the source, and not published | new | build |
-    | in the source, and published from other documents, decisions or settings | changed | build |
-    | published from the source, and a build from other documents waits | changed | build |
-    | not in the source, and published by a build, or begun | removed | drop |
-    | not in the source, and published by hand or by an import | none | kept as it is |
-
-    While a removal is unconfirmed nothing at all is built: new trees would count as present, and
-    the next look would let the removal pass.
+    Trees that people pinned are left out. A pin ends when no document of its tree is left.
 
     Args:
-        build: code version of the trees to publish, see ``versions.build_version``.
+        build: code version of the trees to publish, see ``code_versions.build_version``.
         curation: decisions of people, an input like the documents.
         begun: partitions that a build has begun, published or not.
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
-    source, holds = inventory.partitions(grouping), {}
-    if published.holds:
-        holds = holds_in_force(published.holds, documents_by_tree(source))
-        source, published = inventory.partitions(grouping, holds), published.without(holds)
-        begun = set(begun) - {partition_key(tree, grouping) for tree in holds}
-    versions = {
-        name: TreeVersion.of(name, documents_version(trees, curation), build)
-        for name, trees in source.items()
-    }
-    current = {
-        name
-        for name, version in versions.items()
-        if published.has_version(name, source[name], version)
-    }
-    inputs = published.waiting(source)
-    current -= inputs.keys()  # what waits may have documents that are gone
-    stale = source.keys() - current
-    needs_approval = settings.runs.publish == "when_approved"
-    waiting = {n for n in inputs if needs_approval and inputs[n] == versions[n].text}
-    stored = published.partitions()
-    absent = (stored | set(begun)) - source.keys()
+    source, pins = inventory.partitions(grouping), {}
+    if published.pins:
+        pins = pins_in_force(published.pins, documents_by_tree(source))
+        source, published = inventory.partitions(grouping, pins), published.without(pins)
+        begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
+    look = _Look(
+        source,
+        published,
+        {
+            name: TreeVersion.of(name, documents_version(trees, curation), build)
+            for name, trees in source.items()
+        },
+        published.waiting(source),
+        begun,
+        settings.runs.publish == "when_approved",
+    )
+    renames = _judge_removals(look, settings, inventory, curation, is_confirmed=is_confirmed)
+    partitions = sorted({*source, *published.partitions(), *begun})
+    states = {name: state for name in partitions if (state := state_of(name, look))}
+    removed = {name for name, state in states.items() if state == State.REMOVED}
+    return Changes(
+        states,
+        renames.documents,
+        renames.successors,
+        frozenset(filter(published.is_refused, look.current)),
+        pins,
+        {
+            manifest.tree: manifest.hold
+            for manifest in published.pins
+            if manifest.tree not in pins and partition_key(manifest.tree, grouping) in removed
+        },
+        renames.doubt,
+    )
+
+
+def _judge_removals(
+    look: _Look,
+    settings: Settings,
+    inventory: Inventory,
+    curation: Curation | None,
+    *,
+    is_confirmed: bool,
+) -> Renames:
+    """Judge documents that are missing, fill the unknown and unconfirmed partitions of a look."""
+    source, published = look.source, look.published
+    stale, stored = source.keys() - look.current, published.partitions()
     shrunken = {
         name
         for name in stale & stored
-        if not published.has_documents(name, source[name], versions[name])
+        if not published.has_documents(name, source[name], look.versions[name])
     }
+    absent = (stored | set(look.begun)) - source.keys()
     previous = published.documents(sorted(absent | shrunken))
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
     renames = find_renames(source, stale, previous, present)
+    aside = curation.documents if curation else ()
     removals = decide_removals(
         previous,
-        present,
+        present.union(aside),
         inventory.skipped,
         settings=settings.source,
-        grouping=grouping,
-        explained={*renames.documents.values(), *(curation.documents if curation else ())},
+        grouping=settings.grouping,
+        moved=set(renames.documents.values()),
         empty_sources=inventory.empty_sources,
         n_others=sum(
             len(members)
@@ -247,20 +476,6 @@ def find_changes(
         ),
         is_confirmed=is_confirmed,
     )
-    withheld = removals.unknown.keys()
-    kept = withheld | removals.unconfirmed
-    removed, to_build = absent - kept, stale - kept - waiting
-    return Changes(
-        new=tuple(sorted(n for n in to_build if not published.is_built(n))),
-        changed=tuple(sorted(n for n in to_build if published.is_built(n))),
-        unchanged=tuple(sorted(current)),
-        removed=tuple(sorted(removed)),
-        withheld=tuple(sorted(withheld)),
-        renamed=renames.documents,
-        successors=renames.successors,
-        waiting=tuple(sorted(waiting - kept)),
-        holds=holds,
-        refused=frozenset(filter(published.is_refused, current)),
-        unconfirmed=tuple(sorted(removals.unconfirmed - withheld)),
-        doubt=removals.reason,
-    )
+    look.unknown = removals.unknown.keys()
+    look.unconfirmed = removals.unconfirmed
+    return replace(renames, doubt=removals.reason)

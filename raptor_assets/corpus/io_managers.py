@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from raptor_assets.assets.names import CHAIN_NAMES, ChainAsset
-from raptor_assets.assets.specs import SCHEMAS
+from raptor_assets.assets.schemas import SCHEMAS
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.errors import StoreError, TableError
 from raptor_core.tree.cache import ChainedKnown

@@ -1,32 +1,27 @@
-"""Jobs: build the chain, drop partitions."""
+"""Jobs of a corpus: build the chain, drop partitions."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
 from raptor_assets.assets import names
-from raptor_assets.assets.names import DROP, CorpusNames
+from raptor_assets.assets.names import DROP, POOL
+from raptor_assets.chain.run import Event
 from raptor_assets.chain.runs import process_tags, turn
-from raptor_assets.corpus.changes import changes_of
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.publication import publishing
 from raptor_assets.home.published import TreeIndex
-from raptor_assets.home.readers import narrow_readers
-from raptor_assets.home.versions import forget_gone
-from raptor_core.tree.cache import NodeCache
+from raptor_core.errors import RaptorError
 
-_DROP_OP = "drop"
+Body = Callable[[dg.OpExecutionContext, Any], Iterable[Event]]
+"""Work of a job: events of what the run with this configuration does."""
 
 
 class DropConfig(dg.Config):
-    """Partitions to drop.
-
-    With ``only_gone`` only those whose documents are gone when it runs; it also takes away rights
-    that the source no longer declares.
-    """
+    """Partitions to drop."""
 
     partitions: list[str]
-    only_gone: bool = False
 
 
 def build_asset_job(
@@ -41,90 +36,83 @@ def build_asset_job(
     )
 
 
-def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
-    """Return the job that removes partitions: vectors, tables, and the partition keys."""
+def corpus_job(
+    access: CorpusAccess, name: str, description: str, config: type[dg.Config], body: Body
+) -> dg.JobDefinition:
+    """Return a job of one step over a corpus, which waits for its turn in the home.
+
+    An error of ours fails the run with its text and is not retried.
+    """
     corpus = access.names
 
-    @dg.op(
-        name=corpus.of(_DROP_OP),
-        description="Remove trees from Qdrant, then tables, pages and partition keys.",
+    def run(context: dg.OpExecutionContext, config: Any) -> Iterator[Event | dg.Output[None]]:
+        try:
+            context.instance.add_run_tags(context.run_id, process_tags(context))
+            with turn(access.home, context):
+                yield from body(context, config)
+        except RaptorError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+        yield dg.Output(None)
+
+    run.__annotations__["config"] = config
+    step = dg.op(
+        name=step_name(corpus, name),
+        description=description,
         out=dg.Out(dg.Nothing),
-    )
-    def drop_partitions(context: dg.OpExecutionContext, config: DropConfig) -> None:
-        context.instance.add_run_tags(context.run_id, process_tags(context))
-        partitions = config.partitions
-        holds: Collection[str] = ()
-        with turn(access.home, context):
-            if config.only_gone:
-                narrow_readers(access)
-                partitions, holds = still_removed(context, access, partitions)
-            drop_all(context, access, partitions, holds)
+        pool=corpus.of(POOL),
+    )(run)
 
-    @dg.job(
-        name=corpus.of(DROP),
-        description="Remove partitions whose documents are gone.",
-        executor_def=dg.in_process_executor,
-    )
-    def drop_job() -> None:
-        drop_partitions()
+    @dg.job(name=corpus.of(name), description=description, executor_def=dg.in_process_executor)
+    def job() -> None:
+        step()
 
-    return drop_job
+    return job
 
 
-def still_removed(
-    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
-) -> tuple[list[str], Collection[str]]:
-    """Return the partitions that are still to be dropped, and the trees that are held.
+def step_name(corpus: names.CorpusNames, job: str) -> str:
+    """Return the name of the only step of a job of ``corpus_job``."""
+    return corpus.of(f"{job}_step")
 
-    A run may have waited for its turn. What held trees have of documents that are gone goes, too.
-    """
-    begun = context.instance.get_dynamic_partitions(access.names.partitions)
-    changes = changes_of(access, begun, is_confirmed=True)  # else they would not have been chosen
-    forget_gone(access, changes.to_forget)
-    removed = [name for name in partitions if name in changes.removed]
-    if spared := sorted({*partitions} - {*removed}):
-        context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-    return removed, changes.holds
+
+def job_config(corpus: names.CorpusNames, job: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run configuration of a job of ``corpus_job`` with these fields of its config."""
+    return {"ops": {step_name(corpus, job): {"config": dict(config)}}}
+
+
+def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
+    """Return the job that removes partitions: vectors, tables, and the partition keys."""
+
+    def drop(context: dg.OpExecutionContext, config: DropConfig) -> Iterable[Event]:
+        drop_all(context, access, config.partitions)
+        return ()
+
+    description = "Remove partitions: their trees in Qdrant, then tables, pages and partition keys."
+    return corpus_job(access, DROP, description, DropConfig, drop)
 
 
 def drop_all(
-    context: dg.OpExecutionContext,
-    access: CorpusAccess,
-    partitions: Sequence[str],
-    holds: Collection[str] = (),
+    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
 ) -> None:
-    """Drop partitions one by one, but held trees: trees, tables, pages, and the partition keys."""
-    stored = TreeIndex(lambda: set(access.store.trees()) - set(holds), access.settings.grouping)
+    """Drop partitions one by one: trees, tables, pages, and the partition keys."""
+    grouping, cache = access.settings.grouping, access.components(context.instance).cache
+    stored, unfinished = (
+        TreeIndex(access.store.trees, grouping),
+        TreeIndex(cache.unfinished, grouping),
+    )
     for partition in partitions:
-        cache = access.components(context.instance).cache
-        n_nodes = _drop(partition, access, cache, stored)
+        trees, n_nodes = sorted(stored(partition)), 0
+        if trees:
+            with access.store.open_existing() as store, publishing(access, store) as publication:
+                n_nodes = publication.drop(trees)
+        for tree in trees:
+            access.home.map_of(tree).unlink(missing_ok=True)
+        access.waiting.delete(partition)
+        cache.forget({*trees, *unfinished(partition)})
+        for path in reversed(names.table_paths()):
+            access.tables.delete(path, partition)
         access.reports.delete(partition)
         context.instance.delete_dynamic_partition(access.names.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
     if partitions and access.store.exists():
         with access.store.open_existing() as store:
             store.optimize()
-
-
-def drop_config(
-    partitions: list[str], corpus: CorpusNames, *, only_gone: bool = False
-) -> dict[str, Any]:
-    """Return the run configuration of the drop job."""
-    config = {"partitions": partitions, "only_gone": only_gone}
-    return {"ops": {corpus.of(_DROP_OP): {"config": config}}}
-
-
-def _drop(partition: str, access: CorpusAccess, cache: NodeCache, stored: TreeIndex) -> int:
-    """Drop a partition's trees, then its tables, and return the number of nodes."""
-    tables, grouping = access.tables, access.settings.grouping
-    trees, n_nodes = sorted(stored(partition)), 0
-    if trees:
-        with access.store.open_existing() as store, store.publishing() as publishing:
-            n_nodes = publishing.drop(trees)
-    for tree in trees:
-        access.home.map_of(tree).unlink(missing_ok=True)
-        access.kept.delete(tree)
-    cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
-    for path in reversed(names.table_paths()):
-        tables.delete(path, partition)
-    return n_nodes

@@ -17,7 +17,7 @@ from raptor_assets.corpus.jobs import build_asset_job, build_drop_job
 from raptor_assets.corpus.sensor import build_source_sensor
 from raptor_assets.corpus.sync import build_sync_job
 from raptor_assets.corpus.upstream import Upstream, build_source_asset
-from raptor_assets.corpus.versions import build_version_jobs
+from raptor_assets.corpus.version_jobs import build_version_jobs
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
@@ -117,11 +117,12 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
         "Build, check and publish the trees of the partitions chosen at launch. The job "
         f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
     )
-    jobs = [build_asset_job(corpus.of(BUILD), builds.keys, description), build_drop_job(access)]
+    sync = build_sync_job(access, progress)
+    build = build_asset_job(corpus.of(BUILD), builds.keys, description)
     definitions = dg.Definitions(
         assets=[builds],
-        jobs=[build_sync_job(access, progress), *build_version_jobs(access), *jobs],
-        sensors=[build_source_sensor(access, jobs)],
+        jobs=[sync, build, build_drop_job(access), *build_version_jobs(access)],
+        sensors=[build_source_sensor(access, sync)],
         resources={
             corpus.of(TABLES): TablesIOManager(access),
             corpus.of(QDRANT): QdrantLayersIOManager(access),

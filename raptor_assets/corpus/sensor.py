@@ -1,30 +1,20 @@
-"""The sensor that requests builds and drops when the source changes; ``changes`` decides."""
+"""The sensor that requests the sync job when the source, decisions or settings change."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
 
-from raptor_assets.assets.names import BUILD, DROP, CorpusNames, corpus_partitions, listed
-from raptor_assets.chain.runs import (
-    fail_dead_runs,
-    run_config,
-    run_tags,
-    runs_over,
-    unfinished_runs,
-)
-from raptor_assets.corpus.changes import Changes, changes_of
-from raptor_assets.corpus.jobs import drop_config
+from raptor_assets.assets.names import DROP, SYNC, CorpusNames, listed
+from raptor_assets.chain.runs import fail_dead_runs, runs_over, unfinished_runs
+from raptor_assets.corpus.changes import Changes, Refuse, State, SyncDecision, decide
+from raptor_assets.corpus.jobs import job_config
 from raptor_assets.corpus.sync import explain_waiting
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.readers import loses_readers
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError, StoreLockedError
 from raptor_core.identity import digest
-from raptor_core.settings import RunsSettings
 
-INTERVAL_SECONDS = 30
 NAMED = 10  # files and partitions that a skip reason names
 
 
@@ -32,37 +22,36 @@ class _Cursor(BaseModel, frozen=True):
     """State between ticks.
 
     Attributes:
-        source: digest of the source, the decisions and the settings at the last look.
-        number: how often it has changed; a part of each request's key.
-        removed: partitions that wait to be dropped.
-        holds: trees that stay at an earlier build.
+        source: digest of the source, the decisions and the settings that were handled.
+        number: how often that changed; a part of each request's key.
+        begun: digest whose partitions were requested in several runs, which may still work.
+        pins: trees that are pinned to an earlier build.
     """
 
     source: str = ""
     number: int = 0
-    removed: tuple[str, ...] = ()
-    holds: tuple[str, ...] = ()
+    begun: str = ""
+    pins: tuple[str, ...] = ()
 
 
-def build_source_sensor(access: CorpusAccess, targets: Sequence[Any]) -> dg.SensorDefinition:
-    """Return the sensor over the source of a home; ``targets`` are the build and the drop job.
+def build_source_sensor(access: CorpusAccess, sync: dg.JobDefinition) -> dg.SensorDefinition:
+    """Return the sensor over the source of a home; ``sync`` is the job that it requests.
 
     It is off until a person switches it on, in the UI or by ``source.watch``, since builds may cost
-    money. An unreadable source fails the tick, an empty one skips it; neither removes anything.
-    While a removal needs a person's confirmation (``decide_removals``), ticks request nothing.
+    money. An unreadable source fails the tick, an empty one skips it; neither removes anything, and
+    both revoke what the source no longer grants.
 
     A tick looks at the source while no run of the corpus is under way, and requests each change
-    once; Dagster retries failed runs as its instance says (``run_retries``). A partition whose
-    document moved is dropped when its new partition is published, and while files are being
-    written, a tick later.
+    once; Dagster retries failed runs as its instance says (``run_retries``). More partitions than
+    ``runs.max_partitions`` are built by several runs, and a last one drops what is gone.
     """
 
     @dg.sensor(
         name=access.names.of("source_sensor"),
-        description="Finds new, changed and removed documents and requests exactly the "
-        "partitions concerned.",
-        jobs=targets,
-        minimum_interval_seconds=INTERVAL_SECONDS,
+        description="Finds new, changed and removed documents, and requests the run that handles "
+        "exactly the partitions concerned.",
+        job=sync,
+        minimum_interval_seconds=access.settings.source.watch_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING
         if access.settings.source.watch
         else dg.DefaultSensorStatus.STOPPED,
@@ -78,39 +67,22 @@ def _tick(
 ) -> dg.SensorResult | dg.SkipReason:
     if reason := _explain_waiting(context.instance, access):
         return dg.SkipReason(reason)
-    corpus = access.names
-    begun = context.instance.get_dynamic_partitions(corpus.partitions)
     cursor = _Cursor.model_validate_json(context.cursor or "{}")
-    try:
-        inventory = access.source.inventory()
-    except EmptySourceError as error:
-        return dg.SkipReason(
-            f"{error}. The {len(begun)} partitions stay as they are; to remove them, run the job "
-            f"{corpus.of(DROP)}"
-        )
+    inventory = access.source.today()
     source = _digest(inventory, access)
-    is_released = bool(cursor.holds) and access.held_trees(cursor.holds) != {*cursor.holds}
-    is_new = source != cursor.source or is_released
-    if not (is_new or cursor.removed):
+    is_released = bool(cursor.pins) and access.pinned_trees(cursor.pins) != {*cursor.pins}
+    if source == cursor.source and not is_released:
         return dg.SkipReason("no file changed since the last request")
+    begun = context.instance.get_dynamic_partitions(access.names.partitions)
     try:
-        takes_rights = loses_readers(access)
-        changes = changes_of(access, begun, inventory)
+        decision = decide(access, begun, inventory)
     except StoreLockedError as error:
         return dg.SkipReason(str(error))
-    for new, old in changes.renamed.items():
+    for new, old in decision.changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
-    if changes.doubt:
-        config = drop_config([], corpus, only_gone=True)
-        request = dg.RunRequest(digest(DROP, source), config, job_name=corpus.of(DROP))
-        return dg.SensorResult(  # rights are taken also while nothing is built
-            run_requests=[request] if takes_rights else [],
-            cursor=context.cursor,
-            skip_reason=None if takes_rights else _explain_doubt(changes, corpus),
-        )
-    following = _Cursor(source=source, number=cursor.number + is_new, holds=tuple(changes.holds))
-    runs = access.settings.runs
-    return _request(corpus, changes, following, runs, is_new=is_new, takes_rights=takes_rights)
+    if decision.refusal and not decision.acts:
+        return _refused(decision, access.names, len(begun))
+    return _request(access, decision, cursor, source)
 
 
 def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
@@ -123,68 +95,73 @@ def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
 
 def _digest(inventory: Inventory, access: CorpusAccess) -> str:
     decisions = (decision.id for decision in access.curation().decisions)
-    skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
+    skipped = (f"{item.name}\0{item.is_empty}\0{item.readers}" for item in inventory.skipped)
     digests = (digest("part", *part) for part in (skipped, decisions))
-    return digest("source", access.build_version, inventory.digest, *digests)
+    return digest(
+        "source", access.build_version, inventory.digest, str(inventory.failure or ""), *digests
+    )
+
+
+def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.SkipReason:
+    """Return why nothing is requested until a person acts; raise for an unreadable source."""
+    error = decision.refusal
+    assert error is not None  # noqa: S101 - callers pass refused decisions
+    if isinstance(error, EmptySourceError):
+        return dg.SkipReason(
+            f"{error}. The {n_begun} partitions stay as they are; to remove them, run the job "
+            f"{corpus.of(DROP)}"
+        )
+    if not decision.changes.doubt:
+        raise error
+    return dg.SkipReason(
+        f"{error}, or launch the job {corpus.of(SYNC)} with `confirm_removal: true`; or drop "
+        f"them by the job {corpus.of(DROP)}"
+    )
 
 
 def _request(
-    corpus: CorpusNames,
-    changes: Changes,
-    cursor: _Cursor,
-    runs: RunsSettings,
-    *,
-    is_new: bool,
-    takes_rights: bool,
+    access: CorpusAccess, decision: SyncDecision, cursor: _Cursor, source: str
 ) -> dg.SensorResult:
-    """Request what the source's change needs, and removals that waited.
-
-    Every build takes rights first. Without a build the job that drops takes them.
-    """
-    to_build = changes.in_order(changes.to_build) if is_new else []
-    removed = changes.droppable(changes.to_build)
-    waiting = tuple(name for name in changes.removed if name not in removed)
-    jobs: list[tuple[str, Sequence[str], dict[str, str], dict[str, Any]]] = [
-        (BUILD, part, run_tags(part), run_config(part, corpus))
-        for part in runs_over(to_build, runs.max_partitions)
-    ]
-    if removed or changes.to_forget or (takes_rights and not to_build):
-        jobs.append((DROP, removed, {}, drop_config(list(removed), corpus, only_gone=True)))
-    added = corpus_partitions(corpus.corpus).build_add_request(to_build)
-    following = cursor.model_copy(update={"removed": waiting})
+    """Request the run of a decision, or first one for each part of its many partitions."""
+    changes, corpus, number = decision.changes, access.names, cursor.number
+    number += source not in (cursor.source, cursor.begun)
+    pins = tuple(changes.pins)
+    parts = runs_over(decision.to_build, access.settings.runs.max_partitions)
+    if len(parts) > 1 and cursor.begun != source:
+        following = _Cursor(source="", number=number, begun=source, pins=pins)
+    else:
+        parts = [()] if decision.acts and decision.actions else []
+        refuses = any(isinstance(action, Refuse) for action in decision.actions)
+        handled = cursor.source if refuses else source
+        following = _Cursor(source=handled, number=number, pins=pins)
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
-                run_key=digest(job, str(cursor.number), *partitions),
-                job_name=corpus.of(job),
-                run_config=config,
-                tags=tags,
+                job_name=corpus.of(SYNC),
+                run_key=digest(SYNC, source, str(number), *part),
+                run_config=job_config(corpus, SYNC, {"partitions": list(part)}),
+                tags=_tags(part, ()) if part else _tags(decision.to_build, decision.to_drop),
             )
-            for job, partitions, tags, config in jobs
+            for part in parts
         ],
-        dynamic_partitions_requests=[added] if to_build else [],
         cursor=following.model_dump_json(),
-        skip_reason=None if jobs else _skip_reason(changes, waiting),
+        skip_reason=None if parts else _skip_reason(changes),
     )
 
 
-def _explain_doubt(changes: Changes, corpus: CorpusNames) -> str:
-    return (
-        f"{changes.explain_doubt()}, or launch the job {corpus.of('sync')} with "
-        f"`confirm_removal: true`; or drop them by the job {corpus.of(DROP)}"
-    )
+def _tags(to_build: Sequence[str], to_drop: Sequence[str]) -> dict[str, str]:
+    """Return tags of a run that say, in the list of runs, what it is going to do."""
+    named = {"raptor/build": to_build, "raptor/drop": to_drop}
+    return {tag: listed(partitions, NAMED) for tag, partitions in named.items() if partitions}
 
 
-def _skip_reason(changes: Changes, waiting: Sequence[str]) -> str:
-    reasons = [f"{len(changes.unchanged)} partitions are up to date"]
-    if changes.to_build:
-        named = listed(changes.to_build, NAMED)
-        reasons.append(f"failed or cancelled, so start them again: {named}")
-    if changes.withheld:
-        unread = listed(changes.withheld, NAMED)
-        reasons.append(f"{len(changes.withheld)} cannot be read now and stay: {unread}")
-    if changes.holds:
-        reasons.append(f"held at an earlier build: {listed(sorted(changes.holds), NAMED)}")
-    if waiting:
-        reasons.append(f"{len(waiting)} to drop wait until what took their place is published")
+def _skip_reason(changes: Changes) -> str:
+    reasons = [f"{len(changes.of(State.UNCHANGED))} partitions are up to date"]
+    if unread := changes.of(State.UNKNOWN):
+        named = listed(unread, NAMED)
+        reasons.append(f"{len(unread)} cannot be read now and stay: {named}")
+    if changes.pins:
+        reasons.append(f"pinned to an earlier build: {listed(sorted(changes.pins), NAMED)}")
+    if waiting := changes.of(State.WAITING):
+        reasons.append(f"waiting for approval: {listed(waiting, NAMED)}")
     return "; ".join(reasons)

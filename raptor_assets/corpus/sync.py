@@ -1,26 +1,36 @@
-"""The job without partitions that finds changes, adds partitions, builds and drops.
+"""The job that executes a decision: it changes readers, builds, withdraws and drops.
 
-It is for command lines, schedules and the first build. The sensor requests runs of the other jobs.
+The sensor, schedules and the command run it; ``changes`` decides.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import dagster as dg
 from pydantic import Field
 
-from raptor_assets.assets.names import POOL, SYNC
-from raptor_assets.chain.run import ChainRun, Event, Events
-from raptor_assets.chain.runs import fail_dead_runs, process_tags, turn
-from raptor_assets.corpus.changes import Changes, changes_of
+from raptor_assets.assets.names import SYNC
+from raptor_assets.chain.run import ChainRun, Events
+from raptor_assets.chain.runs import fail_dead_runs
+from raptor_assets.corpus.changes import (
+    BuildPartitions,
+    DropPartitions,
+    ForgetBuilds,
+    Refuse,
+    State,
+    SyncDecision,
+    UpdateReaders,
+    Withdraw,
+    decide,
+)
 from raptor_assets.corpus.corpus_tree import prepare
-from raptor_assets.corpus.jobs import drop_all, still_removed
+from raptor_assets.corpus.jobs import corpus_job, drop_all
+from raptor_assets.corpus.upstream import explain_upstream
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.readers import narrow_readers
-from raptor_assets.home.versions import forget_gone
+from raptor_assets.home.publication import set_readers, withdraw
+from raptor_assets.home.rollback import forget_gone
 from raptor_assets.shown.progress import Watch, ignore_progress
-from raptor_core.errors import RaptorError, SourceError
-from raptor_core.home.published import refuse_unknown
+from raptor_assets.shown.rights import describe_unmatched
+from raptor_core.errors import SourceError
 
 
 class SyncConfig(dg.Config):
@@ -42,98 +52,122 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
         return reason
     corpus = access.names
     if access.source.settings.is_named:
-        return ""
+        return explain_upstream(access, instance)
     if corpus.follows:
-        return f"{corpus.source.shown} was not materialized yet; its upstream asset triggers it"
+        return (
+            f"{corpus.source.shown} was not materialized yet. Materialize its upstream asset and "
+            f"{corpus.source.shown}, for example by a job over both"
+        )
     return "no source is named; set paths under [source] in raptor.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
-    """Changes, and the partitions of them that a run builds and drops."""
-
-    changes: Changes
-    to_build: Sequence[str]
-    removed: Sequence[str]
-
-
 def build_sync_job(
-    access: CorpusAccess, progress: Watch = ignore_progress, planned: Sync | None = None
+    access: CorpusAccess, progress: Watch = ignore_progress, decision: SyncDecision | None = None
 ) -> dg.JobDefinition:
     """Return the job that builds what is new or changed, and drops what is gone.
 
-    ``planned`` is what a caller in this process found already.
+    ``decision`` is one that a caller in this process has made.
     """
-    corpus = access.names
 
-    @dg.op(
-        name=corpus.of(f"{SYNC}_step"),
-        description="Find changed documents, add partitions, build, check and publish their trees, "
-        "drop partitions whose documents are gone.",
-        out=dg.Out(dg.Nothing),
-        pool=corpus.of(POOL),
+    def sync(context: dg.OpExecutionContext, config: SyncConfig) -> Events:
+        fail_dead_runs(context.instance)
+        if reason := explain_waiting(access, context.instance):
+            raise SourceError(reason)
+        chosen = decision or _decide(context, config, access)
+        yield from execute(context, access, chosen, progress)
+
+    return corpus_job(
+        access,
+        SYNC,
+        "BuildPartitions what is new or changed and drop what is gone; it needs no partition.",
+        SyncConfig,
+        sync,
     )
-    def sync(
-        context: dg.OpExecutionContext, config: SyncConfig
-    ) -> Iterator[Event | dg.Output[None]]:
-        try:
-            context.instance.add_run_tags(context.run_id, process_tags(context))
-            with turn(access.home, context):
-                yield from _sync(context, config, access, progress, planned)
-        except RaptorError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from error
-        yield dg.Output(None)
-
-    @dg.job(
-        name=corpus.of(SYNC),
-        description="Build what is new or changed and drop what is gone; it needs no partition.",
-        executor_def=dg.in_process_executor,
-    )
-    def sync_job() -> None:
-        sync()
-
-    return sync_job
 
 
-def _sync(
-    context: dg.OpExecutionContext,
-    config: SyncConfig,
-    access: CorpusAccess,
-    progress: Watch,
-    planned: Sync | None,
-) -> Events:
-    instance, corpus = context.instance, access.names
-    fail_dead_runs(instance)
-    if reason := explain_waiting(access, instance):
-        raise SourceError(reason)
-    if n_nodes := narrow_readers(access):
-        context.log.info(f"{n_nodes} nodes change readers, since rights were taken away")
-    sync = planned or _plan(context, config, access)
-    forget_gone(access, sync.changes.to_forget)
-    if sync.to_build:
-        instance.add_dynamic_partitions(corpus.partitions, sorted(sync.to_build))
-    run = ChainRun(context, sync.changes.in_order(sync.to_build), access, progress)
-    if sync.to_build:
-        yield from run.events()
-    droppable = sync.changes.droppable(run.failures)
-    if removed := [name for name in droppable if name in sync.removed]:
-        drop_all(context, access, *still_removed(context, access, removed))
-    run.raise_failures()
-
-
-def _plan(context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess) -> Sync:
-    """Find the changes and log them, or raise a SourceError if a person has to confirm them."""
+def _decide(
+    context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess
+) -> SyncDecision:
+    """Decide what to do, and log the number of partitions in each state."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
-    changes = changes_of(access, begun, is_confirmed=config.confirm_removal)
-    if changes.doubt:
-        raise SourceError(
-            f"{changes.explain_doubt()}, or launch {access.names.of(SYNC)} with "
-            "`confirm_removal: true` in its configuration"
-        )
-    counts = ("new", "changed", "unchanged", "removed", "withheld")
-    context.log.info(", ".join(f"{len(getattr(changes, name))} {name}" for name in counts))
-    chosen = tuple(dict.fromkeys(config.partitions))
-    if not chosen:
-        return Sync(changes, changes.to_build, changes.removed)
-    refuse_unknown("partition is called", chosen, changes.buildable)
-    return Sync(changes, chosen, ())
+    chosen = tuple(dict.fromkeys(config.partitions)) or None
+    decision = decide(
+        access,
+        begun,
+        partitions=chosen,
+        force=chosen is not None,
+        is_confirmed=config.confirm_removal,
+    )
+    counts = [f"{len(decision.changes.of(state))} {state.value}" for state in State]
+    context.log.info(", ".join(counts))
+    for line in describe_unmatched(decision.inventory.unmatched_rules):
+        context.log.warning(line)
+    return decision
+
+
+def execute(
+    context: dg.OpExecutionContext,
+    access: CorpusAccess,
+    decision: SyncDecision,
+    progress: Watch = ignore_progress,
+) -> Events:
+    """Execute the actions of a decision in their order.
+
+    A partition whose build fails does not stop the others; the step fails at the end.
+
+    Raises:
+        SourceError: the decision refuses to build; rights were changed before.
+    """
+    run: ChainRun | None = None
+    for action in decision.actions:
+        if isinstance(action, BuildPartitions):
+            added = sorted(action.partitions)
+            context.instance.add_dynamic_partitions(access.names.partitions, added)
+            run = ChainRun(context, action.partitions, access, progress)
+            yield from run.events()
+        elif isinstance(action, DropPartitions):
+            unpublished = {*run.failures, *run.waiting} if run else set[str]()
+            droppable = set(decision.changes.droppable(unpublished))
+            _drop(context, access, [name for name in action.partitions if name in droppable])
+        else:
+            _apply(context, access, decision, action)
+    for tree, note in decision.changes.ended_pins.items():
+        context.log.warning(f"the pin of {tree!r} ended ({note}): none of its documents is left")
+    if run:
+        run.raise_failures()
+
+
+def _apply(
+    context: dg.OpExecutionContext,
+    access: CorpusAccess,
+    decision: SyncDecision,
+    action: UpdateReaders | Refuse | ForgetBuilds | Withdraw,
+) -> None:
+    """Execute an action that builds and drops no partition, or raise why nothing else happens."""
+    match action:
+        case UpdateReaders():
+            n_nodes = set_readers(access, decision.inventory)
+            context.log.info(f"{n_nodes} nodes of published trees changed readers")
+        case Refuse(error):
+            raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
+        case ForgetBuilds(trees):
+            forget_gone(access, trees, decision.inventory)
+        case Withdraw():
+            if n_nodes := withdraw(access, access.source.today()):
+                context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
+
+
+def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
+    if not decision.changes.doubt:
+        return ""
+    return f", or launch {access.names.of(SYNC)} with `confirm_removal: true` in its configuration"
+
+
+def _drop(context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]) -> None:
+    """Drop partitions that are still gone; a run may have waited for its turn, or built long."""
+    begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions)
+    now = decide(access, tuple(begun), is_confirmed=True)
+    gone = set(now.changes.of(State.REMOVED))
+    if spared := sorted(set(partitions) - gone):
+        context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
+    drop_all(context, access, [name for name in partitions if name in gone])

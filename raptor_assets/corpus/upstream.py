@@ -17,13 +17,13 @@ from pydantic import Field
 from raptor_assets.assets.specs import build_source_spec
 from raptor_assets.chain.events import check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
-from raptor_assets.corpus.changes import changes_of
+from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
 from raptor_core.documents.base import READERS
-from raptor_core.documents.formats.records import CHUNKS
+from raptor_core.documents.formats.declared import CHUNKS
 from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
@@ -66,6 +66,7 @@ def build_source_asset(
     ) -> Iterator[dg.MaterializeResult[Any]]:
         access.home.check_owner(access.names.corpus)
         folder, is_confirmed = access.home.followed, config.confirm_removal
+        seen = _latest(context.instance, key)
         with _named_on_failure(key), _restored_on_failure(folder):
             if path_entry:
                 paths = _named_paths(context.instance, key, path_entry)
@@ -79,6 +80,7 @@ def build_source_asset(
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
             inventory = access.source.inventory()
             metadata = _source_metadata(context.instance, access, inventory)
+            _write(folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen}))
         access.declare()
         yield dg.MaterializeResult(
             metadata=metadata,
@@ -89,6 +91,34 @@ def build_source_asset(
         )
 
     return source
+
+
+SEEN = "upstream.json"
+"""File with the upstream asset's materialization that the source was copied from."""
+
+
+def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
+    """Return the storage id of the latest materialization of an asset, 0 without one."""
+    records = instance.fetch_materializations(key, limit=1).records
+    return records[0].storage_id if records else 0
+
+
+def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
+    """Return why the documents of a corpus are older than its upstream asset, "" if they are not.
+
+    A run that went on with them would report success over old documents.
+    """
+    file = access.home.followed / SEEN
+    if not (access.names.follows and file.exists()):
+        return ""
+    seen = json.loads(file.read_text(encoding="utf-8"))
+    key, source = dg.AssetKey(seen["upstream"]), access.names.source.shown
+    if _latest(instance, key) <= seen["event"]:
+        return ""
+    return (
+        f"{key.to_user_string()} was materialized after {source}, so this corpus does not have its "
+        f"latest documents yet. Materialize {source} first, or launch a job over both assets"
+    )
 
 
 _NO_ROWS = (
@@ -117,7 +147,8 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
     elif isinstance(value, Document):
-        metadata = dict(value.metadata) | ({READERS: value.readers} if value.readers else {})
+        declared = {} if value.readers is None else {READERS: value.readers}
+        metadata = {**value.metadata, **declared}
         yield {"id": value.id, "text": value.text, "title": value.title, "metadata": metadata}
     elif hasattr(value, "page_content"):
         yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}
@@ -251,7 +282,7 @@ def _source_metadata(
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     begun = instance.get_dynamic_partitions(access.names.partitions)
-    changes = changes_of(access, begun, inventory)
+    changes = decide(access, begun, inventory).changes
     if changes.doubt:
         raise SourceError(
             f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
@@ -259,11 +290,10 @@ def _source_metadata(
             "its configuration"
         )
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
+    counted = (State.NEW, State.CHANGED, State.REMOVED)
     return {
         "dagster/row_count": len(inventory.documents),
-        "partitions_new": len(changes.new),
-        "partitions_changed": len(changes.changed),
-        "partitions_removed": len(changes.removed),
+        **{f"partitions_{state.value}": len(changes.of(state)) for state in counted},
         "paths": access.source.settings.shown_paths(),
         **({"not_read": skipped} if skipped else {}),
     }

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import WAITING, CorpusNames
+from raptor_assets.assets.names import CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, holds_in_force, read_published
+from raptor_assets.home.published import Published, read_published
 from raptor_assets.home.source_state import keep_look, load_catalog, look
+from raptor_assets.home.waiting import WaitingBuilds
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
 from raptor_core.documents import (
@@ -23,18 +24,18 @@ from raptor_core.documents import (
     Scan,
     document_tree,
     load_documents,
+    partition_key,
     read_scanned,
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.catalog.scan import refuse_unassigned
-from raptor_core.documents.sources.load import ReaderRules
+from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identity
 from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.collection import check_embedder
-from raptor_core.store.payload import payload_to_manifest
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
 from raptor_core.transfer.kept import KeptBuilds
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     import dagster as dg
 
 
-VERSIONS = "versions"
-"""Folder of kept builds, beside the tables."""
+VERSIONS, WAITING = "versions", "waiting_builds"
+"""Folders of earlier builds and of builds that wait for approval, beside the tables."""
 
 
 class CorpusAccess:
@@ -95,22 +96,30 @@ class CorpusAccess:
     @cached_property
     def kept(self) -> KeptBuilds:
         """Earlier builds of the trees."""
-        return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
+        return self._builds(VERSIONS)
 
-    def held_trees(self, names: Collection[str]) -> set[str]:
-        """Return those of these trees that stay at an earlier build."""
+    @cached_property
+    def waiting(self) -> WaitingBuilds:
+        """Builds that wait for approval."""
+        return WaitingBuilds(self.tables, self._builds(WAITING))
+
+    def _builds(self, folder: str) -> KeptBuilds:
+        return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{folder}")
+
+    def pinned_trees(self, names: Collection[str]) -> set[str]:
+        """Return those of these trees that are pinned to an earlier build."""
         if not self.store.exists():
             return set()
         with self.store.open_existing() as store:
             return {mark.tree for mark in store.marks(list(names)) if mark.hold}
 
-    def holds(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
-        """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
-        if not present or not self.store.exists():
-            return {}
-        with self.store.open_existing() as store:
-            names = [mark.tree for mark in store.marks(list(present)) if mark.hold]
-            return holds_in_force(store.manifests(names), present) if names else {}
+    def notes_of(self, published: Manifest) -> dict[str, object]:
+        """Return what a published build says of itself, where its report's record is there."""
+        from raptor_assets.shown.report_records import read_records  # loads Dagster
+
+        partition = partition_key(published.tree, self.settings.grouping)
+        record = read_records(self.tables, partition).get(published.tree)
+        return record.notes() if record and record.build_id == published.build_id else {}
 
     @cached_property
     def build_version(self) -> str:
@@ -142,23 +151,7 @@ class CorpusAccess:
         if not self.store.exists():
             return Published()
         published = read_published(self.store.open_existing, self.settings.grouping)
-        return replace(published, waiting=self._waiting_inputs)
-
-    def waiting(self, partitions: Iterable[str]) -> list[str]:
-        """Return those of these partitions whose build waits for approval, each once."""
-        return self.tables.among(WAITING.path, dict.fromkeys(partitions))
-
-    def _waiting_inputs(self, partitions: Iterable[str]) -> dict[str, str]:
-        read = self.tables.properties
-        names = self.waiting(partitions)
-        return {name: (read(WAITING.path, name) or {}).get("inputs", "") for name in names}
-
-
-def waiting_manifests(tables: TableStore, partition: str) -> dict[str, Manifest]:
-    """Return the manifests of a partition's build that waits for approval, by tree."""
-    properties = tables.properties(WAITING.path, partition) or {}
-    payloads = json.loads(properties.get("manifests", "[]"))
-    return {manifest.tree: manifest for manifest in map(payload_to_manifest, payloads)}
+        return replace(published, waiting=self.waiting.inputs)
 
 
 def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
@@ -233,19 +226,24 @@ class SourceAccess:
         """Scan the source for changes, without documents that people set aside.
 
         Under ``access.required`` documents without readers are skipped.
+
+        Raises:
+            SourceError: a part of the source is missing, empty or cannot be reached.
         """
+        inventory = self.today()
+        inventory.require_complete()
+        return inventory
+
+    def today(self) -> Inventory:
+        """Return the ``inventory`` of what can be read; its ``failure`` says what cannot."""
         inventory = self._look().inventory.without(self._access.curation().documents)
         return refuse_unassigned(inventory) if self._settings.access.required else inventory
-
-    def declared_readers(self) -> dict[str, tuple[str, ...]]:
-        """Return the readers of every document, none of those that declare none."""
-        return {entry.id: entry.readers for entry in self._look().inventory.documents}
 
     def _look(self) -> Scan:
         """Return the scan that was given, or a new one, whose catalog is kept."""
         if self._scan is not None:
             return self._scan
-        scan = look(self._access.tables, self.settings)
+        scan = look(self._access.tables, self.settings, is_whole=False)
         keep_look(self._access.tables, self.settings, scan)
         return scan
 

@@ -1,4 +1,4 @@
-"""Published trees by partition, from the manifests: the one truth of what is built."""
+"""Published trees by partition; their manifests are the source of truth for what is built."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 class Published:
     """Published trees of a corpus; ``documents`` reads the documents of some partitions' trees.
 
-    ``holds`` are manifests of trees that a person set back to an earlier build. ``waiting``
-    returns the inputs of builds that wait for approval, by partition, of these partitions.
+    ``pins`` are manifests of trees that a person pinned to an earlier build. ``waiting`` returns
+    the inputs of builds that wait for approval, by partition, of these partitions.
     """
 
     marks: Marks = field(default_factory=dict)
     documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
-    holds: Sequence[Manifest] = ()
+    pins: Sequence[Manifest] = ()
     waiting: Callable[[Collection[str]], Mapping[str, str]] = field(default=lambda _: {})
 
     def without(self, trees: Collection[str]) -> Published:
@@ -83,7 +83,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
     with open_store() as store:
         marks = store.marks()
         names = [mark.tree for mark in marks if mark.hold]
-        holds = store.manifests(names) if names else ()
+        pins = store.manifests(names) if names else ()
     by_partition = _by_partition(marks, grouping)
 
     def documents(partitions: Collection[str]) -> Previous:
@@ -95,7 +95,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
                     read[trees[manifest.tree]] += manifest.published_documents
         return read
 
-    return Published(by_partition, documents, holds)
+    return Published(by_partition, documents, pins)
 
 
 def documents_by_tree(
@@ -106,21 +106,21 @@ def documents_by_tree(
     return {tree: {document.id for document in documents} for tree, documents in trees}
 
 
-def holds_in_force(
-    holds: Iterable[Manifest], present: Mapping[str, Collection[str]]
+def pins_in_force(
+    pins: Iterable[Manifest], present: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
-    """Return why trees are held, by name, of those whose documents are all there.
+    """Return why trees are pinned, by name, of those with a document that is still in the tree.
 
-    Forgetting is stronger: where a document is gone, the tree is built without it.
+    A pin ends with its tree: when the last document is gone, or is in a tree of another name.
 
     Args:
-        holds: manifests of held trees.
+        pins: manifests of pinned trees.
         present: ids of the documents of the source, by tree.
     """
     return {
         manifest.tree: manifest.hold
-        for manifest in holds
-        if manifest.documents.keys() <= set(present.get(manifest.tree, ()))
+        for manifest in pins
+        if not manifest.documents.keys().isdisjoint(present.get(manifest.tree, ()))
     }
 
 

@@ -4,9 +4,8 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from raptor_assets.assets import names
 from raptor_assets.dagster_private import PartitionKeyFilter
 from raptor_assets.home.folder import unreadable_config
+from raptor_assets.home.record_file import CheckOutcome, CheckOutcomes
 from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import RecordsError, SettingsError
 from raptor_core.tree.cache import NodeCache
@@ -54,19 +54,6 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
                 storage: Any = instance.event_log_storage
                 _require_driver(sa.make_url(storage.postgres_url).get_driver_name())
             yield instance
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """Last result of a check, without details if it passed; severity is error or warn."""
-
-    passed: bool = True
-    severity: str = "warn"
-    description: str = ""
-
-
-CheckOutcomes = Mapping[tuple[str, str, str | None], CheckOutcome]
-"""Results by asset (as "layer_1/summaries"), name of the check, and partition or None."""
 
 
 def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOutcomes:

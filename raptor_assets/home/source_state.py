@@ -35,9 +35,17 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
     return catalog
 
 
-def look(tables: TableStore, settings: SourceSettings) -> Scan:
-    """Scan the source without writing anything."""
-    return scan_source(settings, load_catalog(tables, settings))
+def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
+    """Scan the source without writing anything.
+
+    Raises:
+        SourceError: a source is missing, empty or unreachable. Without ``is_whole`` this is the
+            ``failure`` of the inventory.
+    """
+    scan = scan_source(settings, load_catalog(tables, settings))
+    if is_whole:
+        scan.inventory.require_complete()
+    return scan
 
 
 def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:

@@ -1,6 +1,6 @@
 """Builds and drops in this process, recorded as Dagster runs.
 
-The plan without a build is in ``forecast``, the jobs themselves in ``project``.
+The plan without a build is in ``forecast``, the jobs themselves in ``definitions``.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import CHAIN_NAMES, SYNC, TREE, ChainAsset
-from raptor_assets.corpus.changes import Changes, changes_of
+from raptor_assets.assets.names import CHAIN_NAMES, DROP, TREE, ChainAsset
+from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
-from raptor_assets.home.readers import loses_readers
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
 from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
-from raptor_core.documents import Scan, Skipped, partition_key
-from raptor_core.errors import SourceError, StoreError
+from raptor_core.documents import Scan, Skipped
+from raptor_core.errors import StoreError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.settings import GroupingSettings, Settings
+from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 from raptor_core.tree.components import Components
 
@@ -35,6 +34,7 @@ class BuildReport:
     """Result of a build.
 
     Attributes:
+        unmatched_rules: rules of readers that match no document.
         built, failed, dropped: partitions; a failed one keeps its published trees.
         waiting: partitions whose build waits for approval.
         odd: documents by partition whose text looks wrongly extracted.
@@ -44,6 +44,7 @@ class BuildReport:
 
     changes: Changes
     skipped: tuple[Skipped, ...] = ()
+    unmatched_rules: tuple[str, ...] = ()
     built: list[str] = field(default_factory=list)
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
@@ -57,7 +58,7 @@ class BuildReport:
     def unchanged(self) -> list[str]:
         """Partitions that were up to date and not built."""
         touched = {*self.built, *self.failed, *self.waiting}
-        return [name for name in self.changes.unchanged if name not in touched]
+        return [name for name in self.changes.of(State.UNCHANGED) if name not in touched]
 
     @property
     def succeeded(self) -> bool:
@@ -99,26 +100,29 @@ def build(
         SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
         RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
     """
-    scan = scan or look(home.table_store(settings), settings.source)
+    scan = scan or look(home.table_store(settings), settings.source, is_whole=False)
     access = CorpusAccess(settings, home, components=components, scan=scan)
     with open_instance(home) as instance:
         keep_look(access.tables, settings.source, scan)
-        begun = instance.get_dynamic_partitions(access.names.partitions)
-        changes = changes_of(access, begun, is_confirmed=confirm_removal)
-        report = BuildReport(changes, access.source.inventory().skipped)
-        if changes.doubt and partitions is None:
-            if loses_readers(access):  # rights are taken also while nothing is built
-                _sync(report, instance, access, ((), ()), on_plan, on_progress)
-            raise SourceError(changes.explain_doubt())
-        to_build = _select(changes, partitions, settings.grouping, force=force)
-        removed = changes.removed if partitions is None else ()
-        if to_build and components is None:
+        decision = decide(
+            access,
+            instance.get_dynamic_partitions(access.names.partitions),
+            partitions=partitions,
+            force=force,
+            asks_again=True,
+            is_confirmed=confirm_removal,
+        )
+        inventory = decision.inventory
+        report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
+        if decision.to_build and components is None:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)
-        if to_build or removed or changes.to_forget or loses_readers(access):
+        if decision.acts:
             check_writable(settings.store)
-            _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
+            _sync(report, instance, access, decision, on_plan, on_progress)
+        if decision.refusal:
+            raise decision.refusal
     if report.failed and not (used := access.components()).quotes:
         report.n_kept = used.cache.count_texts()
     return report
@@ -156,16 +160,14 @@ def _sync(
     report: BuildReport,
     instance: dg.DagsterInstance,
     access: CorpusAccess,
-    chosen: tuple[Collection[str], Collection[str]],
+    decision: SyncDecision,
     on_plan: Planned,
     on_progress: Watch,
 ) -> None:
-    """Run the sync job over the chosen partitions to build and to drop."""
-    from raptor_assets.corpus.sync import Sync, build_sync_job
+    """Run the sync job over a decision, and report what became of its partitions."""
+    from raptor_assets.corpus.sync import build_sync_job
 
-    to_build, removed = chosen
-    max_layers = access.settings.tree.max_layers
-    on_plan(to_build, CHAIN_NAMES.chain(max_layers))
+    on_plan(decision.to_build, CHAIN_NAMES.chain(access.settings.tree.max_layers))
 
     def watch(progress: Progress) -> None:
         report.failed.update(progress.failed)
@@ -176,19 +178,18 @@ def _sync(
         report.waiting += progress.waiting
         on_progress(progress)
 
-    planned = Sync(report.changes, tuple(to_build), tuple(removed))
-    job = build_sync_job(access, watch, planned)
-    config = {"partitions": sorted(to_build)}
-    steps = {access.names.of(f"{SYNC}_step"): {"config": config}}
-    error = _execute(report, job, instance, access, {"ops": steps})
-    done = {*report.built, *report.failed, *report.waiting}
-    if error and not (to_build or removed):
-        raise StoreError(f"rights that the source took away are still published: {error}")
+    job = build_sync_job(access, watch, decision)
+    error = _execute(report, job, instance, access, {})
+    if decision.refusal:
+        return
+    if error and not (decision.to_build or decision.to_drop):
+        raise StoreError(f"what the source says now is not yet published: {error}")
     if error:
-        failed = Failure("run", error)
-        report.failed |= {name: failed for name in to_build if name not in done}
-    droppable = [n for n in report.changes.droppable(report.failed) if n in removed]
-    _report_dropped(report, instance, access, droppable, error)
+        failed, done = Failure("run", error), {*report.built, *report.failed, *report.waiting}
+        report.failed |= {name: failed for name in decision.to_build if name not in done}
+    droppable = decision.changes.droppable({*report.failed, *report.waiting})
+    dropped = [name for name in decision.to_drop if name in droppable]
+    _report_dropped(report, instance, access, dropped, error)
 
 
 def _report_dropped(
@@ -232,35 +233,13 @@ def require_keys(settings: Settings) -> None:
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
     """Remove partitions with their vectors and tables, also imported ones."""
-    from raptor_assets.corpus.jobs import build_drop_job, drop_config
+    from raptor_assets.corpus.jobs import build_drop_job, job_config
 
-    access = CorpusAccess(settings, home)
-    report = BuildReport(Changes(removed=tuple(partitions)))
+    access, report = CorpusAccess(settings, home), BuildReport(Changes())
     with open_instance(home) as instance:
         begun = instance.get_dynamic_partitions(access.names.partitions)
         refuse_unknown("partition is called", partitions, access.partitions(begun))
-        config = drop_config(list(partitions), access.names)
+        config = job_config(access.names, DROP, {"partitions": list(partitions)})
         error = _execute(report, build_drop_job(access), instance, access, config)
         _report_dropped(report, instance, access, partitions, error)
     return report
-
-
-def _select(
-    changes: Changes,
-    partitions: Collection[str] | None,
-    grouping: GroupingSettings,
-    *,
-    force: bool,
-) -> set[str]:
-    in_source = changes.buildable
-    selected = in_source if force else set(changes.to_build_now)
-    if partitions is None:
-        return selected
-    for tree, note in changes.holds.items():
-        if partition_key(tree, grouping) in set(partitions) - in_source:
-            raise SourceError(
-                f"the tree {tree!r} is held at an earlier build: {note}. `raptor versions release "
-                f"{tree}` lets builds publish it again"
-            )
-    refuse_unknown("partition is called", partitions, in_source)
-    return selected & set(partitions)

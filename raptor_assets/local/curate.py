@@ -17,13 +17,16 @@ from raptor_core.curation import (
     WRONG,
     Decision,
     Kind,
+    subject_of_chunk,
     subject_of_finding,
     subject_of_summary,
 )
 from raptor_core.documents import partition_key
-from raptor_core.errors import CurationError
+from raptor_core.errors import CurationError, UnknownTreeError
 from raptor_core.home import HomeRetriever
+from raptor_core.identity import composed
 from raptor_core.nodes import Node
+from raptor_core.store.base import Where
 from raptor_core.tables.curation import decide, not_in_force, read_decisions, take_back
 from raptor_core.tables.values import table_to_documents, table_to_nodes
 from raptor_core.tree.corpus_tree import corpus_tree_settings, is_corpus_tree
@@ -33,7 +36,10 @@ ABOUT_CHARS = 120
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Person who decides, and the reason."""
+    """Person who decides, and the reason.
+
+    Trusted code may give any name. A server gives that of the caller's key or token.
+    """
 
     who: str
     why: str = ""
@@ -78,20 +84,33 @@ class Curator:
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
-        tree = self._tree_of(document)
-        table = None
-        if self._permission(above=False)((document,)):
-            partition = partition_key(tree, self._settings.grouping)
-            table = self._tables.find(CHAIN_NAMES.documents.path, partition)
-        known = {} if table is None else table_to_documents(table)
-        titles = {item.id: item.title for item in known.get(tree, ())}
-        if document not in titles:
+        document = composed(document)
+        leaves = self._published_leaves(document)
+        if leaves:
+            tree, about = leaves[0].tree, str(leaves[0].metadata.get("title", "")) or document
+        elif self._published.readers is None and self._is_built(document):
+            tree, about = self._tree_of(document), document
+        else:
             raise CurationError(
                 f"no document {document!r} was built; `raptor status` lists the trees, "
                 "`raptor tree TREE` their documents"
             )
-        about = titles[document] or document
         return self._decide("document", tree, (document,), document, "", about, author)
+
+    def _published_leaves(self, document: str) -> list[Node]:
+        where = Where(documents=(document,), layers=(0,))
+        try:
+            return self._published.read(None, lambda _home, _settings, store: store.nodes(where))
+        except UnknownTreeError:  # nothing is published
+            return []
+
+    def _is_built(self, document: str) -> bool:
+        """Return whether a build read a document, published or not."""
+        tree = self._tree_of(document)
+        partition = partition_key(tree, self._settings.grouping)
+        table = self._tables.find(CHAIN_NAMES.documents.path, partition)
+        known = {} if table is None else table_to_documents(table)
+        return any(item.id == document for item in known.get(tree, ()))
 
     def _permission(self, *, above: bool) -> Callable[[Collection[str]], bool]:
         """Return a function that says whether the caller may read published documents.
@@ -111,7 +130,7 @@ class Curator:
             raise CurationError(
                 f"node {node_id} is a summary of its children; set chunks aside, or correct it"
             )
-        return self._decide("chunk", node.tree, node.documents, node.id, "", node.text, author)
+        return self._set_aside(node, author)
 
     def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
@@ -121,18 +140,22 @@ class Curator:
         )
         for node in () if table is None else table_to_nodes(table):
             if (node.tree, node.documents, node.start, node.end) == (tree, (document,), start, end):
-                return self._decide("chunk", tree, (document,), node.id, "", node.text, author)
+                return self._set_aside(node, author)
         raise CurationError(
             f"no build made a chunk of {document!r} from character {start} to {end}; the message "
             "of a failed summary and `raptor tree TREE --ids` name the chunks that there are"
         )
+
+    def _set_aside(self, leaf: Node, author: Author) -> Decision:
+        subject = subject_of_chunk(leaf.documents[0], leaf.content_key)
+        return self._decide("chunk", leaf.tree, leaf.documents, subject, "", leaf.text, author)
 
     def correct(self, node_id: str, text: str, author: Author) -> Decision:
         """Replace a summary's text for as long as it summarizes the same nodes."""
         node, children = self._summary(node_id)
         if not text.strip():
             raise CurationError("the corrected text is blank; give the summary's whole new text")
-        subject = subject_of_summary(child.content_key for child in children)
+        subject = subject_of_summary(node.documents, (child.content_key for child in children))
         text = text.strip()
         return self._decide("summary", node.tree, node.documents, subject, text, node.text, author)
 

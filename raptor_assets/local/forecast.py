@@ -1,23 +1,25 @@
 """Plan of the next build of a home, made before anything is written or paid.
 
-The build is in ``execute``, the plan of single trees in ``raptor_core.rebuild``.
+The build is in ``build``, the plan of single trees in ``raptor_core.rebuild``.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain.context import KnownStore
-from raptor_assets.corpus.changes import Changes, changes_of
+from raptor_assets.corpus.changes import Changes, State, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
+from raptor_assets.home.publication import count_other_readers
 from raptor_assets.home.published import TreeIndex
-from raptor_assets.home.readers import count_changed_readers
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped
+from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped, partition_key
 from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
+from raptor_core.rebuild.audits import plan_audits
 from raptor_core.settings import Settings
 from raptor_core.store.facts import common_readers
 from raptor_core.tree.cache import Known
@@ -44,6 +46,7 @@ class Forecast:
         reader_sets: sets of readers in the source, if any document declares readers.
         n_readers_changed: number of published nodes whose readers change.
         skipped: files and documents that are not read, with the reason.
+        unmatched_rules: rules of readers that match no document.
     """
 
     changes: Changes
@@ -52,6 +55,7 @@ class Forecast:
     reader_sets: tuple[ReaderSet, ...] = ()
     n_readers_changed: int = 0
     skipped: tuple[Skipped, ...] = ()
+    unmatched_rules: tuple[str, ...] = ()
 
 
 def forecast(
@@ -68,10 +72,12 @@ def forecast(
     if owner.names().corpus or (owner.dagster.exists() and not owner.has_default_instance()):
         with open_instance(home) as instance:
             access.components(instance)  # shares the cache of builds
-    changes = changes_of(access)
+    decision = decide(access)
+    decision.inventory.require_complete()
+    changes, inventory = decision.changes, decision.inventory
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(access, to_build)
-    removed = changes.removed if partitions is None else ()
+    removed = changes.of(State.REMOVED) if partitions is None else ()
     dropped = _dropped_trees(access, (*removed, *to_build), set(documents))
     prepared = access.components()
     prepared.curation = access.curation()
@@ -79,15 +85,48 @@ def forecast(
     previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
     known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
+    expected, most = plan_audits(plan.trees, _judged(access, prepared, plan.trees), settings)
+    plan = replace(plan, audits=expected, most_audits=most)
     if settings.corpus_tree.enabled:
         plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan, documents)))
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
-    inventory = access.source.inventory()
     sets = _reader_sets(inventory.partitions(settings.grouping))
-    n_readers_changed = count_changed_readers(access)
-    return Forecast(changes, plan, reasons, sets, n_readers_changed, inventory.skipped)
+    n_readers_changed = count_other_readers(access, inventory)
+    return Forecast(
+        changes,
+        plan,
+        reasons,
+        sets,
+        n_readers_changed,
+        inventory.skipped,
+        inventory.unmatched_rules,
+    )
+
+
+def _judged(
+    access: CorpusAccess, components: Components, trees: Iterable[TreePlan]
+) -> dict[tuple[str, int], int]:
+    """Count the summaries that the present judge has judged, by tree and layer."""
+    counts: dict[tuple[str, int], int] = {}
+    if access.settings.audit.judge != "llm":
+        return counts
+    columns, version = ["tree", "node_id", "judge", "version"], components.judge.version
+    for tree in trees:
+        partition = partition_key(tree.tree, access.settings.grouping)
+        for layer in tree.layers:
+            path = CHAIN_NAMES.findings(layer.layer).path
+            table = access.tables.find(path, partition, columns)
+            rows = table.to_pylist() if table is not None else ()
+            judged = {
+                row["node_id"]
+                for row in rows
+                if (row["tree"], row["judge"], row["version"])
+                == (tree.tree, components.judge.name, version)
+            }
+            counts[tree.tree, layer.layer] = len(judged)
+    return counts
 
 
 def _reader_sets(
@@ -97,7 +136,8 @@ def _reader_sets(
     trees: dict[tuple[str, ...], list[str]] = {}
     for tree, entries in (pair for of in partitions.values() for pair in of.items()):
         for entry in entries:
-            readers = (EVERYONE,) if EVERYONE in entry.readers else entry.readers
+            names = entry.readers or ()
+            readers = (EVERYONE,) if EVERYONE in names else names
             trees.setdefault(readers, []).append(tree)
     sets = [ReaderSet(names, len(of), len(set(of))) for names, of in trees.items()]
     ordered = sorted(sets, key=lambda each: (-each.n_documents, each.readers))

@@ -11,6 +11,7 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
+from raptor_assets.home.record_file import CheckOutcomes, read_record_file
 from raptor_assets.local.dagster import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree
@@ -20,12 +21,11 @@ from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
-    from raptor_assets.home.records import CheckOutcomes
     from raptor_assets.shown.report_records import Cost, TreeRecord
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class LastCheckResult:
     """Last result of a check on a partition. ``severity`` is "error" or "warn"."""
 
     asset: str
@@ -42,7 +42,7 @@ class TreeStatus:
 
     manifest: Manifest
     partition: str
-    checks: tuple[CheckResult, ...]
+    checks: tuple[LastCheckResult, ...]
 
     name = property(lambda self: self.manifest.tree)
     n_nodes = property(lambda self: sum(self.manifest.layer_sizes))
@@ -64,7 +64,7 @@ class PartitionStatus:
     n_nodes: int
     n_tokens: int
     published_at: str
-    checks: tuple[CheckResult, ...]
+    checks: tuple[LastCheckResult, ...]
 
     @property
     def partition(self) -> str:
@@ -77,7 +77,7 @@ class PartitionStatus:
         return _structural_passed(self.checks)
 
 
-def _structural_passed(checks: Iterable[CheckResult]) -> bool:
+def _structural_passed(checks: Iterable[LastCheckResult]) -> bool:
     return all(check.passed for check in checks if check.blocking or check.severity == "error")
 
 
@@ -92,7 +92,7 @@ class HomeStatus:
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
-    checks: tuple[CheckResult, ...] = ()
+    checks: tuple[LastCheckResult, ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
     n_unlisted: int = 0
     waiting: tuple[str, ...] = ()
@@ -171,7 +171,7 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     published = set(owners.values())
 
     @cache
-    def results_up_to(partition: str, top: int) -> tuple[CheckResult, ...]:
+    def results_up_to(partition: str, top: int) -> tuple[LastCheckResult, ...]:
         return _results(checks, outcomes, partition, top)
 
     trees = [
@@ -189,11 +189,13 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
 def _waiting(home: Home, settings: Settings, partitions: Iterable[str]) -> tuple[str, ...]:
     if settings.runs.publish == "at_once":
         return ()
-    return tuple(CorpusAccess(settings, home).waiting(partitions))
+    return tuple(CorpusAccess(settings, home).waiting.among(partitions))
 
 
 def _recorded(home: Home, checks: names.Checks) -> tuple[list[str], CheckOutcomes]:
     """Return the partitions that builds have begun, sorted, and the last results of checks."""
+    if (recorded := read_record_file(home, checks)) is not None:
+        return recorded
     from raptor_assets.home.records import read_outcomes
 
     corpus = home.names()
@@ -229,10 +231,10 @@ def _results(
     outcomes: CheckOutcomes,
     partition: str | None,
     top: int = names.MAX_LAYERS,
-) -> tuple[CheckResult, ...]:
+) -> tuple[LastCheckResult, ...]:
     """Return the last results on a partition, or on none, of layers up to ``top``, in order."""
     return tuple(
-        CheckResult(
+        LastCheckResult(
             asset.name, check.name, last.passed, last.severity, check.blocking, last.description
         )
         for asset, check in checks

@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from raptor_assets.assets.names import table_paths
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
+from raptor_assets.home.publication import PublishedBuild, publishing
 from raptor_core.documents import partition_key
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.filesystems import Folder
@@ -21,10 +23,9 @@ from raptor_core.tables.files import TableStore, table_name
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
 from raptor_core.transfer.format import Export, ExportFolder, TableFile
 from raptor_core.transfer.importing import (
-    ImportedTree,
     check_embedder,
     differing_trees,
-    import_trees,
+    read_editions,
     read_export,
     select_trees,
     verify,
@@ -35,7 +36,7 @@ from raptor_core.transfer.importing import (
 class ImportReport:
     """Imported trees, partitions of imported tables, and number of decisions and undone ones."""
 
-    trees: tuple[ImportedTree, ...]
+    trees: tuple[PublishedBuild, ...]
     tables: tuple[str, ...]
     n_acts: int
 
@@ -102,6 +103,7 @@ def import_home(
     home.ensure()
     place = Folder(home.tables_url(settings), TableError)
     _check_known(folder, place, acts)
+    access = CorpusAccess(settings, home)
     owner = home.names().corpus
     with open_store(settings.store, home.qdrant, identity, owner=owner) as store:
         differing = differing_trees(store, export)
@@ -110,12 +112,23 @@ def import_home(
                 f"{len(differing)} trees are published with other content, first {differing[0]!r}; "
                 "--replace replaces them by those of the export. Nothing was changed"
             )
-        imported = import_trees(store, folder, export)
+        for act in acts:  # decisions apply to what is published next
+            name = table_name(act.key, act.partition)
+            if not place.exists(name):
+                place.write(name, folder.read(act.name, act.stamp))
+        imported: list[PublishedBuild] = []
+        with publishing(access, store) as publication:
+            for editions in read_editions(folder, export):
+                imported += publication.publish(editions)
         live = [mark.tree for mark in store.marks()]
     partitions = set(_complete_partitions(names, live, settings.grouping))
-    changed = {partition_key(t.tree, settings.grouping) for t in imported if t.published.changed}
+    changed = {
+        partition_key(each.manifest.tree, settings.grouping)
+        for each in imported
+        if each.counts.changed
+    }
     tables = [table for table in tables if table.partition in partitions]
-    for table in [*tables, *acts]:
+    for table in tables:
         name = table_name(table.key, table.partition)
         # A tree that was published already keeps the home's tables.
         if replace or table.partition in changed or not place.exists(name):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import APPROVE, CHAIN_NAMES, ROLLBACK
+from raptor_assets.assets.names import APPROVE, ROLLBACK
 from raptor_assets.assets.versions import TreeVersion
-from raptor_assets.home.access import CorpusAccess, waiting_manifests
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
-from raptor_assets.home.versions import notes_of
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
 from raptor_assets.shown.versions import Change
 from raptor_core.documents import partition_key
@@ -24,7 +23,6 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.store.store import VectorStore
-from raptor_core.tables.values import table_to_nodes
 from raptor_core.transfer.kept import build_name, choose_build
 from raptor_core.tree.components import Components
 
@@ -35,12 +33,12 @@ _LOOKED_AT = 200  # publications of a tree in Dagster's log
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
-    """Build of a tree.
+class TreeBuild:
+    """TreeBuild of a tree.
 
     Attributes:
         id: names it for ``raptor versions``.
-        state: "published", "held" or "kept".
+        state: "published", "pinned" or "kept".
         notes: nodes that came and went with it, and its cost, where they are known.
         run_id: Dagster run that made it; empty where its records are gone.
         failed: checks of that run that failed.
@@ -55,7 +53,7 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BuildDifference:
     """Two builds of a tree, and what differs between them.
 
     ``old`` is empty for a tree that was never published. ``golden`` are the answers of the
@@ -69,7 +67,7 @@ class Difference:
     golden: tuple[GoldenReport, GoldenReport] | None = None
 
 
-def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
+def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
     """Return the published build of a tree and the kept ones, the newest first.
 
     Raises:
@@ -81,12 +79,12 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
         (live,) = require_trees(store, [tree])
     kept = {build.id: build for build in access.kept.builds(tree)}
     again = kept.pop(build_name(live), None)  # went back to it
-    notes = again.notes if again else notes_of(access, live)
-    builds = [(build_name(live), live, "held" if live.hold else "published", notes)]
+    notes = again.notes if again else access.notes_of(live)
+    builds = [(build_name(live), live, "pinned" if live.hold else "published", notes)]
     builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
     runs = _runs(home, access, partition)
     return [
-        Build(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
+        TreeBuild(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
         for name, manifest, state, notes in sorted(builds, key=lambda build: build[0], reverse=True)
     ]
 
@@ -139,12 +137,12 @@ def compare_builds(
     *,
     staged: bool = False,
     cases: Sequence[Question] = (),
-) -> Difference:
+) -> BuildDifference:
     """Return what differs between two builds of a tree.
 
     Args:
         old: id of a kept build, or its beginning; "" is the one before the published build, and
-            the newest kept one of a held tree.
+            the newest kept one of a pinned tree.
         new: the same; "" is the published build.
         staged: compare the published build with the one that waits for approval.
         cases: golden questions, which are answered from each of the two.
@@ -169,7 +167,7 @@ def compare_builds(
         of_tree = [case for case in cases if case.document in (None, tree)]
         golden = _golden(access, first, of_tree), _golden(access, second, of_tree)
     leaves = [{n.id for n in e.nodes if n.is_leaf} for e in (first, second)]
-    return Difference(
+    return BuildDifference(
         build_name(first.manifest) if first.nodes else "",
         build_name(second.manifest),
         (len(leaves[1] - leaves[0]), len(leaves[0] - leaves[1])),
@@ -184,20 +182,14 @@ def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str
 
 
 def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
-    """Return the build of a tree that waits for approval, from its tables."""
+    """Return the build of a tree that waits for approval."""
     partition = partition_key(tree, access.settings.grouping)
-    manifests = waiting_manifests(access.tables, partition)
-    if tree not in manifests:
+    builds = {e.manifest.tree: e for e in access.waiting.read(partition, store.identity)}
+    if tree not in builds:
         raise UnknownTreeError(
             f"no build of the tree {tree!r} waits for approval; runs.publish says when one does"
         )
-    nodes: list[Node] = []
-    for layer in range(len(manifests[tree].layer_sizes)):
-        table = access.tables.read(CHAIN_NAMES.nodes(layer).path, partition)
-        nodes += (node for node in table_to_nodes(table) if node.tree == tree)
-    keys = [node.embedding_key for node in nodes]
-    vectors = {**store.vectors(keys), **access.components().cache.vectors(keys)}
-    return Edition(manifests[tree], nodes, vectors)
+    return builds[tree]
 
 
 def _published(store: VectorStore, manifest: Manifest) -> Edition:
@@ -243,10 +235,8 @@ def change_build(
     Raises:
         UnknownTreeError: there is no such tree or build, or it cannot be published.
     """
-    from raptor_assets.corpus.versions import build_rollback_job
-
     access = CorpusAccess(settings, home, components=components)
-    return _run(access, build_rollback_job, ROLLBACK, config)
+    return _run(access, ROLLBACK, config)
 
 
 def approve(
@@ -257,24 +247,20 @@ def approve(
     Raises:
         UnknownTreeError: none waits, or it cannot be published.
     """
-    from raptor_assets.corpus.versions import build_approve_job
-
     access = CorpusAccess(settings, home, components=components)
-    return _run(access, build_approve_job, APPROVE, {"trees": list(trees)})
+    return _run(access, APPROVE, {"trees": list(trees)})
 
 
-def _run(
-    access: CorpusAccess,
-    build_job: Callable[[CorpusAccess], dg.JobDefinition],
-    name: str,
-    config: Mapping[str, Any],
-) -> str:
+def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
     from raptor_assets.chain.runs import run_job
+    from raptor_assets.corpus.jobs import job_config
+    from raptor_assets.corpus.version_jobs import build_version_jobs
 
-    steps = {access.names.of(f"{name}_step"): {"config": dict(config)}}
+    jobs = {job.name: job for job in build_version_jobs(access)}
     location = None if access.home.owner.names().corpus else CODE_LOCATION
+    run_config = {"loggers": QUIET, **job_config(access.names, name, config)}
     with open_instance(access.home) as instance:
-        job, run_config = build_job(access), {"loggers": QUIET, "ops": steps}
+        job = jobs[access.names.of(name)]
         run_id, error = run_job(job, instance, run_config, {}, location)
     if error:
         raise UnknownTreeError(error)

@@ -1,17 +1,14 @@
-"""Calls that read a home, and the values that they return, for HTTP and for tools of models.
+"""Calls that read a home for the caller of a request, for HTTP and for tools of models.
 
-Their parameters are in ``parameters``, routes in ``http``, tools in ``mcp``.
+The values that they return are in ``values``, their parameters in ``parameters``, routes in
+``http``, tools in ``mcp``.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import accumulate
-from typing import Any, Self
-
-from pydantic import BaseModel, ConfigDict
 
 from raptor_assets.serving.identity import current_readers
 from raptor_assets.serving.parameters import (
@@ -25,343 +22,25 @@ from raptor_assets.serving.parameters import (
     Show,
     TreeName,
 )
-from raptor_assets.shown.markdown import shorten
-from raptor_core.documents.base import MetadataValue
-from raptor_core.errors import (
-    AccessError,
-    CurationError,
-    EndpointError,
-    MissingKeyError,
-    RaptorError,
-    SettingsError,
-    StoreLockedError,
-    UnknownTreeError,
+from raptor_assets.serving.values import (
+    BrowseResponse,
+    OutlineResponse,
+    PublishedTree,
+    ReadNode,
+    SearchResponse,
+    TraceResponse,
+    TreeList,
+    links_of,
 )
 from raptor_core.home import HomeRetriever
+from raptor_core.home.published import has_corpus_tree
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
-from raptor_core.models.reading.reader import Passage
-from raptor_core.nodes import Node, grouped
-from raptor_core.retrieval import Family, Retrieval, Trace
+from raptor_core.models.reading.reader import Passage, stream_answer
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval.base import Scope
 from raptor_core.retrieval.questions import follow_up
-from raptor_core.store.base import Hit, Manifest
-from raptor_core.tokens import TokenCounter
-from raptor_core.tree.custom_components import reader_of
-
-NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
-BEGINNING_CHARS = 200
-NAME_CHARS = 80
-
-REQUEST_ERRORS: tuple[tuple[type[RaptorError], int, str], ...] = (
-    (UnknownTreeError, 404, "UnknownTreeError"),
-    (AccessError, 403, "AccessError"),
-    (CurationError, 422, "CurationError"),
-    (StoreLockedError, 503, "StoreLockedError"),
-    (SettingsError, 422, "InvalidRequestError"),
-    (MissingKeyError, 501, "NoReaderError"),
-    (EndpointError, 502, "ReaderError"),
-)
-"""HTTP status and name of each error that a request may cause. Others may name what the caller may
-not read, so their text is in the log alone; over HTTP their status is 500."""
-
-
-class ApiModel(BaseModel):
-    """Base of all values that clients get."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def from_attributes(cls, source: object, **fields: Any) -> Self:
-        """Make a value of ``fields`` and, for the rest, the attributes of ``source``."""
-        names = cls.model_fields.keys() - fields.keys()
-        return cls(**{name: getattr(source, name) for name in names}, **fields)
-
-
-class FullNode(ApiModel):
-    """Chunk (layer 0, with its exact characters in the document) or summary of several nodes.
-
-    ``title`` is the document's, empty where it has none or a summary covers several.
-    ``name`` and ``key_terms`` describe a summary and are empty for a chunk.
-    ``pages`` are a chunk's first and last page, where its document has any.
-    ``chunk_id`` is the id of a chunk that the source supplies, else empty.
-    """
-
-    title: str
-    name: str
-    key_terms: list[str]
-    id: str
-    tree: str
-    layer: int
-    n_documents: int
-    documents: list[str]
-    section: list[str]
-    source: str
-    start: int | None
-    end: int | None
-    pages: list[int]
-    chunk_id: str
-    n_tokens: int
-    text: str
-
-
-def _title(node: Node) -> str:
-    return str(node.metadata.get("title", ""))
-
-
-def _derived(node: Node) -> dict[str, Any]:
-    """Return the fields of ``FullNode`` that are no attributes of a node."""
-    return {
-        "title": _title(node),
-        "n_documents": len(node.documents),
-        "documents": node.documents[:NAMED_DOCUMENTS],
-        "start": node.start if node.is_leaf else None,
-        "end": node.end if node.is_leaf else None,
-    }
-
-
-class FoundNode(FullNode):
-    """Hit of a search; ``parts`` are the terms of its score, if the strategy has several."""
-
-    score: float
-    parts: dict[str, float]
-
-    @classmethod
-    def of(cls, hit: Hit) -> FoundNode:
-        """Convert a hit."""
-        parts = {name: round(part, 4) for name, part in hit.why.items()}
-        score, derived = round(hit.score, 4), _derived(hit.node)
-        return cls.from_attributes(hit.node, score=score, parts=parts, **derived)
-
-
-class SearchResponse(ApiModel):
-    """Hits of a search in the strategy's order; ``note`` warns of them, or says why there are none.
-
-    ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why.
-    """
-
-    strategy: str
-    kind: str
-    reason: str
-    budget_tokens: int
-    n_tokens: int
-    nodes: list[FoundNode]
-    note: str
-
-    @classmethod
-    def of(cls, retrieval: Retrieval) -> SearchResponse:
-        """Convert a retrieval."""
-        nodes = [FoundNode.of(hit) for hit in retrieval.hits]
-        query = retrieval.query
-        return cls.from_attributes(
-            retrieval,
-            strategy=query.strategy,
-            budget_tokens=query.budget_tokens,
-            nodes=nodes,
-            note=retrieval.explanation,
-        )
-
-
-class Citation(ApiModel):
-    """Node that ``[number]`` in an answer cites, and its place in words for people."""
-
-    number: int
-    node: str
-    place: str
-    documents: list[str]
-
-
-class AskResponse(ApiModel):
-    """Answer from the hits of a search; empty where there are none."""
-
-    answer: str
-    citations: list[Citation]
-    found: SearchResponse
-
-    @classmethod
-    def of(cls, answer: ReaderAnswer, retrieval: Retrieval) -> AskResponse:
-        """Convert a reader's answer and the retrieval that it was read from."""
-        citations = []
-        for number, passage in enumerate(answer.citations, 1):
-            node, documents = passage.node_id, passage.documents[:NAMED_DOCUMENTS]
-            fields = {"number": number, "node": node, "documents": documents}
-            citations.append(Citation.from_attributes(passage, **fields))
-        return cls(answer=answer.text, citations=citations, found=SearchResponse.of(retrieval))
-
-
-class NearNode(ApiModel):
-    """Parent or child with the beginning of its text; read_node gives all of it."""
-
-    title: str
-    name: str
-    id: str
-    layer: int
-    n_tokens: int
-    beginning: str
-
-    @classmethod
-    def of(cls, node: Node) -> NearNode:
-        """Convert a node."""
-        beginning = shorten(node.text, BEGINNING_CHARS)
-        return cls.from_attributes(node, title=_title(node), beginning=beginning)
-
-
-class ReadNode(FullNode):
-    """Node with the summaries above it and the nodes that it summarizes."""
-
-    metadata: Mapping[str, MetadataValue]
-    parents: list[NearNode]
-    children: list[NearNode]
-
-    @classmethod
-    def of(cls, family: Family) -> ReadNode:
-        """Convert a node and its neighbours."""
-        return cls.from_attributes(
-            family.node,
-            metadata=dict(family.node.metadata),
-            parents=list(map(NearNode.of, family.parents)),
-            children=list(map(NearNode.of, family.children)),
-            **_derived(family.node),
-        )
-
-
-class NamedNode(ApiModel):
-    """Node without its text; a chunk's name is the beginning of its text.
-
-    ``n_tokens`` are those of its text, and ``n_children`` counts the nodes that browse gives.
-    """
-
-    name: str
-    id: str
-    layer: int
-    n_tokens: int
-    n_children: int
-
-    @classmethod
-    def of(cls, node: Node, **fields: Any) -> Self:
-        """Convert a node."""
-        name = shorten(node.name or (node.stands_for and _title(node)) or node.text, NAME_CHARS)
-        n_children = len(node.children) or int(bool(node.stands_for))
-        return cls.from_attributes(node, name=name, n_children=n_children, **fields)
-
-
-class OutlineResponse(ApiModel):
-    """Nodes from ``offset`` on, from the top layer down, in JSON of ``n_tokens`` tokens.
-
-    ``title`` is as in ``PublishedTree``, and ``layer_tokens`` are those of the layers' texts.
-    ``next_offset`` is null at the end.
-    """
-
-    title: str
-    tree: str
-    layer_sizes: list[int]
-    layer_tokens: list[int]
-    n_tokens: int
-    offset: int
-    next_offset: int | None
-    nodes: list[NamedNode]
-
-    @classmethod
-    def of(
-        cls, nodes: Sequence[Node], offset: int, budget_tokens: int, counter: TokenCounter
-    ) -> OutlineResponse:
-        """Show as many of a tree's nodes as the budget holds, at least one."""
-        layers = list(grouped(nodes, lambda node: node.layer).values())
-        from_top = [node for layer in reversed(layers) for node in layer]
-        shown = list(map(NamedNode.of, from_top[offset : offset + budget_tokens]))
-        spent = [0, *accumulate(counter.count([node.model_dump_json() for node in shown]))]
-        n_shown = min(len(shown), max(1, bisect_right(spent, budget_tokens) - 1))
-        end, top = offset + n_shown, layers[-1]
-        return cls(
-            title=_title(top[0]) or top[0].name if len(top) == 1 else "",
-            tree=nodes[0].tree,
-            layer_sizes=list(map(len, layers)),
-            layer_tokens=[sum(node.n_tokens for node in layer) for layer in layers],
-            n_tokens=spent[n_shown],
-            offset=offset,
-            next_offset=end if end < len(nodes) else None,
-            nodes=shown[:n_shown],
-        )
-
-
-class BrowseResponse(NamedNode):
-    """Node and its children from ``offset`` on; ``texts`` are theirs, or empty."""
-
-    tree: str
-    offset: int
-    children: list[NamedNode]
-    texts: list[str]
-
-    @classmethod
-    def of_family(cls, family: Family, offset: int, limit: int, *, texts: bool) -> BrowseResponse:
-        """Convert a node and at most ``limit`` of its children."""
-        shown = family.children[offset : offset + limit]
-        values = {"offset": offset, "children": list(map(NamedNode.of, shown))}
-        return cls.of(family.node, texts=[node.text for node in shown if texts], **values)
-
-
-class Span(ApiModel):
-    """Characters ``start`` to ``end`` (exclusive) of a document, with text, first and last page."""
-
-    title: str
-    document: str
-    source: str
-    section: list[str]
-    start: int
-    end: int
-    pages: list[int]
-    chunk_id: str
-    text: str
-    node: str
-
-
-class TraceResponse(ApiModel):
-    """Spans under a node in document order, from ``offset`` on; ``n_spans`` counts all."""
-
-    id: str
-    tree: str
-    layer: int
-    n_spans: int
-    offset: int
-    spans: list[Span]
-
-    @classmethod
-    def of(cls, trace: Trace, offset: int, limit: int) -> TraceResponse:
-        """Convert at most ``limit`` spans of a trace."""
-        shown = trace.spans[offset : offset + limit]
-        spans = [Span.from_attributes(span, node=span.node_id) for span in shown]
-        n_spans = len(trace.spans)
-        return cls.from_attributes(trace.node, n_spans=n_spans, offset=offset, spans=spans)
-
-
-class PublishedTree(ApiModel):
-    """Tree; ``layer_sizes[0]`` is its number of chunks, further layers count summaries.
-
-    ``title`` is that of its only document, or the name of its only top node; else empty. ``hold``
-    says why the tree is held at an earlier build; else it is empty.
-    """
-
-    title: str
-    tree: str
-    layer_sizes: list[int]
-    n_tokens: int
-    n_documents: int
-    documents: list[str]
-    published_at: str
-    hold: str
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> PublishedTree:
-        """Convert a manifest."""
-        documents = sorted(manifest.documents)
-        n_documents, named = len(documents), documents[:NAMED_DOCUMENTS]
-        return cls.from_attributes(manifest, n_documents=n_documents, documents=named)
-
-
-class TreeList(ApiModel):
-    """Trees by name, from ``offset`` on; ``n_trees`` counts all that match."""
-
-    n_trees: int
-    offset: int
-    trees: list[PublishedTree]
+from raptor_core.tree.corpus_tree import corpus_tree_settings
+from raptor_core.tree.custom_components import reader_of, require_reader
 
 
 class HomeReader:
@@ -370,33 +49,63 @@ class HomeReader:
     def __init__(self, retriever: HomeRetriever) -> None:
         self._home = retriever
 
+        self.settings = retriever.settings
+        self.link_of = links_of(retriever.settings)
+
     @property
     def _retriever(self) -> HomeRetriever:
         return self._home.for_readers(current_readers())
 
     def search(self, parameters: SearchParameters) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        return SearchResponse.of(self._search(parameters))
+        query = parameters.query(self.settings)
+        return SearchResponse.of(self._retriever.search(parameters.question, query), self.link_of)
 
-    def ask(self, parameters: SearchParameters) -> AskResponse:
-        """Answer a question from the hits of a search; [k] in it cites citation k."""
-        retrieval = self._search(parameters)
+    def hits(self, question: str, query: Query) -> Retrieval:
+        """Search with any query."""
+        return self._retriever.search(question, query)
+
+    def search_for_answer(self, question: str, query: Query) -> Retrieval:
+        """Search for what a question is answered from; raise an error if no model can answer."""
+        retrieval = self.hits(question, query)
+        if retrieval.hits:
+            require_reader(self.settings)
+        return retrieval
+
+    def read(
+        self,
+        retrieval: Retrieval,
+        is_shown: bool,
+        show: Callable[[str], None],
+        stop: threading.Event,
+    ) -> ReaderAnswer:
+        """Answer the question of a search from its hits.
+
+        An answer that ``is_shown`` while it is written is passed on piece by piece.
+        """
         if not retrieval.hits:
-            return AskResponse.of(ReaderAnswer("", ()), retrieval)
+            return ReaderAnswer("", ())
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-        reader = reader_of(self._retriever.settings)
-        question = follow_up(parameters.question, retrieval.query.history)
-        return AskResponse.of(reader.read(question, passages), retrieval)
-
-    def _search(self, parameters: SearchParameters) -> Retrieval:
-        query = parameters.query(self._retriever.settings)
-        return self._retriever.search(parameters.question, query)
+        question = follow_up(retrieval.question, retrieval.query.history)
+        return stream_answer(
+            reader_of(self.settings), question, passages, show if is_shown else None, stop
+        )
 
     def search_within(self, parameters: NodeSearchParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
-        query = parameters.query(self._retriever.settings)
+        query = parameters.query(self.settings)
         question, node_id = parameters.question, parameters.node_id
-        return SearchResponse.of(self._retriever.search_within(question, node_id, query))
+        retrieval = self._retriever.search_within(question, node_id, query)
+        return SearchResponse.of(retrieval, self.link_of)
+
+    def corpora(self) -> dict[str, Scope]:
+        """Return the corpora that can be searched, each with the scope of a query."""
+        trees = self._home.corpus_of(None)
+        corpora: dict[str, Scope] = {self.settings.store.corpus: "trees"}
+        if has_corpus_tree(trees.home, trees.settings):
+            above = corpus_tree_settings(self.settings)
+            corpora[above.store.corpus] = "corpus"
+        return corpora
 
     def outline(
         self, tree: TreeName, offset: Offset = 0, budget_tokens: OutlineBudget = 1000
@@ -414,11 +123,12 @@ class HomeReader:
 
     def read_node(self, node_id: NodeId) -> ReadNode:
         """Read a node's full text, the summaries above it, and the nodes that it summarizes."""
-        return ReadNode.of(self._retriever.family(node_id))
+        return ReadNode.of(self._retriever.family(node_id), self.link_of)
 
     def trace(self, node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> TraceResponse:
         """Give the exact spans of the documents that a chunk or a summary was made from."""
-        return TraceResponse.of(self._retriever.trace(node_id), offset, limit)
+        trace = self._retriever.trace(node_id)
+        return TraceResponse.of(trace, offset, limit, self.settings.source)
 
     def find(self, words: str, limit: int) -> SearchResponse:
         """Find the nodes of any layer that match the words best, without a model."""
@@ -427,7 +137,8 @@ class HomeReader:
         )
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")
-        return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
+        retrieval = Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0)
+        return SearchResponse.of(retrieval, self.link_of)
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50

@@ -1,69 +1,76 @@
-"""HTTP API of a home: routes, keys, decisions, and the page on the trees.
+"""HTTP API of a home: routes, keys, and the page on the trees.
 
-It needs the extra ``http``, which is imported here. Calls that read a home are in ``answers``,
-values of the pages in ``window``.
+It needs the extra ``http``, which ``endpoints`` imports. Calls that read a home are in ``answers``,
+values of the pages in ``window``, decisions in ``decisions``. ``chat`` and ``dify`` speak the
+protocols of other programs.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_json
+from anyio import to_thread
 
-from raptor_assets.local.curate import Author, Curator
-from raptor_assets.serving.answers import REQUEST_ERRORS, ApiModel, HomeReader, SearchResponse
-from raptor_assets.serving.identity import CALLER, Callers, current_readers, set_caller
+from raptor_assets.local.curate import Curator
+from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.chat import chat_router
+from raptor_assets.serving.decisions import decisions_router
+from raptor_assets.serving.dify import dify_router
+from raptor_assets.serving.endpoints import (
+    PROBLEMS,
+    SCHEME,
+    APIRouter,
+    ASGIApp,
+    Depends,
+    FastAPI,
+    HTMLResponse,
+    HTTPException,
+    JSONResponse,
+    Message,
+    Receive,
+    Request,
+    RequestValidationError,
+    Response,
+    Scope,
+    Send,
+    TrustedHostMiddleware,
+    endpoint,
+    json_response,
+)
+from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import (
+    AskParameters,
     Limit,
-    Line,
     Name,
     NodeId,
     NodeSearchParameters,
     Question,
     WithinParameters,
 )
-from raptor_assets.serving.window import corpus_values, map_values, read_pages, read_report
-from raptor_core.curation import Decision, Kind
-from raptor_core.errors import (
-    AccessError,
-    MissingExtraError,
-    RaptorError,
-    SettingsError,
+from raptor_assets.serving.problems import REQUEST_ERRORS, Problem, problem_of, shaped
+from raptor_assets.serving.streams import (
+    ClientLeftError,
+    EventStream,
+    Turns,
+    Work,
+    event,
+    while_connected,
 )
+from raptor_assets.serving.values import ApiModel, AskResponse, SearchResponse
+from raptor_assets.serving.window import corpus_values, map_values, read_pages, read_report
+from raptor_core.errors import AccessError, RaptorError, SettingsError
 from raptor_core.home import HomeRetriever
+from raptor_core.models.reading.reader import Answer
 from raptor_core.report.data import report_values
 from raptor_core.report.page import render_window
+from raptor_core.retrieval import Retrieval
 from raptor_core.tree.custom_components import require_reader
 
-try:
-    from fastapi import APIRouter, Depends, FastAPI, Request
-    from fastapi.exceptions import RequestValidationError
-    from fastapi.middleware.trustedhost import TrustedHostMiddleware
-    from fastapi.responses import HTMLResponse, JSONResponse, Response
-    from fastapi.security import HTTPBearer
-    from starlette.exceptions import HTTPException
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-except ModuleNotFoundError as error:
-    raise MissingExtraError("http", "serving over HTTP") from error
-
 MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
-_SCHEME = HTTPBearer(auto_error=False, description="The key or token of the caller.")
-
-
-class Problem(ApiModel):
-    """Name of an error, and a message that says what to do."""
-
-    error: str
-    message: str
-
-
-_PROBLEMS: dict[int | str, Any] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 413, 422, 503)
-}
 
 
 class Health(ApiModel):
@@ -99,19 +106,22 @@ def make_app(
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    for kind, status, name in REQUEST_ERRORS:
-        app.add_exception_handler(kind, _problem(status, name))
+    for kind, *_ in REQUEST_ERRORS:
+        app.add_exception_handler(kind, _failed)
+    app.add_exception_handler(ClientLeftError, lambda _request, _error: Response(status_code=499))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.get("/health")(health)
     app.include_router(_pages())
-    described = [] if callers.is_open else [Depends(_SCHEME)]
+    described = [] if callers.is_open else [Depends(SCHEME)]
     reads = [*described, _identified(callers), Depends(_refuse_unknown)]
-    reader = HomeReader(retriever)
-    app.include_router(_router(reader), dependencies=reads)
-    app.include_router(_window(retriever, reader), dependencies=reads)
+    reader, turns = HomeReader(retriever), Turns[Answer](retriever.settings.reader.share)
+    routers = [_router(reader), _ask_router(reader, turns), _window(retriever, reader)]
+    routers += [chat_router(reader, turns), dify_router(reader)]
     if curator is not None:
-        app.include_router(_decisions(curator, can_decide=callers.can_decide), dependencies=reads)
+        routers.append(decisions_router(curator, can_decide=callers.can_decide))
+    for router in routers:
+        app.include_router(router, dependencies=reads)
     return app
 
 
@@ -133,35 +143,18 @@ def _pages() -> APIRouter:
     return router
 
 
-def _endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
-    """Return an endpoint that makes the response in the thread of its call.
-
-    FastAPI would wait for a second thread to make the response of a model.
-    """
-
-    @wraps(call)
-    def endpoint(**values: Any) -> Response:
-        value = call(**values)
-        content = value if isinstance(value, bytes) else to_json(value)
-        return Response(content, media_type="application/json")
-
-    return endpoint
-
-
 def _router(reader: HomeReader) -> APIRouter:
-    router = APIRouter(responses=_PROBLEMS)
+    router = APIRouter(responses=PROBLEMS)
 
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
         return reader.search_within(NodeSearchParameters(node_id=node_id, **dict(parameters)))
 
-    failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     for path, call in (
         ("/search", reader.search),
         ("/nodes/{node_id}/search", search_within),
     ):
-        router.post(path)(_endpoint(call))
-    router.post("/ask", responses=failures)(_endpoint(reader.ask))
+        router.post(path)(endpoint(call))
     for path, read in (
         ("/outline", reader.outline),
         ("/nodes/{node_id}", reader.read_node),
@@ -169,7 +162,37 @@ def _router(reader: HomeReader) -> APIRouter:
         ("/nodes/{node_id}/spans", reader.trace),
         ("/trees", reader.list_trees),
     ):
-        router.get(path)(_endpoint(read))
+        router.get(path)(endpoint(read))
+    return router
+
+
+def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
+    failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
+    streamed: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
+    router = APIRouter(responses=PROBLEMS | failures | streamed)
+
+    @router.post("/ask", response_model=AskResponse)
+    async def ask(request: Request, parameters: AskParameters) -> Response:
+        """Answer a question from the hits of a search; [k] in it cites citation k."""
+        query = parameters.query(reader.settings)
+        retrieval = await to_thread.run_sync(reader.search_for_answer, parameters.question, query)
+        work = partial(reader.read, retrieval, parameters.stream)
+        if parameters.stream:
+            return EventStream(events(work, retrieval))
+        answer = await while_connected(request, turns.result(work))
+        return json_response(AskResponse.of(answer, retrieval, reader.link_of))
+
+    async def events(work: Work[Answer], retrieval: Retrieval) -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(turns.stream(work)) as items:
+                async for item in items:
+                    if isinstance(item, str):
+                        yield event({"text": item}, "text")
+                    else:
+                        yield event(AskResponse.of(item, retrieval, reader.link_of), "answer")
+        except Exception as error:  # noqa: BLE001  # the status was sent already
+            yield event(problem_of(error)[1], "error")
+
     return router
 
 
@@ -204,79 +227,12 @@ def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
         ("/map", map_of),
         ("/find", find),
     ):
-        router.get(path, response_model=None)(_endpoint(call))
+        router.get(path, response_model=None)(endpoint(call))
     return router
 
 
 def _encode(values: object) -> bytes:
     return json.dumps(values, ensure_ascii=False).encode(errors="replace")
-
-
-MAX_TEXT_CHARS = 100_000
-_VALUE = "The full new text of a summary; for a finding, right or wrong."
-
-
-class Decide(BaseModel):
-    """Decision to record."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Annotated[Kind, Field(description="What to do; see docs/curation.md.")]
-    subject: Annotated[Name, Field(description="Id of a node or a document.")]
-    value: Annotated[str, Field(max_length=MAX_TEXT_CHARS, description=_VALUE)] = ""
-    sentence: Annotated[Line, Field(description="The sentence that a finding is about.")] = ""
-    who: Annotated[Line, Field(min_length=1, description="Name of the person who decides.")]
-    why: Annotated[Line, Field(description="The reason, for later readers.")] = ""
-
-
-class Decisions(ApiModel):
-    """Decisions, oldest first; ``can_decide`` is true if the server records new ones.
-
-    Where callers have readers of their own, it says whether this one may decide.
-    """
-
-    can_decide: bool
-    decisions: list[Decision]
-
-
-def _decisions(curator: Curator, *, can_decide: bool) -> APIRouter:
-    """Make the routes under /decisions; unless one can decide, there is only the list."""
-    router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
-
-    def of_caller() -> Curator:
-        return curator.for_readers(current_readers())
-
-    def decisions() -> Decisions:
-        """List the decisions: texts set aside, summaries corrected, findings marked."""
-        caller = CALLER.get()
-        decides = caller is not None and (caller.decides or (can_decide and not caller.readers))
-        return Decisions(can_decide=decides, decisions=of_caller().decisions())
-
-    router.get("")(_endpoint(decisions))
-    if not can_decide:
-        return router
-
-    def decide(decision: Decide) -> Decision:
-        """Record a decision, which takes effect with the next build."""
-        subject, author = decision.subject, Author(decision.who, decision.why)
-        match decision.kind:
-            case "document":
-                return of_caller().set_document_aside(subject, author)
-            case "chunk":
-                return of_caller().set_chunk_aside(subject, author)
-            case "summary":
-                return of_caller().correct(subject, decision.value, author)
-            case "finding":
-                return of_caller().mark(subject, decision.sentence, decision.value, author)
-
-    def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
-        """Undo a decision, from the next build on."""
-        return of_caller().take_back(decision_id, Author(who, why))
-
-    writes = [Depends(_SCHEME), Depends(_require_decider)]
-    router.post("", dependencies=writes)(_endpoint(decide))
-    router.delete("/{decision_id}", dependencies=writes)(_endpoint(take_back))
-    return router
 
 
 async def _refuse_unknown(request: Request) -> None:
@@ -307,44 +263,42 @@ def _identified(callers: Callers) -> Any:
     return Depends(identify)
 
 
-async def _require_decider() -> None:
-    caller = CALLER.get()
-    if caller is None or not caller.decides:
-        # Where keys are the server's own, the page then asks for the one that decides.
-        status = 403 if caller is not None and caller.readers else 401
-        message = "this key reads only; decisions need one that may decide"
-        raise HTTPException(status, message, {"WWW-Authenticate": "Bearer"})
+def _failed(request: Request, error: Exception) -> JSONResponse:
+    status, problem = problem_of(error)
+    return _answer(request, status, problem, {"Retry-After": "1"} if status == 503 else {})
 
 
-def _problem(status: int, name: str) -> Callable[[Request, Exception], JSONResponse]:
-    headers = {"Retry-After": "1"} if status == 503 else {}
-    return lambda _request, error: _answer(status, name, str(error), headers)
-
-
-def _invalid(_request: Request, error: Exception) -> JSONResponse:
+def _invalid(request: Request, error: Exception) -> JSONResponse:
     """Name the invalid fields of a request, without their values: they may be no valid text."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
     messages = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
-    return _answer(422, "InvalidRequestError", "; ".join(messages), {})
+    problem = Problem(error="InvalidRequestError", message="; ".join(messages))
+    return _answer(request, 422, problem, {})
 
 
-def _refused(_request: Request, error: Exception) -> JSONResponse:
+def _refused(request: Request, error: Exception) -> JSONResponse:
     """Answer where the server refuses a key, a path, a method, or a body that is no JSON."""
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
     names = {401: "WrongKey", 413: "TooLarge"}
     name = names.get(error.status_code, phrase)
-    return _answer(error.status_code, f"{name}Error", str(error.detail), dict(error.headers or {}))
+    problem = Problem(error=f"{name}Error", message=str(error.detail))
+    return _answer(request, error.status_code, problem, dict(error.headers or {}))
 
 
-def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JSONResponse:
-    content = Problem(error=name, message=message).model_dump()
-    return JSONResponse(content, status, headers)
+def _answer(
+    request: Request, status: int, problem: Problem, headers: dict[str, str]
+) -> JSONResponse:
+    shown_status, content = shaped(request.scope["path"], status, problem)
+    return JSONResponse(content, shown_status, headers)
 
 
 class BodyLimit:
-    """ASGI middleware that answers 413 to a longer body, and stops reading it."""
+    """ASGI middleware that answers 413 to a longer body, and HEAD as GET; a server sends no body.
+
+    It stops reading a body that is too long.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -362,4 +316,6 @@ class BodyLimit:
                 raise HTTPException(413, text, {"connection": "close"})
             return message
 
+        if scope.get("method") == "HEAD":
+            scope = {**scope, "method": "GET"}
         await self._app(scope, bounded, send)

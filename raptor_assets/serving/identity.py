@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from raptor_core.documents.base import EVERYONE
 from raptor_core.errors import AccessError, MissingExtraError, SettingsError
+from raptor_core.identity import composed
 from raptor_core.settings.access import AccessSettings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
@@ -35,10 +36,17 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Caller of a request; ``readers`` is None for one that reads everything."""
+    """Caller of a request.
+
+    Attributes:
+        readers: names of the caller and of the caller's groups; None for one that reads everything.
+        decides: whether the caller may record decisions.
+        name: name of the key, or subject of the token, under which decisions are recorded.
+    """
 
     readers: tuple[str, ...] | None
     decides: bool = False
+    name: str = ""
 
 
 CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -79,6 +87,10 @@ async def set_caller(callers: Callers, authorization: str) -> None:
     CALLER.set(await asyncio.to_thread(callers.of, sent))
 
 
+WRITING_KEY = "writing key"
+"""Name under which the holders of a server's writing key decide."""
+
+
 class ServerKeys(Callers):
     """Callers of a server without rights: with its key or without one they read everything.
 
@@ -100,10 +112,18 @@ class ServerKeys(Callers):
         # Both are compared, so that the time does not say which of them is nearer.
         reads, decides = (secrets.compare_digest(sent, key) for key in keys)
         if self._writing_key is not None and decides:
-            return Caller(None, decides=True)
+            return Caller(None, decides=True, name=WRITING_KEY)
         if self._key is not None and not reads:
             raise AccessError("send the server's key as 'Authorization: Bearer KEY'")
         return Caller(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Holder of a key or token: its name and its readers."""
+
+    name: str
+    readers: Collection[str]
 
 
 class KnownCallers(Callers):
@@ -124,7 +144,7 @@ class KnownCallers(Callers):
             )
         self._keys = Reloaded(folder / access.keys, read_keys) if access.keys else None
         self._tokens = Tokens(access, folder) if access.jwt_issuer else None
-        self._deciders = frozenset(access.deciders)
+        self._deciders = frozenset(map(composed, access.deciders))
         self.can_decide = bool(access.deciders)
         self.is_open = False
         if self._keys is not None:
@@ -133,21 +153,21 @@ class KnownCallers(Callers):
     def of(self, token: str | None) -> Caller:
         """Return the caller who sent a key or token."""
         try:
-            readers = self._readers(token) if token else None
+            known = self._identify(token) if token else None
         except SettingsError as error:
             logging.getLogger(__name__).warning("no caller can be identified: %s", error)
             raise AccessError("the server cannot identify callers now; its log says why") from error
-        if readers is None:
+        if known is None:
             raise AccessError("send your key or token as 'Authorization: Bearer KEY'")
-        decides = not self._deciders.isdisjoint(readers)
-        return Caller(tuple(sorted({*readers, EVERYONE})), decides)
+        decides = not self._deciders.isdisjoint(map(composed, known.readers))
+        return Caller(tuple(sorted({*known.readers, EVERYONE})), decides, known.name)
 
-    def _readers(self, token: str) -> Collection[str] | None:
-        """Return the names of a token's caller; None if no caller has it."""
+    def _identify(self, token: str) -> Identity | None:
+        """Return who sent a key or token; None if no caller has it."""
         digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()
-        if self._keys is not None and (readers := self._keys.value().get(digest)) is not None:
-            return readers
-        return None if self._tokens is None else self._tokens.readers_of(token)
+        if self._keys is not None and (holder := self._keys.value().get(digest)) is not None:
+            return holder
+        return None if self._tokens is None else self._tokens.identify(token)
 
 
 class Reloaded(Generic[Value]):
@@ -165,7 +185,7 @@ class Reloaded(Generic[Value]):
                 stat = self._path.stat()
                 stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
                 if self._known is None or self._known[0] != stamp:
-                    self._known = (stamp, self._read(self._path.read_text(encoding="utf-8")))
+                    self._known = (stamp, self._read(self._path.read_text(encoding="utf-8-sig")))
             except (OSError, ValueError) as error:
                 self._known = None
                 raise SettingsError(f"{self._path}: {error}; mend the file") from error
@@ -176,7 +196,7 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     name: str = ""
-    digest: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$", to_lower=True)]
+    digest: Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
     readers: tuple[Annotated[str, StringConstraints(min_length=1)], ...]
 
 
@@ -186,19 +206,27 @@ class _Keys(BaseModel):
     keys: tuple[_Entry, ...]
 
 
-def read_keys(text: str) -> dict[str, tuple[str, ...]]:
-    """Return readers by digest of a key from TOML with a table ``[[keys]]`` for each key.
+def read_keys(text: str) -> dict[str, Identity]:
+    """Return the holders by digest of their key from TOML with a table ``[[keys]]`` for each key.
 
-    ``digest`` is the key's SHA-256, 64 hexadecimal digits, and ``name`` is for people.
+    ``digest`` is the key's SHA-256, 64 hexadecimal digits. The holder decides under the ``name`` of
+    the key; a key without a name has the beginning of its digest.
 
     Raises:
         ValueError: the text is not of this form, or two keys are one.
     """
     entries = _Keys.model_validate(tomllib.loads(text)).keys
-    readers = {entry.digest: entry.readers for entry in entries}
-    if len(readers) < len(entries):
+    holders = {
+        entry.digest: Identity(entry.name or f"key {entry.digest[:8]}", entry.readers)
+        for entry in entries
+    }
+    if len(holders) < len(entries):
         raise ValueError("two of the keys have the same digest")
-    return readers
+    return holders
+
+
+_MALFORMED = (ValueError, TypeError, AttributeError, LookupError)
+"""Errors of a key set that is no JSON, no UTF-8, or JSON of another form."""
 
 
 class Tokens:
@@ -215,20 +243,21 @@ class Tokens:
             raise MissingExtraError("jwt", "verifying tokens") from error
         self._jwt = jwt
         self._access = access
+        self._warned: set[str] = set()
         self._client: Any = None
-        self._file = Reloaded(folder / access.jwt_keys, jwt.PyJWKSet.from_json)
+        self._file = Reloaded(folder / access.jwt_keys, self._read_key_set)
         if access.jwt_keys.startswith("https://"):
             self._client = jwt.PyJWKClient(access.jwt_keys, timeout=10)
 
-    def readers_of(self, token: str) -> set[str] | None:
-        """Return the names in the claims of a token; None if it is not one of the issuer's.
+    def identify(self, token: str) -> Identity | None:
+        """Return the subject of a token and the readers in its claims; None for another issuer's.
 
         Raises:
             SettingsError: the issuer's keys cannot be read.
         """
         jwt = self._jwt
         try:
-            claims = jwt.decode(
+            claims: Mapping[str, Any] = jwt.decode(
                 token,
                 self._key(token),
                 algorithms=ALGORITHMS,
@@ -237,21 +266,47 @@ class Tokens:
                 leeway=CLOCK_SECONDS,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except jwt.PyJWKClientConnectionError as error:
-            raise SettingsError("the key set at access.jwt_keys did not answer") from error
         except jwt.PyJWTError:
             return None
-        return {name for claim in self._access.jwt_claims for name in _names(claims, claim)}
+        subject = next(_names(claims, "sub"), "")
+        self._warn_of_overage(claims, subject)
+        readers = {name for claim in self._access.jwt_claims for name in _names(claims, claim)}
+        return Identity(subject, readers)
+
+    def _warn_of_overage(self, claims: Mapping[str, Any], subject: str) -> None:
+        """Log that a token leaves out groups, as those of some login services do above 200."""
+        elsewhere = claims.get("_claim_names")
+        missing = set(self._access.jwt_claims).intersection(elsewhere or ())
+        if (missing or claims.get("hasgroups")) and subject not in self._warned:
+            self._warned.add(subject)
+            logging.getLogger(__name__).warning(
+                "the token of %r does not list its groups, since there are too many: the caller "
+                "reads as if it had none of them. Let the login service send only the groups of "
+                "this application, or application roles",
+                subject,
+            )
 
     def _key(self, token: str) -> Any:
-        """Return the key that a token names."""
-        if self._client is not None:
-            return self._client.get_signing_key_from_jwt(token)
+        """Return the key that a token names; raise SettingsError if the key set is unusable."""
         name = self._jwt.get_unverified_header(token).get("kid")
-        keys = [key for key in self._file.value().keys if key.key_id == name]
-        if len(keys) != 1:
-            raise self._jwt.InvalidKeyError("the token names no key of the set")
-        return keys[0]
+        if self._client is None:
+            keys = [key for key in self._file.value().keys if key.key_id == name]
+            if len(keys) != 1:
+                raise self._jwt.InvalidKeyError("the token names no key of the set")
+            return keys[0]
+        refused = self._jwt.PyJWTError
+        try:
+            self._client.get_signing_keys()
+            refused = self._jwt.PyJWKClientConnectionError  # any other one is of the token's key
+            return self._client.get_signing_key(name)
+        except (refused, *_MALFORMED) as error:
+            raise SettingsError(f"the key set at access.jwt_keys: {error}") from error
+
+    def _read_key_set(self, text: str) -> Any:
+        try:
+            return self._jwt.PyJWKSet.from_json(text)
+        except (self._jwt.PyJWTError, *_MALFORMED) as error:
+            raise ValueError(f"expected a key set (JWKS): {error}") from error
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> Iterator[str]:

@@ -11,10 +11,10 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel
 
-from raptor_assets.serving.answers import REQUEST_ERRORS, HomeReader
+from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
-from raptor_core.credentials import is_loopback
+from raptor_assets.serving.problems import REQUEST_ERRORS
 from raptor_core.errors import AccessError, MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
 
@@ -55,42 +55,67 @@ def make_server(retriever: HomeRetriever) -> Any:
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
 
 
-def make_http_app(retriever: HomeRetriever, callers: Callers, host: str) -> Any:
+def make_http_app(retriever: HomeRetriever, callers: Callers) -> Any:
     """Make the application that serves the protocol over HTTP at the path /mcp.
 
     Each request is of the caller whose key or token it sends as ``Authorization: Bearer KEY``; one
     without a valid key gets 401. There are no sessions, which another caller could go on with.
+    A server without keys answers to the names of this machine alone, since a page of another site
+    could reach it by a name that resolves to this machine.
     """
     server = make_server(retriever)
     if hasattr(server, "settings") and hasattr(server.settings, "stateless_http"):  # mcp 1
         server.settings.stateless_http = True
-        if not is_loopback(host):  # else it answers to the names of this machine alone
+        if not callers.is_open:
             server.settings.transport_security = None
         app = server.streamable_http_app()
     else:
+        host = "127.0.0.1" if callers.is_open else ""
         app = server.streamable_http_app(stateless_http=True, host=host)
-    return Identified(app, callers)
+    return Identified(app, callers, retriever.settings.access.jwt_issuer)
+
+
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+PATH = "/mcp"
 
 
 class Identified:
-    """ASGI middleware that sets the caller of each request, or refuses it."""
+    """ASGI middleware that sets the caller of each request, or refuses it.
 
-    def __init__(self, app: Any, callers: Callers) -> None:
+    Where callers send tokens, it tells clients which service issues them (RFC 9728).
+    """
+
+    def __init__(self, app: Any, callers: Callers, issuer: str) -> None:
         self._app, self._callers = app, callers
+        self._issuer = issuer if issuer.startswith("https://") else ""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve a request for its caller."""
-        from starlette.datastructures import Headers
+        from starlette.requests import HTTPConnection
         from starlette.responses import JSONResponse
 
-        if scope["type"] == "http":
-            try:
-                await set_caller(self._callers, Headers(scope=scope).get("authorization", ""))
-            except AccessError as error:
-                headers = {"WWW-Authenticate": "Bearer"}
-                refusal = JSONResponse({"error": str(error)}, HTTPStatus.UNAUTHORIZED, headers)
-                await refusal(scope, receive, send)
-                return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = HTTPConnection(scope)
+        origin = f"{request.url.scheme}://{request.url.netloc}"
+        if self._issuer and scope["path"] in (WELL_KNOWN, f"{WELL_KNOWN}{PATH}"):
+            values = {
+                "resource": f"{origin}{PATH}",
+                "authorization_servers": [self._issuer],
+                "bearer_methods_supported": ["header"],
+                "resource_name": "RAPTOR",
+            }
+            await JSONResponse(values)(scope, receive, send)
+            return
+        try:
+            await set_caller(self._callers, request.headers.get("authorization", ""))
+        except AccessError as error:
+            place = f' resource_metadata="{origin}{WELL_KNOWN}{PATH}"' if self._issuer else ""
+            headers = {"WWW-Authenticate": f"Bearer{place}"}
+            refusal = JSONResponse({"error": str(error)}, HTTPStatus.UNAUTHORIZED, headers)
+            await refusal(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 

@@ -204,6 +204,16 @@ class SearchParameters(ScopedOptions, WithinParameters):
     """Parameters of a search of the whole home."""
 
 
+class AskParameters(SearchParameters):
+    """Parameters of an answer from the hits of a search."""
+
+    stream: bool = Field(
+        False,
+        description="Send the answer while it is written, as server-sent events: `text` for each "
+        "piece, then `answer` with the value of a request without `stream`, or `error`.",
+    )
+
+
 class NodeSearchParameters(WithinParameters):
     """Parameters of a search under a node."""
 

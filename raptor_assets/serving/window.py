@@ -1,7 +1,9 @@
 """Values of the pages on published trees: the corpus, one tree, the map.
 
-``read_pages`` opens the store that the other functions read. The pages are in
-``raptor_core.report``. Errors are UnknownTreeError, StoreError and TableError.
+All texts are those of the published build, from the store that ``read_pages`` opens. Tables belong
+to the last build, which may have been rolled back or wait for approval: what they say about a tree
+is shown as far as it is about the published build. The pages are in ``raptor_core.report``. Errors
+are UnknownTreeError, StoreError and TableError.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
     LISTED_TREES,
@@ -22,29 +23,29 @@ from raptor_assets.local.status import (
     read_tree_records,
     status_of,
 )
+from raptor_assets.serving.values import NAMED_DOCUMENTS, links_of
 from raptor_assets.shown.pages import ReportFolder
 from raptor_assets.shown.report_records import TreeRecord, read_findings, read_records
+from raptor_core.checks.base import without_quotations
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
-from raptor_core.report.data import settings_text
+from raptor_core.report.data import published_findings, published_texts, settings_text
 from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.curation import read_curation
-from raptor_core.tables.values import table_to_documents
 from raptor_core.tree.corpus_tree import is_corpus_tree
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-NAMED_DOCUMENTS = 20  # maximal number of documents of a tree on the corpus page
 ABOVE = "The corpus tree"
 
 
@@ -75,7 +76,7 @@ def corpus_values(
     """
     if store.readers is not None:
         return _readable_values(home, settings, store, partition)
-    chosen = None if partition is None else _trees_of(home, settings, partition)
+    chosen = None if partition is None else _trees_of(store, settings, partition)
     if chosen is None and (n_trees := store.count_trees()) > LISTED_TREES:
         status = partitions_of(home, settings, n_trees)
     else:
@@ -119,9 +120,9 @@ def _readable_values(
     }
 
 
-def _trees_of(home: Home, settings: Settings, partition: str) -> list[str]:
-    table = home.table_store(settings).find(CHAIN_NAMES.tree.path, partition, ["tree"])
-    return [] if table is None else table.column(0).to_pylist()
+def _trees_of(store: VectorStore, settings: Settings, partition: str) -> list[str]:
+    trees = (mark.tree for mark in store.marks())
+    return [tree for tree in trees if partition_key(tree, settings.grouping) == partition]
 
 
 def _partition_row(part: PartitionStatus) -> dict[str, Any]:
@@ -185,25 +186,25 @@ def _check_values(part: TreeStatus | PartitionStatus) -> dict[str, Any]:
 
 
 def _check(result: Any) -> dict[str, Any]:
-    names = ("asset", "name", "passed", "severity", "description")
-    return {name: getattr(result, name) for name in names}
+    """Return the result of a check, without quotations of the build that it was made on."""
+    names = ("asset", "name", "passed", "severity")
+    described = {"description": without_quotations(result.description)}
+    return {name: getattr(result, name) for name in names} | described
 
 
 def read_report(
     home: Home, settings: Settings, store: VectorStore, tree: str, *, with_map: bool
 ) -> Report:
-    """Return a published tree with its tables, and with the layout of its nodes if ``with_map``."""
+    """Return a published tree with its findings, and with the layout of its nodes if ``with_map``.
+
+    A document has the text of its published chunks.
+    """
     (manifest,) = require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=(tree,)))
-    ids = {node.id for node in nodes}
     tables = home.table_store(settings)
     partition = partition_key(tree, settings.grouping)
-    table = tables.find(CHAIN_NAMES.documents.path, partition)
-    documents = {} if table is None else table_to_documents(table)
     layers = range(1, len(manifest.layer_sizes))
     findings = read_findings(tables, partition, layers, read_curation(tables))
-    if store.readers is not None and findings is not None:
-        findings = tuple(finding for finding in findings if finding.node_id in ids)
     record = read_records(tables, partition).get(tree) if store.readers is None else None
     if record and record.build_id != manifest.build_id:
         record = None
@@ -213,16 +214,17 @@ def read_report(
         published_at=manifest.published_at,
         ended=manifest.end,
         nodes=tuple(nodes),
-        documents=tuple(d for d in documents.get(tree, ()) if d.id in manifest.documents),
+        documents=published_texts(nodes),
         change=record.change if record else None,
     )
     return Report(
         name=tree,
         trees=(shown,),
-        findings=findings,
+        findings=None if findings is None else published_findings(findings, nodes),
         settings=settings_text(settings) if store.readers is None else "",
         cost=record.cost if record else None,
         points=read_points(home, store, nodes, tree) if with_map else None,
+        link_of=links_of(settings),
     )
 
 

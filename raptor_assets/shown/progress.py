@@ -50,6 +50,14 @@ def ignore_progress(_progress: Progress) -> None:
     """Ignore all progress."""
 
 
+def by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]:
+    """Return partitions by what stopped them: one entry for a cause that stopped many."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, failure in failures.items():
+        groups.setdefault((failure.asset, failure.reason), []).append(name)
+    return [(names, failures[names[0]]) for names in groups.values()]
+
+
 class StepProgress:
     """Step at which a run works; ``spent`` returns the usage of endpoints in the run so far."""
 

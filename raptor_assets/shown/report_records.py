@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import CHAIN_NAMES, manual_findings
-from raptor_assets.assets.specs import REPORTS
+from raptor_assets.assets.schemas import REPORTS
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import with_marks

@@ -5,12 +5,12 @@ content: a moved document has the same ``content_hash`` and another ``version``.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from raptor_core.errors import SourceError
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 
 MetadataScalar = str | int | float | bool
 MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
@@ -40,6 +40,13 @@ ENCODING = "encoding"
 """Key of the metadata that names an encoding which nothing declared."""
 DOUBT = "doubt"
 """Key of the metadata that says what a text lacks or has wrong, in words for a person."""
+
+
+def readers_of_both(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    """Return who may read by both of two lists of readers, sorted; everyone includes each name."""
+    if EVERYONE in first:
+        return tuple(second)
+    return tuple(first) if EVERYONE in second else tuple(sorted({*first} & {*second}))
 
 
 def with_tuples(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
@@ -74,7 +81,8 @@ class Document:
     """Document as its source holds it.
 
     Attributes:
-        id: unique in the corpus; the POSIX path relative to the source, or the id of a row.
+        id: unique in the corpus; the POSIX path relative to the source, or the id of a row, with
+            composed letters (NFC).
         text: text to which spans refer.
         title: title in the document itself; empty without one.
         source: its file, relative to the source folder, or a URL without its password.
@@ -82,8 +90,8 @@ class Document:
         pages: offsets at which printed pages start.
         blocks: its blocks as ``raptor_core.documents.blocks.pack`` writes them. Empty for a text
             whose format is not known, which is read as Markdown.
-        readers: sorted names of users and groups who may read it, "*" for everyone; empty where
-            none are declared.
+        readers: sorted names of users and groups who may read it, "*" for everyone; empty if no
+            one may. None if nothing is declared, and no one may read it until a rule applies.
     """
 
     id: str
@@ -94,7 +102,7 @@ class Document:
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
     blocks: str = ""
-    readers: tuple[str, ...] = ()
+    readers: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("id", "text", "title", "source"):
@@ -104,13 +112,17 @@ class Document:
                     f"document {self.id!r:.80}: expected a text as {name}, got {value!r:.80}; "
                     'leave it out, or pass "" for none'
                 )
+        if not self.id.isascii():
+            object.__setattr__(self, "id", composed(self.id))
+        if self.readers is None:
+            return
         is_text = isinstance(self.readers, str)
         if is_text or not all(isinstance(name, str) and name for name in self.readers):
             raise SourceError(
                 f"document {self.id!r:.80}: expected a list of names as readers, got "
                 f"{self.readers!r:.80}"
             )
-        object.__setattr__(self, "readers", tuple(sorted(set(self.readers))))
+        object.__setattr__(self, "readers", tuple(sorted({*map(composed, self.readers)})))
 
     def page(self, at: int) -> int:
         """Return the number of the page that holds character ``at``, from 1; 0 without pages."""
@@ -127,44 +139,34 @@ class Document:
 
     @property
     def version(self) -> str:
-        """Hash of everything that a build reads from this document, 32 hexadecimal characters."""
+        """Hash of all that a build reads from this document, 32 hexadecimal characters.
+
+        The readers are no part of it: they are set on what is built.
+        """
         return self.version_of(self.content_hash)
 
     def version_of(self, content_hash: str) -> str:
         """Return the version of a document whose content hash is known."""
         folder = repr(self.metadata.get(FOLDER))
-        version = digest("version", self.id, self.source, folder, content_hash)
-        return _version_with(version, self.readers)
-
-    def with_readers(self, readers: tuple[str, ...]) -> "Document":
-        """Return a copy with these readers for a document that declares none."""
-        return replace(self, readers=readers)
+        return digest("version", self.id, self.source, folder, content_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Hashes of a document without its text; see ``Document``."""
+    """Hashes, readers and source of a document without its text; see ``Document``."""
 
     id: str
     content_hash: str
     version: str
-    readers: tuple[str, ...] = ()
+    readers: tuple[str, ...] | None = None
+    source: str = ""
 
     @classmethod
     def of(cls, document: Document) -> "Entry":
         """Return the entry of a document."""
         content_hash = document.content_hash
         version = document.version_of(content_hash)
-        return cls(document.id, content_hash, version, document.readers)
-
-    def with_readers(self, readers: tuple[str, ...]) -> "Entry":
-        """Return a copy with these readers for a document that declares none."""
-        return replace(self, version=_version_with(self.version, readers), readers=readers)
-
-
-def _version_with(version: str, readers: tuple[str, ...]) -> str:
-    """Return the version of a document with readers, from its version without them."""
-    return digest("readers", version, *readers) if readers else version
+        return cls(document.id, content_hash, version, document.readers, document.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ class Skipped:
         is_empty: it certainly holds no text, so its documents are gone; else they are unknown.
         place: id or path whose documents are unknown; "" for ``name``.
         kind: extension of a file whose type is not read; "" for any other reason.
+        readers: readers that it still declares; empty if no one may read it, for example because
+            its metadata cannot be read. None if it is not known what it declares.
     """
 
     name: str
@@ -192,6 +196,7 @@ class Skipped:
     is_empty: bool = False
     place: str = ""
     kind: str = ""
+    readers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

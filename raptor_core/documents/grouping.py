@@ -25,7 +25,7 @@ _LABEL_CHARS = 60
 Identifiable = TypeVar("Identifiable", Document, Entry)
 
 
-def tree_name(document_id: str, readers: tuple[str, ...], grouping: GroupingSettings) -> str:
+def tree_name(document_id: str, readers: tuple[str, ...] | None, grouping: GroupingSettings) -> str:
     """Return the name of a document's tree.
 
     It is the document's id, its folder ("." without one) or "corpus". A folder or corpus has its

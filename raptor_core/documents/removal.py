@@ -7,9 +7,9 @@ assets and `raptor plan` act on its answer (``raptor_assets.corpus.changes``), r
 | published document | state | action |
 | --- | --- | --- |
 | its id is in the source | present | built again where it changed |
+| a person set it aside | set aside | dropped |
 | its id, file, table or a folder above could not be read | unknown | kept as published, named |
 | equal text is new under another id | moved | dropped when the new place is published |
-| a person set it aside | set aside | dropped |
 | none of these | gone | dropped |
 | gone, and more are gone than ``source.max_removed`` allows | unconfirmed | kept until confirmed |
 | gone, and a named source holds nothing | unconfirmed | kept until confirmed |
@@ -24,26 +24,37 @@ from itertools import combinations
 
 from raptor_core.documents.base import PublishedDocument, Skipped
 from raptor_core.documents.grouping import partition_key, tree_name
+from raptor_core.identity import composed
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
 class Unread:
-    """Places that could not be read: documents at or below them are unknown."""
+    """Places that could not be read: documents at or below them are unknown.
 
-    def __init__(self, skipped: Iterable[Skipped]) -> None:
-        self._places = {i.place or i.name: i.reason for i in skipped if not i.is_empty}
+    Those that certainly hold no text are not among them, unless ``with_empty`` asks for them.
+    """
+
+    def __init__(self, skipped: Iterable[Skipped], *, with_empty: bool = False) -> None:
+        self._places: dict[str, list[Skipped]] = {}
+        for item in skipped:
+            if with_empty or not item.is_empty:
+                self._places.setdefault(item.place or item.name, []).append(item)
 
     def __bool__(self) -> bool:
         return bool(self._places)
 
     def place_of(self, document_id: str, source: str) -> str:
         """Return the unread place that holds a document, or "" where none does."""
-        places = (*_places_above(document_id), *_places_above(source))
+        places = (*_places_above(document_id), *_places_above(composed(source)))
         return next((place for place in places if place in self._places), "")
 
     def reason(self, place: str) -> str:
         """Return the reason why an unread place was not read."""
-        return self._places[place]
+        return self._places[place][-1].reason
+
+    def declared(self, place: str) -> list[tuple[str, ...] | None]:
+        """Return the readers of each unread item of a place, see ``Skipped``; none for ""."""
+        return [item.readers for item in self._places.get(place, ())]
 
     def may_concern(self, partition: str, grouping: GroupingSettings) -> bool:
         """Return whether the partition may hold a document that is named as a place is.
@@ -88,7 +99,7 @@ def decide_removals(
     *,
     settings: SourceSettings,
     grouping: GroupingSettings,
-    explained: Collection[str] = (),
+    moved: Collection[str] = (),
     empty_sources: Sequence[str] = (),
     n_others: int = 0,
     is_confirmed: bool = False,
@@ -98,8 +109,8 @@ def decide_removals(
     Args:
         published: documents of each partition that may have lost some; none of a partition that
             was begun and never published.
-        present: ids of the documents in the source.
-        explained: ids of documents that moved, or that a person set aside.
+        present: ids of the documents in the source, or set aside by a person.
+        moved: ids of documents whose text is new under another id.
         empty_sources: named sources that list nothing.
         n_others: number of published documents in further partitions.
     """
@@ -114,7 +125,7 @@ def decide_removals(
             place = partition
         if place:
             unknown[partition] = place
-        elif n_gone := sum(document.id not in explained for document in missing):
+        elif n_gone := sum(document.id not in moved for document in missing):
             n_missing[partition] = n_gone
     n_published = n_others + sum(map(len, published.values()))
     reason = ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import SettingsError
+from raptor_core.identity import composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def _question(line: str, where: str) -> Question:
     if not isinstance(tree, str | None):
         raise _fault(where, f"expected a text as 'tree', {_value(row, 'tree')}")
     documents, spans = (_texts(row, key, where) for key in ("expected", "span"))
+    documents = tuple(map(composed, documents))
     if not documents and not spans:
         raise _fault(where, "neither 'expected' (documents) nor 'span' (text) is there")
     answers, kinds = (tuple(map(str, filter(None, [row.get(key)]))) for key in ("answer", "kind"))

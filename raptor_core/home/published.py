@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.folder import HomeFolder, hint
+from raptor_core.identity import composed
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest, StoreIdentity
@@ -56,6 +57,7 @@ def _nothing_published(home: HomeFolder) -> UnknownTreeError:
 
 def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
     """Return the manifests of published trees; raise UnknownTreeError for any other name."""
+    names = [*map(composed, names)]
     manifests = store.manifests(names)
     if unknown := set(names) - {manifest.tree for manifest in manifests}:
         everything = {manifest.tree for manifest in store.manifests()}

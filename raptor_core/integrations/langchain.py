@@ -3,7 +3,10 @@
 Importing this module imports LangChain.
 """
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
@@ -61,19 +64,11 @@ class RaptorRetriever(BaseRetriever):
         return _documents(retrieval, top_k, self.order)
 
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
-        k: int | None = None,
-        history: Sequence[str] = (),
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        top_k = self.k if k is None else k
-        bounded_query = with_top_k(self.searcher, self.query, top_k)
-        retrieval = await self.searcher.asearch(
-            query, bounded_query, history=history, readers=self.readers
-        )
-        return _documents(retrieval, top_k, self.order)
+        manager = run_manager.get_sync()
+        search = partial(self._get_relevant_documents, run_manager=manager, **options)
+        return await asyncio.to_thread(search, query)
 
 
 def _documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:

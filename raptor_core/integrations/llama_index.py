@@ -3,6 +3,7 @@
 Importing this module imports LlamaIndex.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from raptor_core.errors import MissingExtraError
@@ -52,13 +53,11 @@ class RaptorRetriever(BaseRetriever):
         self._top_k = similarity_top_k
         self._order = order
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(self._searcher.search(query_bundle.query_str, self._query))
-
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(await self._searcher.asearch(query_bundle.query_str, self._query))
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
-    def _nodes(self, retrieval: Retrieval) -> list[NodeWithScore]:
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        retrieval = self._searcher.search(query_bundle.query_str, self._query)
         hits = best_hits(retrieval, self._top_k, self._order)
         return [
             NodeWithScore(node=_node(hit, score, retrieval), score=score) for hit, score in hits

@@ -232,8 +232,7 @@ USUAL_CHILDREN = 5.0
 def usual_children(settings: Settings) -> float:
     """Return the mean number of nodes in a cluster that the clustering method aims at."""
     part = settings.clustering
-    sized = ("contiguous", "kmeans", "linkage", "watershed")
-    return float(part.cluster_size) if part.method in sized else USUAL_CHILDREN
+    return float(part.cluster_size) if part.method == "contiguous" else USUAL_CHILDREN
 
 
 def estimated_layers(

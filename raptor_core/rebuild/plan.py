@@ -155,7 +155,8 @@ class _Planner:
         same = {node.id for node in leaves} == {node.id for node in tree.layers[0].nodes}
         if tree.settings_fingerprint != self._components.settings_fingerprint or not same:
             return False
-        is_decided = self._components.curation.digest(tree.name)
+        documents = {leaf.documents[0] for leaf in leaves}
+        is_decided = self._components.curation.digest(documents)
         marks = {mark for node in tree.nodes() for mark in node.quality}
         return not is_decided and marks.isdisjoint({CURATED, FALLBACK})
 

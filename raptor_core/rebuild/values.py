@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, Tree
+from raptor_core.settings.base import BudgetSettings
 
 NOTHING = Usage()
 ESTIMATE_ERROR = 0.5
@@ -99,10 +100,18 @@ class TreePlan:
 
 @dataclass(frozen=True, slots=True)
 class RebuildPlan:
-    """Plan of all trees, ordered by name; ``calls_model`` says that a model writes summaries."""
+    """Plan of all trees, ordered by name.
+
+    Attributes:
+        calls_model: whether a model writes summaries.
+        audits: expected cost of a paid judge.
+        most_audits: the most that it can cost, with answers that are invalid.
+    """
 
     trees: tuple[TreePlan, ...]
     calls_model: bool = False
+    audits: Usage = NOTHING
+    most_audits: Usage = NOTHING
 
     @property
     def summaries(self) -> Usage:
@@ -116,8 +125,8 @@ class RebuildPlan:
 
     @property
     def cost(self) -> Usage:
-        """Cost of summaries and embedding."""
-        return self.summaries + self.embedding
+        """Cost of summaries, embedding and audits."""
+        return self.summaries + self.embedding + self.audits
 
     @property
     def lower_bound(self) -> int:
@@ -145,11 +154,20 @@ class RebuildPlan:
     @property
     def usd_range(self) -> tuple[float, float] | None:
         """Least and greatest cost to expect, in US dollars; None if a price is not set."""
-        if self.cost.usd is None or self.summaries.usd is None or self.embedding.usd is None:
+        prices = (self.summaries.usd, self.embedding.usd, self.audits.usd, self.most_audits.usd)
+        if None in prices:
             return None
-        each = self.summaries.usd / max(self.summaries.calls, 1)
-        least, most = (calls * each + self.embedding.usd for calls in self.calls_range)
-        return least * (1 - TOKEN_ERROR), most * (1 + TOKEN_ERROR)
+        summaries, embedding, audits, most_audits = (usd or 0.0 for usd in prices)
+        each = summaries / max(self.summaries.calls, 1)
+        least, most = (calls * each + embedding for calls in self.calls_range)
+        return (least + audits) * (1 - TOKEN_ERROR), (most + most_audits) * (1 + TOKEN_ERROR)
+
+    def exceeded(self, budget: BudgetSettings) -> tuple[str, ...]:
+        """Return the bounds of a budget that the expected cost passes, such as "usd"."""
+        cost = self.cost
+        bounds = {"calls": cost.calls, "tokens": cost.tokens, "usd": cost.usd or 0.0}
+        limits = ((name, getattr(budget, name)) for name in bounds)
+        return tuple(name for name, most in limits if most is not None and bounds[name] > most)
 
     @property
     def exact(self) -> bool:
@@ -165,6 +183,8 @@ class RebuildPlan:
             "repeats": self.repeats,
             "calls_range": list(self.calls_range),
             "embedding": asdict(self.embedding),
+            "audits": asdict(self.audits),
+            "most_audits": asdict(self.most_audits),
             "cost": asdict(self.cost),
             "usd_range": self.usd_range,
             "lower_bound": self.lower_bound,

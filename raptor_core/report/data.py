@@ -4,10 +4,12 @@ Names are short, as every node repeats them. Read ``web/model.js`` next, which u
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from raptor_core.audit.base import SentenceFinding
 from raptor_core.checks.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
+from raptor_core.documents.base import Document
 from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.nodes import Node, grouped
 from raptor_core.redaction import hide_credentials
@@ -41,6 +43,49 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
     return values
 
 
+def published_texts(nodes: Iterable[Node]) -> tuple[Document, ...]:
+    """Return the documents of published leaves, each with the text of its leaves at their offsets.
+
+    What lies between two leaves is white space, or "…" where no chunk has the text.
+    """
+    leaves = grouped((node for node in nodes if node.is_leaf), lambda leaf: leaf.documents[0])
+    return tuple(
+        Document(name, _text_of(members), title=str(members[0].metadata.get("title", "")))
+        for name, members in leaves.items()
+    )
+
+
+def _text_of(leaves: Sequence[Node]) -> str:
+    text, paragraph = "", -1
+    for leaf in sorted(leaves, key=lambda leaf: leaf.start):
+        gap, paragraphs = leaf.start - len(text), [start for start, _ in leaf.paragraphs]
+        space = " " if paragraphs and paragraphs[0] == paragraph else "\n"
+        text += _filler(gap, space) + leaf.text[max(0, -gap) :]
+        paragraph = paragraphs[-1] if paragraphs else -1
+    return text
+
+
+def _filler(n_chars: int, space: str) -> str:
+    """Return the text of a gap between two leaves, of this length."""
+    return f"\n\n…{'':{n_chars - 5}}\n\n" if n_chars > 8 else space * n_chars
+
+
+def published_findings(
+    findings: Iterable[SentenceFinding], nodes: Iterable[Node]
+) -> tuple[SentenceFinding, ...]:
+    """Return the findings whose sentence and evidence are in these nodes.
+
+    Nodes of different builds may have the same id and different texts.
+    """
+    texts = {node.id: node.text for node in nodes}
+
+    def is_published(finding: SentenceFinding) -> bool:
+        evidence = texts.get(finding.evidence_child or "", "")
+        return finding.sentence in texts.get(finding.node_id, "") and finding.evidence in evidence
+
+    return tuple(filter(is_published, findings))
+
+
 def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
     """Return the offset in UTF-16 units of each place, counted in characters of ``text``.
 
@@ -63,7 +108,7 @@ def report_values(report: Report) -> Values:
     titles = tree_titles(nodes)
     shown: list[Values] = []
     for number, tree in enumerate(report.trees):
-        shown += _nodes(number, tree, indexes, places)
+        shown += _nodes(number, tree, indexes, places, report.link_of)
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
@@ -114,16 +159,20 @@ def _documents(trees: Sequence[ReportTree]) -> list[Values]:
 
 
 def _nodes(
-    number: int, tree: ReportTree, indexes: Mapping[str, int], places: Mapping[str, int]
+    number: int,
+    tree: ReportTree,
+    indexes: Mapping[str, int],
+    places: Mapping[str, int],
+    link_of: Callable[[Node], str],
 ) -> Iterator[Values]:
     """Yield the values of each node of a tree.
 
     "t" is the number of the tree, "l" the layer, "n" the tokens, "x" the text; instead of "x" a
     leaf may have the offsets "s" and "e" in its document. "w" marks a new node, "f" a summary that
     the model did not write or not finish. "m" is the name of a summary, or the title of a leaf of
-    the corpus tree; "c" are the children. A leaf has its document "d", span "o", section "h", and
-    first and last page "p". ``report_values`` adds the usage "u": calls, retries, prompt tokens,
-    completion tokens, US dollars (None if unknown).
+    the corpus tree; "c" are the children. A leaf has its document "d" with its address "a", span
+    "o", section "h", and first and last page "p". ``report_values`` adds the usage "u": calls,
+    retries, prompt tokens, completion tokens, US dollars (None if unknown).
     """
     spans = _spans(tree)
     added = set(tree.change.added) if tree.change else set()
@@ -136,6 +185,8 @@ def _nodes(
             values["m"] = name
         if node.is_leaf:
             values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
+            if link := link_of(node):
+                values["a"] = link
             if node.pages:
                 values["p"] = list(range(node.pages[0], node.pages[-1] + 1))
             if node.section:

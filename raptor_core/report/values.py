@@ -3,7 +3,7 @@
 ``data`` turns them into JSON. Read ``Report`` first, the last class.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +64,7 @@ class Report:
         cost: figures of the build, in the order in which they are shown; a name ends in its unit
             (``_tokens``, ``_usd``). None if nothing is known.
         points: points of all nodes, as ``lay_out`` returns them; None for a page without a map.
+        link_of: returns the address of a leaf's document in its own place, or "".
     """
 
     name: str
@@ -72,6 +73,7 @@ class Report:
     settings: str = ""
     cost: Mapping[str, Figure] | None = None
     points: NDArray[np.float32] | None = None
+    link_of: Callable[[Node], str] = lambda _node: ""
 
 
 def change_since(

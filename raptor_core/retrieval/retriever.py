@@ -144,8 +144,8 @@ class Retriever(AsyncSearch):
     def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> "Retriever":
         """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
-        Their vectors are stored in a temporary folder, which is removed with the retriever. They
-        have no readers, so ``for_readers`` shows nothing of them.
+        Their vectors are stored in a temporary folder, which is removed with the retriever. Who may
+        read them is what their documents declare.
 
         Args:
             trees: at least one tree; no two have the same name.
@@ -168,6 +168,8 @@ class Retriever(AsyncSearch):
         finalize(retriever, _remove, store, folder)
         for tree in trees:
             manifest = make_manifest(tree, (), components.settings_fingerprint)
+            documents = dict.fromkeys(tree.documents, "")
+            manifest = replace(manifest, documents=documents, readers=tree.readers)
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
         return retriever
 

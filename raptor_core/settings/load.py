@@ -132,7 +132,7 @@ def _validated(values: Mapping[str, Any], where: str) -> Settings:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise SettingsError(f"no settings file at {path}; `raptor init` writes one") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -101,7 +101,9 @@ class TokensSettings(Part):
     """Counter of tokens."""
 
     counter: Literal["embedder", "tiktoken", "words"] = setting("embedder", rebuilds=True)
-    """The embedder's tokenizer, tiktoken, or words between spaces."""
+    """The embedder's tokenizer (for an endpoint, that of the bundled model), tiktoken, or words
+    between spaces. tiktoken downloads its file once.
+    """
     encoding: str = setting("cl100k_base", rebuilds=True)
     """Name of tiktoken's encoding."""
 

@@ -1,10 +1,13 @@
 """Settings of the source: files, folders, URLs, and tables of databases."""
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from pydantic import Field, field_validator, model_validator
 
+from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings.base import Part, setting
 
@@ -32,7 +35,7 @@ class DatabaseTable(Part):
     """Column with the title; it may be missing."""
     updated_field: str = "updated_at"
     """Column that changes with every write of a row, such as a counter or a precise time; empty
-    reads every row every time.
+    reads every row every time. The columns ``readers`` and ``metadata`` are compared as well.
     """
 
     @model_validator(mode="after")
@@ -51,20 +54,44 @@ class DatabaseTable(Part):
         return self.name or self.table
 
 
+def pattern_fault(pattern: str) -> str:
+    """Return why a pattern can match nothing that its author means, or ""."""
+    if not pattern.strip() or pattern.lstrip().startswith("#"):
+        return f"{pattern!r} is no pattern; leave it out"
+    if re.search(r"\s#", pattern):
+        return f"{pattern!r} has a comment, which would be part of it; write \\# for a name"
+    if ".." in pattern.removeprefix("!").split("/"):
+        return f"{pattern!r} leads out of the source; patterns are relative to it"
+    return ""
+
+
+def _check_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if fault := next(filter(None, map(pattern_fault, patterns)), ""):
+        raise ValueError(fault)
+    return patterns
+
+
 class ReaderRule(Part):
-    """Readers of the documents whose ids match patterns."""
+    """Readers of the documents whose ids, or the paths of whose files, match patterns."""
 
     paths: tuple[str, ...] = Field(min_length=1)
-    """Patterns of document ids, as in .gitignore."""
+    """Patterns of document ids, or of paths of files, as in .gitignore."""
     readers: tuple[str, ...]
     """Names of users and groups, "*" for everyone; empty is nobody."""
+
+    @field_validator("paths")
+    @classmethod
+    def _paths_can_match(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        if all(path.startswith("!") for path in paths):
+            raise ValueError("give a pattern without !, of what the rule is for")
+        return _check_patterns(paths)
 
     @field_validator("readers")
     @classmethod
     def _names_have_text(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
         if any(name != " ".join(name.split()) or not name for name in readers):
             raise ValueError(f"a reader is a name in one line, such as group:hr, got {readers!r}")
-        return readers
+        return tuple(map(composed, readers))
 
 
 class SourceSettings(Part):
@@ -85,7 +112,8 @@ class SourceSettings(Part):
     """Patterns of relative paths, as in .gitignore, of files and folders to leave out."""
     readers: tuple[ReaderRule, ...] = ()
     """Readers of documents that declare none, each rule a ``[[source.readers]]`` with ``paths``,
-    patterns as in .gitignore, and ``readers``. The last rule that matches counts.
+    patterns as in .gitignore of ids or paths of files, and ``readers``. The last rule that matches
+    counts.
     """
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
     """Seconds that a storage may be silent. A file may take 10 times as long in all, and a listing
@@ -116,8 +144,37 @@ class SourceSettings(Part):
     """
     max_removed_documents: int = Field(1000, ge=0)
     """Most documents that may be gone at once."""
+    watch_seconds: int = Field(30, ge=5)
+    """Seconds between two looks of the sensor at the source, at least."""
     watch: bool = setting(False, is_common=True)
     """Switch the sensor on from the start; it builds changed documents without a command."""
+
+    link: str = ""
+    """Address of a document where people read it, such as ``https://wiki/{id}#page={page}``. Hits
+    and answers link to it. ``{page}`` is the first page of the text, 1 if there are no pages.
+    """
+
+    _patterns_can_match = field_validator("include", "exclude")(_check_patterns)
+
+    @field_validator("link")
+    @classmethod
+    def _link_is_an_address(cls, link: str) -> str:
+        if link and not re.match(r"[a-z][a-z0-9+.-]*://", link):
+            raise ValueError(f"expected an address such as https://wiki/{{id}}, got {link!r}")
+        places = set(re.findall(r"\{(\w*)\}", link))
+        if unknown := sorted(places - {"id", "page"}):
+            raise ValueError(f"it holds {{{unknown[0]}}}; what is filled in is {{id}} and {{page}}")
+        return link
+
+    def link_to(self, documents: Sequence[str], pages: Sequence[int] = ()) -> str:
+        """Return the address of the only one of ``documents``; "" for several or without ``link``.
+
+        An id with a part ".." has none, since it could lead to another place of the server.
+        """
+        if not self.link or len(documents) != 1 or ".." in documents[0].split("/"):
+            return ""
+        name = quote(documents[0].encode("utf-8", "replace"), safe="/")
+        return self.link.replace("{page}", str(pages[0] if pages else 1)).replace("{id}", name)
 
     @field_validator("convert")
     @classmethod

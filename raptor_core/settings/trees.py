@@ -6,7 +6,7 @@ from pydantic import Field
 
 from raptor_core.settings.base import Part, setting
 
-Method = Literal["raptor", "reference", "contiguous", "kmeans", "gmm", "linkage", "watershed"]
+Method = Literal["raptor", "reference", "contiguous", "gmm"]
 
 
 class ClusteringSettings(Part):
@@ -14,10 +14,9 @@ class ClusteringSettings(Part):
 
     method: Method = setting("raptor", rebuilds=True)
     """"raptor" is the paper's UMAP and Gaussian mixtures by our kernels, "reference" the same by
-    umap-learn and scikit-learn, with clusters as they were fitted. All others need the extra "lab":
-    "contiguous" has windows of neighbouring nodes, "kmeans" is k-means, "gmm" one mixture
-    of the embeddings with a component for every ten nodes, "linkage" is average linkage,
-    "watershed" cuts the order of the nodes where neighbours are least alike.
+    umap-learn and scikit-learn, with clusters as they were fitted. Two need the extra "lab":
+    "contiguous" has windows of neighbouring nodes, "gmm" one mixture of the embeddings with a
+    component for every ten nodes.
     """
     dimensions: int = setting(10, ge=2, le=64, rebuilds=True)
     """Dimensions after the reduction."""
@@ -35,7 +34,7 @@ class ClusteringSettings(Part):
     max_tokens: int = setting(3500, ge=64, rebuilds=True)
     """Most tokens of a cluster's text; a larger cluster is clustered again."""
     cluster_size: int = setting(7, ge=2, rebuilds=True)
-    """Desired nodes in a cluster of "contiguous", "kmeans", "linkage" and "watershed"."""
+    """Nodes in a cluster of "contiguous"."""
     seed: int = setting(224, ge=0, lt=2**32, rebuilds=True)
     """Seed of everything random."""
 

@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 
 from raptor_core.documents.base import EVERYONE, MetadataScalar, PublishedDocument
 from raptor_core.errors import SettingsError
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.vectors import Vectors
 
@@ -81,7 +81,7 @@ class Where:
 
     def __post_init__(self) -> None:
         for name in _LISTS:
-            object.__setattr__(self, name, _tuple(name, getattr(self, name)))
+            object.__setattr__(self, name, _names(_tuple(name, getattr(self, name))))
         if not isinstance(self.metadata, Mapping):
             raise SettingsError(f"where.metadata: expected values by key, got {self.metadata!r}")
         for key, accepted in self.metadata.items():
@@ -151,12 +151,19 @@ def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
     return tuple(values)
 
 
+def _names(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Return values with names as documents and trees have them; see ``composed``."""
+    if values is None:
+        return None
+    return tuple(composed(value) if isinstance(value, str) else value for value in values)
+
+
 def names_of_readers(readers: Sequence[str]) -> tuple[str, ...]:
     """Return users and groups as a tuple; raise SettingsError if they are no list of names."""
     names = _tuple("readers", readers) or ()
     if not all(isinstance(name, str) and name for name in names):
         raise SettingsError(f"expected a list of names as readers, got {names!r:.80}")
-    return names
+    return tuple(map(composed, names))
 
 
 def _check_accepted(key: str, accepted: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from raptor_core.documents.base import EVERYONE, FOLDER, MetadataScalar
 from raptor_core.errors import SettingsError
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.nodes import Node
 
 UNKNOWN = "*"
@@ -56,8 +56,8 @@ class Facts:
 
 @lru_cache(maxsize=1 << 16)
 def fact(kind: str, *values: str) -> str:
-    """Return the hash of a fact."""
-    return digest("fact", kind, *values)
+    """Return the hash of a fact, the same for each form of its letters."""
+    return digest("fact", kind, *map(composed, values))
 
 
 def texts(value: MetadataScalar) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def texts(value: MetadataScalar) -> tuple[str, ...]:
 
     They are compared, so 1.10 is 1.1 only where the format that has it reads numbers.
     """
-    text = str(value)
+    text = composed(str(value))
     if text.lower() in {"true", "false"}:
         return (text.lower(),)
     if isinstance(value, float) and value.is_integer():

@@ -22,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 
 from raptor_core.errors import StoreError
+from raptor_core.identity import composed
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
     Edition,
@@ -328,7 +329,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _manifests(self, trees: Sequence[str] | None, fields: Fields) -> list[Point]:
         if trees is None:
             return self._points(Condition((MANIFEST,)), fields)
-        match = Match("tree", _unique(trees))
+        match = Match("tree", _unique(map(composed, trees)))
         return self._points(Condition((MANIFEST, match)), fields) if trees else []
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:

@@ -61,7 +61,7 @@ def decide(
     subject: str,
     *,
     who: str,
-    documents: tuple[str, ...] = (),
+    documents: tuple[str, ...],
     value: str = "",
     about: str = "",
     why: str = "",

@@ -104,7 +104,7 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
             document.content_hash,
             document.pages,
             document.blocks,
-            document.readers,
+            document.readers or (),
         )
         for tree, members in documents.items()
         for document in members
@@ -125,7 +125,7 @@ def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
             metadata=with_tuples(metadata),
             pages=tuple(pages),
             blocks=blocks,
-            readers=tuple(readers),
+            readers=tuple(readers) or None,
         )
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}

@@ -4,7 +4,6 @@ Chunk limits and summary limits use these counts; the tokens that a model bills 
 ``raptor_core.models.money``. Read ``base`` next.
 """
 
-from raptor_core.errors import SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
 from raptor_core.tokens.base import TokenCounter, WordCounter
 from raptor_core.tokens.embedder import TokenizerCounter, bundled_counter, model_tokenizer
@@ -16,19 +15,16 @@ __all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "WordCounter",
 def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCounter:
     """Return the counter that the settings name.
 
+    The tokenizer of an endpoint cannot be read, so its tokens are counted by that of the bundled
+    model, which needs no network.
+
     Raises:
-        SettingsError: the embedder is an endpoint, whose tokenizer cannot be read.
         ModelError: the tokenizer cannot be loaded.
     """
     if tokens.counter == "tiktoken":
         return TiktokenCounter(tokens.encoding)
     if tokens.counter == "words":
         return WordCounter()
-    if embedder.kind == "openai":
-        raise SettingsError(
-            'tokens.counter is "embedder", but an embedder of kind "openai" is an endpoint '
-            'without a readable tokenizer: set tokens.counter = "tiktoken"'
-        )
-    if embedder.kind == "bundled":
+    if embedder.kind in {"bundled", "openai"}:
         return bundled_counter()
     return TokenizerCounter(model_tokenizer(embedder.model, embedder.revision))

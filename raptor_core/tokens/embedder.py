@@ -118,7 +118,7 @@ def model_tokenizer(model: str, revision: str = "") -> "Path | Tokenizer":
     wrapper = _named_tokenizer(model, revision)
     backend: Tokenizer | None = getattr(wrapper, "backend_tokenizer", None)
     if backend is None:
-        raise ModelError(f'model {model!r} has no fast tokenizer: set tokens.counter = "tiktoken"')
+        raise ModelError(f'model {model!r} has no fast tokenizer: set tokens.counter = "words"')
     return backend
 
 

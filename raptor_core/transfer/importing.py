@@ -1,20 +1,14 @@
-"""Import: the files of an export are verified, all of them, and then each tree is published.
+"""Import: the files of an export are verified, all of them, and their trees read to be published.
 
 ``format.py`` reads the files.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import (
-    Edition,
-    Manifest,
-    PublicationCounts,
-    StoreIdentity,
-    readers_digest,
-)
+from raptor_core.store.base import Edition, Manifest, StoreIdentity
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.format import (
     MANIFEST,
@@ -28,14 +22,6 @@ from raptor_core.vectors import Vectors
 
 TOGETHER = 10
 """Trees in memory at a time; they are written together, which saves flushes of the disk."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedTree:
-    """Name of an imported tree, and the counts of its publication."""
-
-    tree: str
-    published: PublicationCounts
 
 
 def read_export(folder: ExportFolder) -> Export:
@@ -84,32 +70,20 @@ def verify(folder: ExportFolder, export: Export) -> None:
         _read(folder, file)
 
 
-def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[ImportedTree]:
-    """Publish the trees as they were exported, several in one commit; repeating changes nothing.
+def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition]]:
+    """Yield the trees of an export, some at a time; their manifests name no build and no pin.
 
     A tree whose documents are in the source is built again by the next build, from the imported
     nodes; any other stays until it is dropped by name.
 
     Raises:
         ExportError: a file is missing or damaged.
-        StoreError: the store refuses; published trees stay as they are.
     """
-    imported: list[ImportedTree] = []
-    readers = {file.manifest.tree: file.manifest.readers for file in export.trees}
-    live = store.manifests(list(readers))
-    known = {(m.tree, m.build_id): m for m in live if m.readers == readers.get(m.tree)}
-    with store.publishing() as publishing:
-        for at in range(0, len(export.trees), TOGETHER):
-            editions = []
-            for file in export.trees[at : at + TOGETHER]:
-                old = known.get((file.manifest.tree, file.manifest.build_id))
-                inputs, hold = (old.inputs, old.hold) if old else ("", "")
-                manifest = replace(file.manifest, inputs=inputs, hold=hold)
-                editions.append(Edition(manifest, *_read(folder, file)))
-            counts = publishing.publish(editions)
-            trees = (edition.manifest.tree for edition in editions)
-            imported += map(ImportedTree, trees, counts)
-    return imported
+    for at in range(0, len(export.trees), TOGETHER):
+        yield [
+            Edition(replace(file.manifest, inputs="", hold=""), *_read(folder, file))
+            for file in export.trees[at : at + TOGETHER]
+        ]
 
 
 def differing_trees(store: VectorStore, export: Export) -> list[str]:
@@ -119,8 +93,8 @@ def differing_trees(store: VectorStore, export: Export) -> list[str]:
     return sorted(m.tree for m in live if _content(m) != exported[m.tree])
 
 
-def _content(manifest: Manifest) -> tuple[str, tuple[str, ...], str]:
-    return manifest.build_id, manifest.quarantined, readers_digest(manifest.readers)
+def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
+    return manifest.build_id, manifest.quarantined
 
 
 def _read(folder: ExportFolder, file: TreeFile) -> tuple[tuple[Node, ...], dict[str, Vectors]]:

@@ -1,9 +1,9 @@
-"""Kept builds: what a tree was before its last publications, to go back to.
+"""Builds of trees that are not published: earlier ones to go back to, or ones to be approved.
 
     <url>/<digest of the tree's name>/<id>.parquet   one build, in the form of an exported tree
 
-A build is kept when another one takes its place. The footer of its file has the manifest. The id
-begins with the time at which the build was made.
+A file has everything that its build needs, whatever becomes of the published trees. Its footer has
+the manifest. The id begins with the time at which the build was made.
 """
 
 import json
@@ -94,13 +94,19 @@ class KeptBuilds:
         if manifest.inputs == UNFINISHED or build_id(nodes) != manifest.build_id:
             return ""
         vectors = store.vectors(node.embedding_key for node in nodes)
+        return self.put(Edition(manifest, nodes, vectors), store.identity, notes)
+
+    def put(self, edition: Edition, identity: StoreIdentity, notes: Mapping[str, Any]) -> str:
+        """Write a build with all of its vectors, for a store of ``identity``; return its id."""
+        manifest = edition.manifest
+        name = build_name(manifest)
         note = {
             "manifest": manifest_to_payload(replace(manifest, hold="")),
-            "embedder": store.identity.embedder_fingerprint,
+            "embedder": identity.embedder_fingerprint,
             "notes": dict(notes),
         }
         file = f"{_place(manifest.tree)}/{name}{_EXTENSION}"
-        self._folder.write(file, encode_rows(nodes, vectors, json.dumps(note)))
+        self._folder.write(file, encode_rows(edition.nodes, edition.vectors, json.dumps(note)))
         return name
 
     def delete(self, tree: str, names: Collection[str] | None = None) -> None:

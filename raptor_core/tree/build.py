@@ -123,8 +123,17 @@ def build_trees(
     if components.forgets:
         components.cache.forget(documents)
     return {
-        tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree], tuple(fits[tree])), components)
-        for tree in documents
+        tree: _checked(
+            Tree(
+                tree,
+                tuple(layers[tree]),
+                ends[tree],
+                tuple(fits[tree]),
+                readers={document.id: document.readers for document in of if document.readers},
+            ),
+            components,
+        )
+        for tree, of in documents.items()
     }
 
 

@@ -9,7 +9,7 @@ names that node. Its readers are those of all documents of the node's tree, so t
 from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
-from raptor_core.identity import MAX_ID_BYTES, group_of, shorten_name
+from raptor_core.identity import MAX_ID_BYTES, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
 from raptor_core.store.base import Manifest, Where
@@ -29,8 +29,8 @@ Readers = Mapping[str, tuple[str, ...]]
 
 
 def is_corpus_tree(tree: str) -> bool:
-    """Return whether this is the name of a corpus tree, for whatever readers."""
-    return group_of(tree) == CORPUS_TREE_NAME
+    """Return whether this is the name of a corpus tree, such as "/corpus (group:hr)"."""
+    return tree == CORPUS_TREE_NAME or tree.startswith(f"{CORPUS_TREE_NAME} (")
 
 
 def corpus_tree_settings(settings: Settings) -> Settings:
@@ -80,7 +80,7 @@ def top_documents(nodes: Iterable[Node], readers: Readers | None = None) -> list
             title=str(node.metadata.get("title", "")) or node.name,
             source=tree,
             metadata={TOP_NODE: node.id},
-            readers=(readers or {}).get(name, ()),
+            readers=None if readers is None else readers.get(name, ()),
         )
         for tree, tops in sorted(by_tree.items())
         for name, node in zip(_top_ids(tree, len(tops)), tops, strict=True)
@@ -117,8 +117,13 @@ def build_corpus_tree(
     """Build the corpus tree of trees that ``build_tree`` returned."""
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
+    readers = {
+        name: common_readers(tree.documents, tree.readers)
+        for tree in trees
+        for name in _top_ids(tree.name, len(tree.layers[-1].nodes))
+    }
     return build_tree(
-        top_documents(tops),
+        top_documents(tops, readers),
         name=CORPUS_TREE_NAME,
         components=below.above(corpus_tree_settings(below.settings)),
         known=known,

@@ -28,7 +28,7 @@ def make_leaves(
     for document in sorted(documents, key=lambda document: document.id):
         leaves += _document_leaves(tree, document, components.chunks(document), components)
     excludes = components.curation.excludes_chunk
-    return tuple(n for n in leaves if not excludes(tree, n.documents[0], n.content_key))
+    return tuple(n for n in leaves if not excludes(n.documents[0], n.content_key))
 
 
 def _with_tables(

@@ -8,9 +8,11 @@ from raptor_core.checks.document_text import find_odd_text, language_of
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
 from raptor_core.documents.catalog.scan import NO_READERS
+from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
+from raptor_core.identity import composed
 from raptor_core.tree.components import Components
 
 
@@ -72,6 +74,7 @@ class Previews:
         Raises:
             SourceError: the source holds no such document; the message gives the reason, if known.
         """
+        name = composed(name)
         listed: load.Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
             for source, files in self._listed
@@ -90,12 +93,12 @@ class Previews:
     def _documents(self, listed: load.Listed) -> Iterator[tuple[SourceFile, Document]]:
         ids: load.Unique[Entry] = load.Unique(self.skipped)
         settings = self._components.settings
-        required, rules = settings.access.required, load.ReaderRules(settings.source)
+        required, rules = settings.access.required, ReaderRules(settings.source)
         for file, content in load.loaded(listed):
             for name, document in load.split(content.parse(), self.skipped):
                 if not ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     continue
-                if required and not rules.apply(document).readers:
+                if required and rules.apply(document).readers is None:
                     self.skipped.append(Skipped(document.id, NO_READERS))
                     continue
                 yield file, document

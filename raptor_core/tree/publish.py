@@ -1,24 +1,28 @@
-"""Manifest of a finished tree, and the fingerprint of the settings that it was built with.
+"""Manifest of a finished tree, and what of a finished tree must not be published.
 
 ``raptor_core.store`` publishes the tree; ``components`` resolves the custom components, whose
 fingerprints are values here.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
+from typing import TypeVar
 
+from raptor_core.curation import CURATED, Curation
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, digest, fingerprint
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest
+from raptor_core.store.base import Edition, Manifest
 
 BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
 """Groups of settings that a tree's content depends on and that may name a custom component."""
 _LABELS = {"name", "key_terms", "paragraphs"}
+Value = TypeVar("Value")
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
 
@@ -72,6 +76,70 @@ def make_manifest(
         is_refused=any(FALLBACK in node.quality for node in nodes),
         sources={d.id: d.source for d in documents if d.source not in ("", d.id)},
         readers={d.id: d.readers for d in documents if d.readers},
+    )
+
+
+def forbidden_nodes(
+    nodes: Sequence[Node], curation: Curation, gone: Collection[str] = ()
+) -> set[str]:
+    """Return the ids of nodes of one tree that must not be published.
+
+    These are chunks that a person set aside or whose document is gone, summaries that a person
+    replaced by another text, texts whose author took them back, and every node above one of these.
+
+    Args:
+        nodes: all nodes of the tree, from the leaves up.
+        curation: the decisions that apply.
+        gone: ids of documents that are gone.
+    """
+    keys = {node.id: node.content_key for node in nodes}
+    forbidden: set[str] = set()
+    for node in nodes:
+        if node.is_leaf:
+            document = node.documents[0]
+            denies = (
+                document in gone
+                or document in curation.documents
+                or curation.excludes_chunk(document, node.content_key)
+            )
+        else:
+            children = [keys[child] for child in node.children]
+            decision = curation.summary(node.documents, children)
+            written = node.text != decision.value if decision else CURATED in node.quality
+            denies = written or not forbidden.isdisjoint(node.children)
+        if denies:
+            forbidden.add(node.id)
+    return forbidden
+
+
+def without_nodes(edition: Edition, forbidden: Collection[str]) -> Edition:
+    """Return an edition without some nodes, each of which takes along every node above it.
+
+    What stays is complete downwards: the children of each node are there. A caller marks the
+    manifest's ``inputs``, so that the next build publishes the tree again.
+    """
+    nodes = [node for node in edition.nodes if node.id not in forbidden]
+    sizes = Counter(node.layer for node in nodes)
+    documents = {node.documents[0] for node in nodes if node.is_leaf}
+    manifest, ids = edition.manifest, {node.id for node in nodes}
+
+    def kept(values: Mapping[str, Value]) -> dict[str, Value]:
+        return {name: value for name, value in values.items() if name in documents}
+
+    return replace(
+        edition,
+        nodes=nodes,
+        manifest=replace(
+            manifest,
+            build_id=build_id(nodes),
+            layer_sizes=tuple(sizes[layer] for layer in sorted(sizes)),
+            n_tokens=sum(node.n_tokens for node in nodes),
+            documents=kept(manifest.documents),
+            fits=manifest.fits[: max(0, len(sizes) - 1)],
+            quarantined=tuple(name for name in manifest.quarantined if name in ids),
+            sources=kept(manifest.sources),
+            readers=kept(manifest.readers),
+        ),
     )
 
 

@@ -59,7 +59,8 @@ def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) ->
             )
             occurrences[key] += 1
         layers.append(_ordered(layer, nodes))
-    return Tree(name, tuple(layers), tree.end, tree.fits)
+    readers = {names.get(document, document): of for document, of in tree.readers.items()}
+    return Tree(name, tuple(layers), tree.end, tree.fits, readers=readers)
 
 
 def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
@@ -148,6 +149,7 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         End(len(layers) - 1, manifest.end),
         manifest.fits,
         manifest.settings_fingerprint,
+        manifest.readers,
     )
 
 

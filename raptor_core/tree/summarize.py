@@ -41,7 +41,8 @@ def draft_summaries(
     for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
-        curated = components.curation.summary(clustering.tree, keys)
+        documents = tuple(sorted({d for child in children for d in child.documents}))
+        curated = components.curation.summary(documents, keys)
         content_key = (
             curated.content_key if curated else identity.summary_content_key(keys, summarizer)
         )
@@ -53,7 +54,7 @@ def draft_summaries(
             text="",
             n_tokens=0,
             position=children[0].position,
-            documents=tuple(sorted({d for child in children for d in child.documents})),
+            documents=documents,
             children=tuple(child.id for child in children),
             fingerprint=summarizer,
             embedding_key="",

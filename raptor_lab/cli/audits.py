@@ -14,15 +14,21 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
 from raptor_core.store.base import Where
+from raptor_core.tree.components import Components
 from raptor_lab import sheet
+from raptor_lab.cli.reader import answer_log, make_reader, reader_option
 from raptor_lab.comparison.bootstrap import interval_text
-from raptor_lab.comparison.tables import Table, print_table
+from raptor_lab.comparison.compare import Comparison
+from raptor_lab.comparison.tables import Table, comparison_tables, print_table
+from raptor_lab.effect import measure_effect
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
 from raptor_lab.manual_findings import keep_manual_findings
+from raptor_lab.readers import AnswerMeasurer
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
@@ -117,18 +123,26 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
 )
 @click.option("--partly", is_flag=True, help="Accept sentences without a verdict.")
 @click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
+@click.option(
+    "--questions",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Golden set to ask of the home's trees, with and without the hallucinating nodes.",
+)
+@reader_option("With --questions, compare answers instead of contexts: ")
 @home_and_json
 def verdicts_command(
     folder: Path,
     filled: Path | None,
     partly: bool,
     keep: bool,
+    questions: Path | None,
+    reader: str | None,
     home: Path,
     as_json: bool,
 ) -> None:
     """Read the sheet of a study by hand, and print its figures.
 
-    They are of the nodes as drawn, not of later builds. Only --keep needs the home:
+    They are of the nodes as drawn, not of later builds. Only --keep and --questions need the home:
     kept verdicts are shown like findings of audits.
     """
     drawn = sheet.read_drawn(folder)
@@ -138,8 +152,10 @@ def verdicts_command(
     figures = sheet.study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
     n_kept = _keep(home, drawn, findings) if keep else None
+    effect = _effect(home, findings, questions, reader) if questions else None
     if as_json:
         counts = {**asdict(figures), "share": figures.share, "kept": n_kept}
+        counts |= {"effect": effect.values()} if effect else {}
         print_json({"filled": str(path), **counts, "findings": findings})
     else:
         _print(figures)
@@ -147,6 +163,23 @@ def verdicts_command(
             n_changed = len({finding.node_id for finding in findings}) - n_kept
             changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
             say(f"kept the findings on {n_kept} nodes{changed}")
+        for table in comparison_tables(effect) if effect else ():
+            print_table(table)
+
+
+def _effect(
+    home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
+) -> Comparison:
+    """Compare contexts, or a reader's answers, with and without the nodes judged wrong."""
+    opened, settings = Home.open(home)
+    components = Components(settings)
+    wrong = {finding.node_id for finding in findings if finding.judgement == "unsupported"}
+    measurer = None
+    if reader:
+        made = make_reader(settings.reader, Ledger.of(settings), reader)
+        measurer = AnswerMeasurer("study", made, answer_log(opened.path / "evaluation"))
+    with open_published(opened, settings, components.store_identity) as store:
+        return measure_effect(store, components, load_golden(questions), wrong, measurer)
 
 
 def _keep(home: Path, drawn: sheet.Drawn, findings: Sequence[SentenceFinding]) -> int:

@@ -16,10 +16,13 @@ from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import Comparison, by_kind
+from raptor_lab.comparison.contexts import System
 from raptor_lab.comparison.index import Index, TreeStatistics, open_index
-from raptor_lab.comparison.tables import comparison_tables, print_table
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.tables import comparison_tables, print_table, reader_tables
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.load import open_dataset
+from raptor_lab.dpr import ENCODERS
 
 dataset_options = together(
     click.option(
@@ -47,8 +50,18 @@ dataset_options = together(
 """Options of a data set and its trees."""
 
 
-def budgets_option(default: str) -> Callable[[Command], Command]:
-    """Add the option for budgets of contexts."""
+encoders_option = click.option(
+    "--dpr",
+    "encoders",
+    nargs=2,
+    metavar="QUESTION_MODEL PASSAGE_MODEL",
+    help="Encoders of dpr and collapsed-dpr; by default those of the paper's Tables 1 and 2, "
+    f"{' '.join(ENCODERS)}.",
+)
+
+
+def budgets_option(default: str | None) -> Callable[[Command], Command]:
+    """Add the option for budgets of contexts; without a default it may be None."""
     return click.option(
         "--budget-tokens",
         "budgets",
@@ -59,7 +72,7 @@ def budgets_option(default: str) -> Callable[[Command], Command]:
     )
 
 
-def comparison_options(budgets: str) -> Callable[[Command], Command]:
+def comparison_options(budgets: str | None) -> Callable[[Command], Command]:
     """Add the options of a comparison with default ``budgets``."""
     return together(
         click.option(
@@ -71,8 +84,10 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             metavar="NAME[@LAYERS][:K]",
             help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
             "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
-            "title-abstract, paragraph-fusion. May be repeated: the first is the reference.",
+            "beam, document, title-abstract, paragraph-fusion, dpr, collapsed-dpr. May be "
+            "repeated: the first is the reference.",
         ),
+        encoders_option,
         budgets_option(budgets),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
         click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
@@ -82,7 +97,11 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
     )
 
 
-def _parse_numbers(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
+def _parse_numbers(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> list[int] | None:
+    if text is None:
+        return None
     numbers = [item.strip() for item in text.split(",")]
     if not all(item.isdecimal() and int(item) for item in numbers):
         raise click.BadParameter(f"{text!r}: expected whole numbers, such as 400,1000,2000")
@@ -104,6 +123,11 @@ def open_evaluation(
     return open_index(dataset, Components(settings), cache_of(home, values), print_built)
 
 
+def make_systems(values: Mapping[str, Any]) -> list[System]:
+    """Make the systems that a command line names."""
+    return [make_system(name, values["encoders"] or ENCODERS) for name in values["strategies"]]
+
+
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
     """Return the folder of trees and paid answers."""
     return values["cache"] or Home.at(home).path / "evaluation"
@@ -113,32 +137,41 @@ def show(
     file: Path,
     dataset: Dataset,
     trees: TreeStatistics,
-    comparison: Comparison,
+    comparisons: Mapping[str, Comparison],
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
     *,
     as_json: bool,
 ) -> None:
-    """Print a comparison with sizes of trees, costs and omitted documents."""
-    kinds = by_kind(comparison) if values["by_kind"] else {}
+    """Print comparisons by reader, "" for none, with sizes of trees, costs, omitted documents."""
     left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:
-        result: dict[str, Any] = {"file": str(file), "trees": trees.values()}
-        result |= {**comparison.values(), "left_out": left_out}
+        result: dict[str, Any] = {"file": str(file), "trees": trees.values(), "left_out": left_out}
+        parts = {name: _comparison_values(part, values) for name, part in comparisons.items()}
+        result |= parts.get("", {"readers": parts})
         if ledger:
             result["spent"] = list(ledger.spendings)
-        if values["by_kind"]:
-            result["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
-        if values["with_questions"]:
-            result["questions"] = _question_values(comparison)
         print_json(result)
         return
-    for kind, part in {"": comparison, **kinds}.items():
-        for table in comparison_tables(part, kind):
-            print_table(table)
+    for name, comparison in comparisons.items():
+        kinds = by_kind(comparison) if values["by_kind"] else {}
+        for kind, part in {"": comparison, **kinds}.items():
+            for table in comparison_tables(part, ", ".join(filter(None, (name, kind)))):
+                print_table(table)
+    for table in reader_tables(comparisons) if len(comparisons) > 1 else ():
+        print_table(table)
     _print_trees(trees)
     for line in left_out:
         say(f"left out: {line}", fg="yellow", err=True)
+
+
+def _comparison_values(comparison: Comparison, values: Mapping[str, Any]) -> dict[str, Any]:
+    result = comparison.values()
+    if values["by_kind"]:
+        result["by_kind"] = {name: part.values() for name, part in by_kind(comparison).items()}
+    if values["with_questions"]:
+        result["questions"] = _question_values(comparison)
+    return result
 
 
 def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
@@ -149,6 +182,8 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
             "strategy": item.system,
             "budget_tokens": item.budget_tokens,
             "n_tokens": item.n_tokens,
+            "layers": item.layers,
+            "context": item.context,
             **item.measures,
             **({} if item.answer is None else {"answer": item.answer}),
         }

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import budget_options, home_and_json
+from raptor_assets.cli.options import bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_lab.cli import common
-from raptor_lab.cli.reader import answer_measurer
+from raptor_lab.cli.reader import answer_measurer, reader_option
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
 from raptor_lab.paper import tables
@@ -40,13 +41,8 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @common.budgets_option("400,1000,2000")
-@click.option(
-    "--reader",
-    "model",
-    metavar="MODEL",
-    help="Draw Figure 3 by the answers of this chat model at the endpoint of [reader]: thirteen "
-    "contexts for each question.",
-)
+@common.encoders_option
+@reader_option("Draw Figure 3 by the answers of a reader, thirteen contexts for each question: ")
 @budget_options("the reader")
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
@@ -59,7 +55,8 @@ def paper_command(
 
     FILE is as for `raptor eval retrieval`. For each there are the retrievers with and without the
     tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, the sizes
-    of the trees, and what builds take by length of the document, beside the paper's own figures.
+    of the trees, and what builds take by length of the document, beside the paper's own figures;
+    with --dpr also DPR without and with the tree.
     FOLDER/README.md says which tables need a reader; FOLDER/figures.json holds everything. The
     files are written again after each data set.
     """
@@ -82,9 +79,11 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
     with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index.dataset, pooled=False)
-        model = values["model"]
-        read = answer_measurer(index, home, values, model)[0] if model else None
-        study = measure_study(index, budgets, measurer, _print_system, read)
+        read = None
+        if reader := values["reader"]:
+            ledger = Ledger.of(bounded(settings, values))
+            read = answer_measurer(index, home, values, reader, ledger)
+        study = measure_study(index, budgets, measurer, _print_system, read, values["encoders"])
         components, documents = index.components, index.dataset.documents
     if is_local(components) and not values["no_timing"]:
         times = time_builds(

@@ -1,55 +1,101 @@
-"""Comparison of strategies by a reader's answers: `raptor eval reader`."""
+"""Comparison of strategies by the answers of readers: `raptor eval reader`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from raptor_assets.cli.options import bounded, budget_options, home_and_json
+from raptor_assets.cli.options import Command, bounded, budget_options, home_and_json
 from raptor_core.models.money.ledger import Ledger
+from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import Index, tree_statistics
-from raptor_lab.comparison.systems import make_system
-from raptor_lab.readers import AnswerMeasurer, ChatReader
+from raptor_lab.readers import AnswerMeasurer, AnswerReader, ChatReader
+from raptor_lab.unifiedqa import CONTEXT_TOKENS, UNIFIEDQA, UnifiedQa
+
+CHAT_TOKENS = 2000
+KINDS = ("chat", "unifiedqa")
+
+
+def _require_kinds(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
+    for name in (value,) if isinstance(value, str) else value or ():
+        if name.partition(":")[0] not in KINDS:
+            kinds = " or ".join(KINDS)
+            raise click.BadParameter(f"{name!r}: expected {kinds}, with or without a model")
+    return value
+
+
+def reader_option(text: str, **more: Any) -> Callable[[Command], Command]:
+    """Add the option for a reader; ``text`` says what it is for."""
+    text += (
+        "chat, the endpoint of [reader], or unifiedqa, on this machine; optionally with a model, "
+        "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200."
+    )
+    more |= {"metavar": "KIND[:MODEL]", "callback": _require_kinds, "help": text}
+    return click.option("--reader", **more)
 
 
 @click.command(
     epilog="\b\nExample:\n  raptor eval reader quality.jsonl --strategy collapsed --max-calls 500"
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@common.comparison_options("2000")
-@click.option("--model", help="Chat model; by default that of [reader].")
-@budget_options("the reader")
+@common.comparison_options(None)
+@reader_option("May be repeated: ", multiple=True, default=("chat",), show_default=True)
+@budget_options("the readers")
 @common.dataset_options
 @home_and_json
 def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
-    """Compare strategies by a reader's answers from their contexts.
+    """Compare strategies by the answers of one reader or several from their contexts.
 
-    FILE is as for `raptor eval retrieval`. The chat model of [reader] reads. Scores are QASPER's
-    answer F1, QuALITY's accuracy, and BLEU-1, BLEU-4, ROUGE-L and METEOR on NarrativeQA. Answers
-    are cached as they come, so that a stopped run continues and none is paid twice. Building the
-    trees is bounded by the home's budget.
+    FILE is as for `raptor eval retrieval`. By default a context has 2000 tokens, and 400 for
+    UnifiedQA, as in the paper. Several readers also stand side by side, as in its Table 3. Scores
+    are QASPER's answer F1, QuALITY's accuracy, and BLEU-1, BLEU-4, ROUGE-L and METEOR on
+    NarrativeQA. Answers are cached as they come, so that a stopped run continues and none is paid
+    twice. Building the trees is bounded by the home's budget.
     """
-    systems = list(map(make_system, values["strategies"]))
+    systems = common.make_systems(values)
     with common.open_evaluation(file, home, values) as index:
         trees = tree_statistics(index)
-        measurer, ledger = answer_measurer(index, home, values, values["model"])
-        comparison = compare(
-            index, systems, values["budgets"], pooled=values["pooled"], measurer=measurer
-        )
-    common.show(file, index.dataset, trees, comparison, values, ledger, as_json=as_json)
+        ledger = Ledger.of(bounded(index.components.settings, values))
+        comparisons = {
+            name: compare(
+                index,
+                systems,
+                values["budgets"] or [context_tokens(name)],
+                pooled=values["pooled"],
+                measurer=answer_measurer(index, home, values, name, ledger),
+                keep_contexts=values["with_questions"],
+            )
+            for name in dict.fromkeys(values["reader"])
+        }
+    common.show(file, index.dataset, trees, comparisons, values, ledger, as_json=as_json)
+
+
+def context_tokens(reader: str) -> int:
+    """Return the budget of a context for a reader, as in the paper."""
+    return CONTEXT_TOKENS if reader.startswith("unifiedqa") else CHAT_TOKENS
 
 
 def answer_measurer(
-    index: Index, home: Path, values: Mapping[str, Any], model: str | None
-) -> tuple[AnswerMeasurer, Ledger]:
-    """Make the measurer by the answers of a chat model, and the ledger that bounds its calls."""
-    settings = bounded(index.components.settings, values)
+    index: Index, home: Path, values: Mapping[str, Any], name: str, ledger: Ledger
+) -> AnswerMeasurer:
+    """Make the measurer by the answers of a reader, within the budget of the ledger."""
+    reader = make_reader(index.components.settings.reader, ledger, name)
+    return AnswerMeasurer(index.dataset.name, reader, answer_log(common.cache_of(home, values)))
+
+
+def answer_log(cache: Path) -> NodeCache:
+    """Return the log of answers in the folder of an evaluation."""
+    return NodeCache(cache / "read")
+
+
+def make_reader(settings: ReaderSettings, ledger: Ledger, name: str) -> AnswerReader:
+    """Make the reader of a name; without a model it has that of the settings, or the paper's."""
+    kind, _, model = name.partition(":")
+    if kind == "unifiedqa":
+        return UnifiedQa(model or UNIFIEDQA)
     named = {"model": model, "sha256": ""} if model else {}
-    ledger = Ledger.of(settings)
-    reader = ChatReader(settings.reader.model_copy(update=named), ledger)
-    log = NodeCache(common.cache_of(home, values) / "read")
-    return AnswerMeasurer(index.dataset.name, reader, log), ledger
+    return ChatReader(settings.model_copy(update=named), ledger)

@@ -9,12 +9,12 @@ from raptor_assets.cli.options import home_and_json
 from raptor_lab.cli.common import (
     comparison_options,
     dataset_options,
+    make_systems,
     open_evaluation,
     show,
 )
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import tree_statistics
-from raptor_lab.comparison.systems import make_system
 
 
 @click.command(
@@ -35,8 +35,14 @@ def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> N
     Differences are to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
-    systems = list(map(make_system, values["strategies"]))
+    systems = make_systems(values)
     with open_evaluation(file, home, values) as index:
-        comparison = compare(index, systems, values["budgets"], pooled=values["pooled"])
+        comparison = compare(
+            index,
+            systems,
+            values["budgets"],
+            pooled=values["pooled"],
+            keep_contexts=values["with_questions"],
+        )
         trees = tree_statistics(index)
-    show(file, index.dataset, trees, comparison, values, as_json=as_json)
+    show(file, index.dataset, trees, {"": comparison}, values, as_json=as_json)

@@ -24,8 +24,8 @@ from raptor_lab.comparison.measures import ContextMeasurer
 class QuestionScore:
     """Scores of one question, by one system at one budget.
 
-    ``layers`` counts the context's nodes by layer. ``measures`` holds the measures that apply, and
-    ``answer`` the answer of a reader, if one read the context.
+    ``layers`` counts the context's nodes by layer. ``measures`` holds the measures that apply,
+    ``answer`` the answer of a reader, if one read the context, and ``context`` its text, if kept.
     """
 
     question: Question
@@ -35,6 +35,7 @@ class QuestionScore:
     layers: Mapping[int, int]
     measures: Mapping[str, float]
     answer: str | None = None
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def compare(
     pooled: bool = False,
     measurer: Measurer | None = None,
     progress: Progress | None = None,
+    keep_contexts: bool = False,
 ) -> Comparison:
     """Retrieve a context for every question by every system at every budget, and measure it.
 
@@ -143,22 +145,16 @@ def compare(
         for system in systems:
             if progress:
                 progress(system.name, budget)
-            scores += _score(index, system, budget, batches, measurer)
+            found = _score(index, system, budget, batches, measurer)
+            scores += found if keep_contexts else (replace(item, context="") for item in found)
     return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
 
 
 def join(first: Comparison, second: Comparison, suffix: str) -> Comparison:
     """Return ``first`` with the systems of ``second``, each named with a comma and ``suffix``.
 
-    Raises:
-        ValueError: a system of ``second`` is not measured on the same questions and budgets.
+    Both are of the same questions and budgets.
     """
-    reference = [i.question.id for i in first.scores if i.system == first.scores[0].system]
-    for system in dict.fromkeys(item.system for item in second.scores):
-        if [i.question.id for i in second.scores if i.system == system] != reference:
-            raise ValueError(
-                f"{system!r} is not measured on the questions and budgets of the others"
-            )
     renamed = [replace(item, system=f"{item.system}, {suffix}") for item in second.scores]
     return first.over((*first.scores, *renamed))
 
@@ -197,7 +193,7 @@ def _score(
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
-        figures = (context.n_tokens, layers, worth.values, worth.answer)
+        figures = (context.n_tokens, layers, worth.values, worth.answer, context.text)
         yield QuestionScore(question, system.name, budget, *figures)
 
 

@@ -12,9 +12,14 @@ from raptor_core.store.base import Where
 from raptor_lab.baselines import BASELINES, make_baseline
 from raptor_lab.comparison.contexts import Context, QuestionBatch, System
 from raptor_lab.comparison.index import Index
+from raptor_lab.dpr import DPR, ENCODERS, Dpr
 
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
+BEAM = "beam"
+"""The system that walks down a common short recipe's beam to five chunks."""
+UNBOUND = 1_000_000
+"""Budget of a walk that the number of its nodes bounds."""
 
 _NAME = re.compile(
     r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
@@ -65,8 +70,35 @@ class StrategySystem:
         return replace(walk, start_layer=self.layers[-1], n_layers=n_layers)
 
 
-def make_system(name: str) -> System:
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """Walk down the tree whose context is the best chunks alone, without the summaries passed.
+
+    ``width`` nodes are kept on each layer, and ``n_chunks`` of the children of the last.
+    """
+
+    name: str
+    width: int = 3
+    n_chunks: int = 5
+
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        walk = StrategySystem(self.name, "traversal", top_k=self.width)
+        found = []
+        for row, walked in enumerate(walk.contexts(index, batch, UNBOUND)):
+            last = [node for node in walked.nodes if node.layer == 1]
+            children = sorted({child for node in last for child in node.children})
+            where = batch.where.narrowed(ids=children) if children else batch.where
+            one = QuestionBatch([batch.questions[row]], batch.vectors[row : row + 1], where)
+            chunks = StrategySystem(self.name, "flat", top_k=self.n_chunks)
+            found += chunks.contexts(index, one, budget_tokens)
+        return found
+
+
+def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
     """Make the system of a name: a strategy, with layers and top k or without, or a baseline.
+
+    ``encoders`` of questions and passages are those of the systems in ``DPR``.
 
     Raises:
         SettingsError: no system has this name.
@@ -75,10 +107,14 @@ def make_system(name: str) -> System:
         return StrategySystem(ROOT, "traversal")
     if name in BASELINES:
         return make_baseline(name)
+    if name in DPR:
+        return Dpr(name, *encoders)
+    if name == BEAM:
+        return Beam(name)
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
-        systems = ", ".join((ROOT, *BASELINES))
+        systems = ", ".join((ROOT, BEAM, *BASELINES, *DPR))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "

@@ -1,5 +1,6 @@
 """Tables of results, and their form on a terminal and in Markdown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raptor_assets.cli.output import print_wide
@@ -53,6 +54,31 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
             comparison.meanings[measure],
         )
         for measure in comparison.measures
+    ]
+
+
+def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
+    """Make a table for each measure: strategies by readers, as Table 3 of the paper."""
+    columns = {
+        f"{reader}, {budget:,} tokens": comparison.at(budget)
+        for reader, comparison in comparisons.items()
+        for budget in comparison.budgets
+    }
+    first = next(iter(comparisons.values()))
+    return [
+        Table(
+            f"{first.dataset}: {measure.replace('_', ' ')} by reader",
+            ("strategy", *columns),
+            tuple(
+                (
+                    name,
+                    *(interval_text(rows[name].figures[measure].mean) for rows in columns.values()),
+                )
+                for name in first.at(first.budgets[0])
+            ),
+            first.meanings[measure],
+        )
+        for measure in first.measures
     ]
 
 

@@ -6,23 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from raptor_core.errors import RaptorError, SourceError
+from raptor_core.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """JSON object of a file. A wrong field raises ``error`` with its place.
+    """JSON object of a file; a wrong field raises SourceError with its place and the remedy.
 
-    Attributes:
-        where: file, line, and place in the line.
-        remedy: advice at the end of error messages.
-        error: class of the errors.
+    ``where`` is the file, the line, and the place in the line.
     """
 
     values: Mapping[str, Any]
     where: str
     remedy: str
-    error: type[RaptorError] = SourceError
 
     def text(self, key: str) -> str:
         """Return a field that must hold text."""
@@ -35,12 +31,11 @@ class Row:
         """Return a field that holds text, or ``default`` where it is missing, null or empty."""
         return default if self.values.get(key) in (None, "") else self.text(key)
 
-    def texts(self, key: str, *, blanks: bool = True) -> tuple[str, ...]:
+    def texts(self, key: str) -> tuple[str, ...]:
         """Return the texts of a field, one or a list, without blank ones; none for null."""
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
-        is_text = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
-        if not is_text or not (blanks or all(map(str.strip, listed))):
+        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
             raise self.wrong(key, "a text or a list of texts", value)
         return tuple(item for item in listed if item.strip())
 
@@ -68,43 +63,43 @@ class Row:
         for number, item in enumerate(value, 1):
             yield replace(self, values=item, where=f"{self.where}, {key} {number}")
 
-    def wrong(self, key: str, expected: str, value: object) -> RaptorError:
+    def wrong(self, key: str, expected: str, value: object) -> SourceError:
         """Make the error for a field with a wrong value."""
         came = "it is missing" if key not in self.values else f"got {value!r:.60}"
-        return self.error(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
+        return SourceError(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
 
 
-def read_text(path: Path, remedy: str = "", error: type[RaptorError] = SourceError) -> str:
-    """Read the text of a file; raise ``error`` if it cannot be read, or is not UTF-8."""
+def read_text(path: Path, remedy: str = "") -> str:
+    """Read the text of a file; raise SourceError if it cannot be read, or is not UTF-8."""
     advice = f"; {remedy}" if remedy else ""
     try:
         return path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except OSError as cause:
-        raise error(f"{path} cannot be read ({cause}){advice}") from cause
+        raise SourceError(f"{path} cannot be read ({cause}){advice}") from cause
     except UnicodeDecodeError as cause:
-        raise error(f"{path} is not UTF-8 text ({cause}); save it as UTF-8{advice}") from cause
+        raise SourceError(
+            f"{path} is not UTF-8 text ({cause}); save it as UTF-8{advice}"
+        ) from cause
 
 
-def read_rows(path: Path, remedy: str, error: type[RaptorError] = SourceError) -> Iterator[Row]:
+def read_rows(path: Path, remedy: str) -> Iterator[Row]:
     """Read the objects of a JSON Lines file; see ``read_text`` and ``json_lines``."""
-    return json_lines(path, read_text(path, remedy, error), remedy, error)
+    return json_lines(path, read_text(path, remedy), remedy)
 
 
-def json_lines(
-    path: Path, text: str, remedy: str, error: type[RaptorError] = SourceError
-) -> Iterator[Row]:
+def json_lines(path: Path, text: str, remedy: str) -> Iterator[Row]:
     """Parse the objects of JSON Lines, without blank lines."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield parse_row(line, f"{path}, line {number}", remedy, error)
+            yield parse_row(line, f"{path}, line {number}", remedy)
 
 
-def parse_row(text: str, where: str, remedy: str, error: type[RaptorError] = SourceError) -> Row:
+def parse_row(text: str, where: str, remedy: str) -> Row:
     """Parse one JSON object."""
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as cause:
-        raise error(f"{where}: it is no JSON ({cause}); {remedy}") from cause
+        raise SourceError(f"{where}: it is no JSON ({cause}); {remedy}") from cause
     if not isinstance(values, Mapping):
-        raise error(f"{where}: expected an object, got {text.strip()[:40]!r}; {remedy}")
-    return Row(values, where, remedy, error)
+        raise SourceError(f"{where}: expected an object, got {text.strip()[:40]!r}; {remedy}")
+    return Row(values, where, remedy)

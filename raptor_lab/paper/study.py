@@ -29,7 +29,8 @@ from raptor_lab.comparison.compare import (
 from raptor_lab.comparison.contexts import Measurer
 from raptor_lab.comparison.index import Index, TreeStatistics, tree_statistics
 from raptor_lab.comparison.measures import ContextMeasurer
-from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.systems import UNBOUND, make_system
+from raptor_lab.dpr import DPR, Dpr
 
 MAX_TOKENS = 80_000  # longest document of Figure 6
 N_PREFIXES = 6
@@ -134,7 +135,6 @@ CONTIGUOUS = "contiguous"  # clustering of the ablation (Table 9)
 # Figure 3: budgets of the collapsed tree, nodes per layer of the traversal, and its budget.
 CURVE_TOKENS = (250, 500, 1000, 1500, 2000, 2500, 3000)
 CURVE_TOP_K = (1, 2, 3, 5, 8, 12)
-UNBOUND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,12 @@ def measure_study(
     measurer: ContextMeasurer,
     progress: Progress | None = None,
     curve_measurer: Measurer | None = None,
+    encoders: tuple[str, str] | None = None,
 ) -> Study:
-    """Measure all retrievers and subsets of layers; ``curve_measurer`` measures the curve."""
+    """Measure all retrievers and subsets of layers.
+
+    ``curve_measurer`` measures the curve, and ``encoders`` add DPR to the retrievers.
+    """
     names = [
         layers_name(start, queried)
         for start in range(index.n_layers)
@@ -212,6 +216,7 @@ def measure_study(
     measured = partial(compare, index, measurer=measurer, progress=progress)
     abstracts = ["title-abstract"] if any(index.dataset.abstracts.values()) else []
     compared = [make_system(name) for name in (*WITHOUT_TREE, *abstracts, *WITH_TREE)]
+    compared += [Dpr(name, *encoders) for name in DPR] if encoders else []
     retrievers = measured(compared, budgets)
     layers = measured([make_system(name) for name in names], budgets)
     curved = partial(measured, measurer=curve_measurer or measurer)

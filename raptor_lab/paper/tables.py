@@ -59,6 +59,8 @@ MEANING = {
     "traversal": "embedder, tree traversal",
     "hybrid": "all signals of the tree",
     "root": "top layer",
+    "dpr": "DPR",
+    "collapsed-dpr": "DPR, collapsed tree",
 }
 """Description of each strategy, in the words of the paper where it has it."""
 
@@ -121,7 +123,7 @@ def _tree(system: str) -> str:
     strategy, _, contiguous = system.partition(", ")
     if contiguous:
         return "contiguous"
-    return "yes" if strategy in WITH_TREE else "no"
+    return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
 
 
 def _cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
         yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
 
 
-SPREAD = ("collapsed", "collapsed-lexical", "traversal", "hybrid")
+SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
 """Strategies that retrieve nodes of several layers."""
 N_SINGLE = 5  # documents with a separate table, as in the paper
 

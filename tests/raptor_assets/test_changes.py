@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
-from raptor_assets.corpus.changes import find_changes
+from raptor_assets.corpus.changes import State, find_changes
 from raptor_assets.home.published import Published
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
@@ -50,11 +50,11 @@ def test_each_state_leads_to_its_action():
     current, edited = document("current"), document("edited")
     state = published(current, document("edited", "Other text."), document("old"))
     changes = found(state, source(current, edited, document("fresh")), ["begun", "fresh"])
-    assert changes.unchanged == ("current",)
-    assert changes.new == ("fresh",)
-    assert changes.changed == ("edited",)
-    assert changes.removed == ("begun", "old")
-    assert (changes.withheld, changes.unconfirmed, changes.doubt) == ((), (), "")
+    assert changes.of(State.UNCHANGED) == ("current",)
+    assert changes.of(State.NEW) == ("fresh",)
+    assert changes.of(State.CHANGED) == ("edited",)
+    assert changes.of(State.REMOVED) == ("begun", "old")
+    assert (changes.of(State.UNKNOWN), changes.of(State.UNCONFIRMED), changes.doubt) == ((), (), "")
 
 
 def test_other_settings_make_every_partition_change_and_none_loses_documents():
@@ -62,7 +62,7 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     state = published(*documents, build=OTHER_BUILD)
     asked = []
     state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
-    assert found(state, source(*documents)).changed == ("a", "b", "c")
+    assert found(state, source(*documents)).of(State.CHANGED) == ("a", "b", "c")
     assert asked == []
 
 
@@ -74,20 +74,24 @@ def test_a_decision_of_a_person_is_an_input():
             return "decided"
 
     changes = find_changes(published(one), Settings(), BUILD, source(one), Decided([]))
-    assert changes.changed == ("a",)
+    assert changes.of(State.CHANGED) == ("a",)
 
 
 def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
     marks = [mark(one, OTHER_BUILD), mark(one)]
-    assert found(Published({"a": marks}), source(one)).changed == ("a",)
+    assert found(Published({"a": marks}), source(one)).of(State.CHANGED) == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
     state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
-    assert (changes.new, changes.changed, changes.removed) == (("there",), (), ())
+    assert (changes.of(State.NEW), changes.of(State.CHANGED), changes.of(State.REMOVED)) == (
+        ("there",),
+        (),
+        (),
+    )
 
 
 def test_refused_summaries_are_asked_for_by_a_person_alone():
@@ -111,12 +115,12 @@ def test_unknown_documents_stay_as_published():
     unread = Skipped("a", "no permission")
     inventory = source(document("c"), skipped=(unread,))
     changes = found(state, inventory)
-    assert (changes.withheld, changes.removed) == (("a/x",), ("b",))
+    assert (changes.of(State.UNKNOWN), changes.of(State.REMOVED)) == (("a/x",), ("b",))
 
 
 def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():
     changes = found(published(), source(skipped=(Skipped("a", "no permission"),)), ["a", "b"])
-    assert (changes.withheld, changes.removed) == (("a",), ("b",))
+    assert (changes.of(State.UNKNOWN), changes.of(State.REMOVED)) == (("a",), ("b",))
 
 
 @pytest.mark.parametrize(("is_confirmed", "removed"), [(False, ()), (True, ("a", "b"))])
@@ -125,9 +129,9 @@ def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirm
     inventory = source(document("c"), document("fresh"))
     own = {"own": {"source": {"max_removed": 0.5}}}
     changes = found(state, inventory, is_confirmed=is_confirmed, **own)
-    assert changes.removed == removed
+    assert changes.of(State.REMOVED) == removed
     assert bool(changes.doubt) is not is_confirmed
-    assert changes.unconfirmed == (() if is_confirmed else ("a", "b"))
+    assert changes.of(State.UNCONFIRMED) == (() if is_confirmed else ("a", "b"))
 
 
 BOUNDS = {"share": {"max_removed": 0.5}, "number": {"max_removed": 0.9, "max_removed_documents": 1}}
@@ -164,12 +168,16 @@ def test_documents_of_partitions_that_only_changed_settings_count_among_the_publ
 def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     held, other = document("held"), document("other")
     manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", hold="worse")
-    state = replace(published(document("held", "Earlier text."), other), holds=[manifest])
+    state = replace(published(document("held", "Earlier text."), other), pins=[manifest])
     changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
-    assert changes.holds == {"held": "worse"}
-    assert (changes.to_build, changes.removed, changes.unchanged) == ((), (), ("other",))
+    assert changes.pins == {"held": "worse"}
+    assert (changes.to_build, changes.of(State.REMOVED), changes.of(State.UNCHANGED)) == (
+        (),
+        (),
+        ("other",),
+    )
     changes = found(state, source(other), ["held", "other"])
-    assert (changes.holds, changes.removed) == ({}, ("held",))
+    assert (changes.pins, changes.of(State.REMOVED)) == ({}, ("held",))
 
 
 @pytest.mark.parametrize(
@@ -195,4 +203,4 @@ def test_a_build_that_waits_is_made_again_where_it_is_not_of_the_present_source(
     state = replace(marks, waiting=lambda _: {"a": inputs[staged]} if staged else {})
     own = {"runs": {"publish": publish}}
     changes = found(state, source(document("a", texts["now"])), own=own)
-    assert (changes.waiting, changes.to_build) == (waiting, to_build)
+    assert (changes.of(State.WAITING), changes.to_build) == (waiting, to_build)

@@ -10,6 +10,6 @@ from raptor_core.tables.files import TableStore
 if __name__ == "__main__":
     tables = TableStore(sys.argv[1])
     for number in itertools.count():
-        made = decide(tables, "chunk", "t", f"{os.getpid()}-{number}", who="w")
+        made = decide(tables, "chunk", "t", f"{os.getpid()}-{number}", who="w", documents=())
         sys.stdout.write(f"{made.id}\n")
         sys.stdout.flush()

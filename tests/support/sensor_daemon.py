@@ -57,15 +57,12 @@ class Daemon:
         fresh = [r for r in result.run_requests or [] if r.run_key not in self.run_keys]
         self.run_keys |= {request.run_key for request in fresh}
         self.requests = fresh
-        drops = [r for r in fresh if r.job_name == "drop_partitions"]
-        builds = [partitions_of(r) for r in fresh if r.job_name == "build"]
-        configs = [r.run_config["ops"]["drop"]["config"] for r in drops]
-        dropped = [name for config in configs for name in config["partitions"]]
+        builds = [named for r in fresh if (named := partitions_of(r, "raptor/build"))]
+        dropped = [name for r in fresh for name in partitions_of(r, "raptor/drop")]
         reason = result.skip_reason.skip_message if result.skip_reason else ""
         return builds, dropped, reason
 
 
-def partitions_of(request):
-    if "dagster/partition" in request.tags:
-        return [request.tags["dagster/partition"]]
-    return request.run_config["ops"]["raptor"]["config"]["partitions"]
+def partitions_of(request, tag):
+    """The partitions that a tag of a requested run names."""
+    return request.tags[tag].split(", ") if tag in request.tags else []

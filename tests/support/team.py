@@ -53,7 +53,7 @@ def run_requested(found, definitions, instance):
         assert job.execute_in_process(
             instance=instance, tags=run.tags, run_config=run.run_config
         ).success
-    return [run.tags.get("dagster/partition") for run in found.run_requests]
+    return [run.tags.get("raptor/build") for run in found.run_requests]
 
 
 def follow(team):

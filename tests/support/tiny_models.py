@@ -50,3 +50,52 @@ def put_into_hub_cache(model: Path, hub: Path, name: str) -> dict[str, str]:
     (entry / "refs").mkdir()
     (entry / "refs" / "main").write_text(revision)
     return {"HF_HOME": str(hub), "HF_HUB_OFFLINE": "1"}
+
+
+def build_tiny_dpr(folder: Path, class_name: str) -> Path:
+    """An encoder of DPR that reads letters, of the class that transformers has for it."""
+    import torch
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+    (folder / "vocab.txt").write_text("\n".join([*words, *(f"##{w}" for w in words[5:])]))
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    config = transformers.DPRConfig(
+        vocab_size=57,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        hidden_size=N_DIMS,
+        intermediate_size=32,
+        initializer_range=1.0,
+    )
+    torch.manual_seed(len(class_name))
+    getattr(transformers, class_name)(config).save_pretrained(folder)
+    return folder
+
+
+def build_tiny_t5(folder: Path) -> Path:
+    """A T5 that reads and writes letters."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    tokens = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz0123456789 ().?\\"]
+    tokenizer = Tokenizer(models.WordLevel({token: at for at, token in enumerate(tokens)}, "<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "$A </s>", special_tokens=[("</s>", 1)]
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    fast.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"d_model": N_DIMS, "d_ff": 32, "d_kv": 8, "num_layers": 1, "num_heads": 2}
+    config = T5Config(vocab_size=len(tokens), decoder_start_token_id=0, **sizes)
+    model = T5ForConditionalGeneration(config)
+    for weights in model.parameters():  # so large that an answer depends on what is read
+        weights.data = torch.randn(weights.shape)
+    model.save_pretrained(folder)
+    return folder

@@ -14,6 +14,7 @@ from raptor_core.identity import (
 from raptor_core.nodes import Fit
 from raptor_core.transfer.exporting import export_trees, finish_export
 from raptor_core.transfer.format import ExportFolder
+from raptor_core.transfer.importing import read_editions
 from raptor_core.tree.publish import build_id
 
 ODD = "häfen/../../ % '\" 水.md"
@@ -103,3 +104,10 @@ def state(store):
 def exported(store, path):
     folder = ExportFolder(str(path))
     return folder, finish_export(folder, store, export_trees(store, folder))
+
+
+def import_trees(store, folder, export):
+    """Publish the trees of an export, and return the counts of each."""
+    with store.publishing() as batch:
+        parts = [batch.publish(editions) for editions in read_editions(folder, export)]
+    return [counts for part in parts for counts in part]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from raptor_assets.assets.names import WAITING
 from raptor_assets.assets.versions import (
     audited_version,
     clusters_version,
@@ -50,8 +49,6 @@ class DocumentsStep(Step):
                 "so themselves)"
             )
         state.documents = trees
-        if context.needs_approval:  # the tables of the build that waits are replaced from here on
-            context.tables.delete(WAITING.path, state.name)
         version = documents_version(trees, context.components.curation)
         reused = state.recorded_version(self.asset, version) == version
         if not reused:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from raptor_assets.assets.names import WAITING
-from raptor_assets.assets.specs import TREES
+from raptor_assets.assets.schemas import trees_table
 from raptor_assets.assets.versions import (
     TreeVersion,
     audited_version,
@@ -21,16 +18,14 @@ from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.findings import quarantined
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.access import waiting_manifests
-from raptor_assets.home.published import TreeIndex, holds_in_force
-from raptor_assets.home.readers import declared_readers
+from raptor_assets.home.publication import Publication, Today, publishing
+from raptor_assets.home.published import TreeIndex
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,
     published_metadata,
     rebuild_metadata,
 )
-from raptor_assets.shown.report_records import read_records
 from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import StoredTree, staleness
@@ -38,15 +33,9 @@ from raptor_core.checks.stored import store as check_store
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.store.base import Edition, Manifest, PublicationCounts
-from raptor_core.store.payload import manifest_to_payload
-from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cluster import cluster_top
-from raptor_core.tree.publish import build_id, make_manifest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from raptor_core.tree.publish import make_manifest
 
 
 @dataclass
@@ -81,10 +70,11 @@ class PublishStep(Step):
                 state.fail(self.asset, error)
         if not ready:
             return []
-        holds = _holds(context)  # reads the source and the store, before this opens the store
+        pins = _pins(context)  # reads the source and the store, before this opens the store
+        today = Today.of(context.access)
         try:
             with context.store.open() as store:
-                self._publish(context, store, ready, holds)
+                self._publish(context, store, ready, pins, today)
                 results = self._results(store, ready)
                 store.optimize()
             done = [part for part in ready if part.published and not part.state.failure]
@@ -158,84 +148,32 @@ class PublishStep(Step):
         context: RunContext,
         store: VectorStore,
         ready: Sequence[_Ready],
-        holds: Collection[str],
+        pins: Collection[str],
+        today: Today,
     ) -> None:
-        """Publish all partitions that no check refuses, many in one commit."""
+        """Publish all partitions that no check refuses, many in one commit, or let them wait."""
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished, grouping)
         stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
         live = store.manifests([tree.name for part in ready for tree in part.trees])
         previous = {manifest.tree: manifest for manifest in live}
-        with store.publishing() as publishing:
+        with publishing(context.access, store, today) as publication:
             for part in ready:
-                name, built = part.state.name, {*holds, *(t.name for t in part.trees)}
+                name, built = part.state.name, {*pins, *(t.name for t in part.trees)}
                 try:
                     part.removed = sorted((stored(name) | unfinished(name)) - built)
-                    if not part.is_refused:
-                        self._prepare(part)
-                        self._refuse_held(part, previous)
-                        if context.needs_approval and _may_wait(part, previous):
-                            self._wait(part)
-                            continue
-                        self._keep(store, part, previous)
-                        self._publish_partition(publishing, part)
+                    if part.is_refused:
+                        continue
+                    self._prepare(part)
+                    if context.needs_approval and _may_wait(part, previous):
+                        self._wait(store, part)
+                    else:
+                        self._publish_partition(publication, part)
                 except RaptorError as error:
                     part.state.fail(self.asset, error)
 
-    def _refuse_held(self, part: _Ready, previous: Mapping[str, Manifest]) -> None:
-        """Raise a SourceError for a tree that a person set back while this run worked."""
-        for tree, manifest in part.manifests.items():
-            old = previous.get(tree)
-            if old and old.hold and holds_in_force([old], {tree: manifest.documents}):
-                raise SourceError(
-                    f"the tree {tree!r} was set back to an earlier build: {old.hold}. "
-                    f"`raptor versions release {tree}` lets builds publish it again"
-                )
-
-    def _wait(self, part: _Ready) -> None:
-        """Record that a partition's build waits for approval."""
-        state, version = part.state, part.version
-        state.is_waiting = True
-        manifests = [manifest_to_payload(manifest) for manifest in part.manifests.values()]
-        state.context.tables.write(
-            WAITING.path,
-            state.name,
-            _table(part.trees, part.manifests),
-            {"inputs": version.text if version else "", "manifests": json.dumps(manifests)},
-        )
-        state.context.warn(f"{state.name}: built and checked; it waits for approval")
-
-    def _keep(self, store: VectorStore, part: _Ready, previous: Mapping[str, Manifest]) -> None:
-        """Keep the builds that these replace, and delete those with a document that is gone."""
-        context = part.state.context
-        kept, most = context.kept, context.settings.runs.keep_builds
-        records = read_records(context.tables, part.state.name) if previous else {}
-        for tree, manifest in part.manifests.items():
-            if (old := previous.get(tree)) is None:
-                continue
-            missing = _forget(kept, manifest)
-            if old.hold:
-                context.warn(f"{tree}: no longer held, since a document of that build is gone")
-            if missing:
-                context.warn(
-                    f"{tree}: deleted {len(missing)} kept builds with a document that is gone, or "
-                    "with a damaged file"
-                )
-            is_complete = old.documents.keys() <= manifest.documents.keys()
-            if most and is_complete and old.build_id != manifest.build_id:
-                record = records.get(tree)
-                is_known = record is not None and record.build_id == old.build_id
-                kept.keep(store, old, record.notes() if record and is_known else {})
-            kept.prune(manifest, most)
-        for tree in part.removed:
-            kept.delete(tree)
-
     def _prepare(self, part: _Ready) -> None:
-        """Make the manifests of a partition, or read those of the build that a person approved."""
-        if part.state.context.is_approved:
-            part.manifests = _approved_manifests(part)
-            part.version = TreeVersion.parse(next(iter(part.manifests.values())).inputs)
-            return
+        """Make the manifests of a partition."""
         context, documents = part.state.context, part.state.documents
         digest = documents_version(documents, context.components.curation)
         version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
@@ -246,15 +184,22 @@ class PublishStep(Step):
             for tree in part.trees
         }
 
-    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
-        part.state.context.tables.delete(WAITING.path, part.state.name)
-        part.published = publishing.publish(
-            [
-                Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
-                for tree in part.trees
-            ]
-        )
-        publishing.drop(part.removed)
+    def _wait(self, store: VectorStore, part: _Ready) -> None:
+        """Keep a partition's build until a person approves it."""
+        state, version = part.state, part.version
+        state.is_waiting = True
+        inputs = version.text if version else ""
+        state.context.access.waiting.put(state.name, _editions(part), store.identity, inputs)
+        state.context.warn(f"{state.name}: built and checked; it waits for approval")
+
+    def _publish_partition(self, publication: Publication, part: _Ready) -> None:
+        published = publication.publish(_editions(part))
+        publication.drop(part.removed)
+        part.published = [each.counts for each in published]
+        part.manifests = {each.manifest.tree: each.manifest for each in published}
+        waiting = part.state.context.access.waiting
+        for name in waiting.among([part.state.name]):
+            waiting.delete(name)
 
     def _results(self, store: VectorStore, ready: Sequence[_Ready]) -> list[StepResult]:
         results = []
@@ -275,7 +220,7 @@ class PublishStep(Step):
         part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
         version = part.version.published_as(manifests.values()).text
         version = audited_version(version, [state.audited(n) for n in state.summary_layers])
-        state.save(self.asset, _table(trees, manifests), version, version)
+        state.save(self.asset, trees_table(manifests.values()), version, version)
         metadata = {
             **published_metadata(trees, manifests, part.published, part.removed, context.settings),
             **rebuild_metadata(state.plans, state.costs),
@@ -286,18 +231,20 @@ class PublishStep(Step):
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
 
 
-def _holds(context: RunContext) -> Collection[str]:
-    """Return the trees that are held; an unreadable source gives a warning and none."""
+def _editions(part: _Ready) -> list[Edition]:
+    return [
+        Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
+        for tree in part.trees
+    ]
+
+
+def _pins(context: RunContext) -> Collection[str]:
+    """Return the trees that are pinned; an unreadable source gives a warning and none."""
     try:
-        return context.holds
+        return context.pins
     except SourceError as error:
-        context.warn(f"which trees are held is not known: {error}")
+        context.warn(f"which trees are pinned is not known: {error}")
         return ()
-
-
-def _forget(kept: KeptBuilds, published: Manifest) -> list[str]:
-    """Delete the kept builds of a tree with a document that its published build lacks."""
-    return kept.forget(published.tree, lambda name: name not in published.documents)
 
 
 def _may_wait(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
@@ -306,35 +253,6 @@ def _may_wait(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
     is_same = all(old and old.build_id == manifest.build_id for old, manifest in pairs)
     is_complete = all(not old or old.documents.keys() <= new.documents.keys() for old, new in pairs)
     return is_complete and not is_same and not part.removed
-
-
-def _approved_manifests(part: _Ready) -> dict[str, Manifest]:
-    """Return the manifests of the build that a person looked at, with the readers of today.
-
-    Raises:
-        SourceError: the tables are not those of that build.
-    """
-    state = part.state
-    manifests = waiting_manifests(state.context.tables, state.name)
-    nodes = {tree.name: build_id(list(tree.nodes())) for tree in part.trees}
-    if nodes != {tree: manifest.build_id for tree, manifest in manifests.items()}:
-        raise SourceError(
-            f"the tables of partition {state.name!r} are not those of the build that waits for "
-            "approval; `raptor build` makes that build again"
-        )
-    inventory = state.context.source.inventory()
-    entries = inventory.partitions(state.context.settings.grouping).get(state.name, {})
-    return {
-        tree: replace(m, readers=declared_readers(entries.get(tree, ()), m.documents))
-        for tree, m in manifests.items()
-    }
-
-
-def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:
-    return TREES.table(
-        (m.tree, m.build_id, m.layer_sizes, sum(m.layer_sizes), m.n_tokens, m.end, m.published_at)
-        for m in (manifests[tree.name] for tree in trees)
-    )
 
 
 def _staleness_verdicts(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_assets.assets.specs import TREES
+from raptor_assets.assets.schemas import TREES
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.report_records import (

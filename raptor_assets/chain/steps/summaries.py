@@ -50,13 +50,13 @@ class SummariesStep(Step):
         clusterings = list(state.clusterings(self.layer).values())
         below = state.flat_nodes(self.layer - 1)
         curation = state.context.components.curation
-        decided = (curation.digest(clustering.tree) for clustering in clusterings)
+        decided = curation.digest({name for node in below for name in node.documents})
         return inputs_digest(
             state.context,
             self.asset,
             clusters_version(clusterings),
             nodes_version(below),
-            *(decision for decision in decided if decision),
+            *([decided] if decided else ()),
         )
 
     def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:

@@ -18,13 +18,15 @@ from raptor_assets.cli.options import (
     home_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json
-from raptor_assets.corpus.changes import Changes
+from raptor_assets.corpus.changes import Changes, State
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import look
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
+from raptor_assets.shown.progress import by_cause
+from raptor_assets.shown.rights import describe_unmatched
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
@@ -33,6 +35,17 @@ from raptor_core.home.published import refuse_unknown
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
+
+_WORDS = {
+    State.NEW: "new",
+    State.CHANGED: "changed",
+    State.REMOVED: "to drop",
+    State.UNKNOWN: "withheld",
+    State.UNCONFIRMED: "to confirm",
+    State.WAITING: "to approve",
+    State.UNCHANGED: "unchanged",
+}
 
 NAMED = 20  # trees, skipped files and failed partitions that are named; ``--json`` names all
 
@@ -55,39 +68,34 @@ def plan_command(
     if as_json:
         print_json(_plan_values(planned))
     else:
-        _print_plan(planned, settings.unpriced_models)
+        _print_plan(planned, settings.unpriced_models, settings.budget)
 
 
 def _plan_values(planned: Forecast) -> dict[str, Any]:
     changes = planned.changes
     return {
-        "new": changes.new,
-        "changed": changes.changed,
-        "removed": changes.removed,
-        "withheld": changes.withheld,
-        "waiting": changes.waiting,
-        "held": dict(changes.holds),
-        "unconfirmed": changes.unconfirmed,
+        **{s.value: changes.of(s) for s in State if s != State.UNCHANGED},
+        "pinned": dict(changes.pins),
+        "ended_pins": dict(changes.ended_pins),
         "doubt": changes.doubt,
-        "n_unchanged": len(changes.unchanged),
+        "n_unchanged": len(changes.of(State.UNCHANGED)),
         "refused": sorted(changes.refused),
         "odd": dict(planned.odd),
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
+        "unmatched_rules": planned.unmatched_rules,
         **planned.plan.as_dict(),
     }
 
 
-def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
+def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     changes, plan = planned.changes, planned.plan
-    words = ("new", "changed", "to drop", "held back", "to confirm", "to approve", "unchanged")
-    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "waiting", "unchanged")
-    lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
-    counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
+    counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
-    _print_held(changes)
-    _name_waiting(changes.waiting)
+    _print_kept(changes)
+    _name(describe_unmatched(planned.unmatched_rules), "rules")
+    _name_waiting(changes.of(State.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
@@ -103,7 +111,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan, unpriced)
+    _print_total(plan, unpriced, budget)
 
 
 def _print_readers(planned: Forecast) -> None:
@@ -149,7 +157,7 @@ def _summaries(count: int) -> str:
     return counted(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
+def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
@@ -164,6 +172,11 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
             f"calls: {fewest} to {greatest}, since poor answers are asked for again; about "
             f"{plan.summaries.calls + plan.repeats} are likely"
         )
+    if plan.audits.calls or plan.most_audits.calls:
+        say(
+            f"to audit: about {_summaries(plan.audits.calls)}, {plan.audits.tokens:,} tokens; at "
+            f"most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
+        )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
     cost = "0 USD, no endpoint is called"
@@ -173,6 +186,13 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
         models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
+    for bound in plan.exceeded(budget):
+        say(
+            f"this is more than budget.{bound} = {getattr(budget, bound)}: the build would stop "
+            "there, publish the trees that are finished, and keep every answer for the next one",
+            fg="red",
+            err=True,
+        )
 
 
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
@@ -243,9 +263,10 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "withheld": report.changes.withheld,
-        "waiting": [*report.changes.waiting, *report.waiting],
-        "held": dict(report.changes.holds),
+        "withheld": report.changes.of(State.UNKNOWN),
+        "waiting": [*report.changes.of(State.WAITING), *report.waiting],
+        "pinned": dict(report.changes.pins),
+        "ended_pins": dict(report.changes.ended_pins),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -263,10 +284,11 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    _print_held(report.changes)
+    _print_kept(report.changes)
+    _name(describe_unmatched(report.unmatched_rules), "rules")
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
-    _name_waiting([*report.changes.waiting, *report.waiting])
+    _name_waiting([*report.changes.of(State.WAITING), *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
@@ -287,13 +309,19 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
 
-def _print_held(changes: Changes) -> None:
-    why = "as published: its documents cannot be read now"
-    _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
-    _name(
-        [f"held {tree} at an earlier build: {note}" for tree, note in changes.holds.items()],
-        "trees",
+def _print_kept(changes: Changes) -> None:
+    """Print which partitions and trees stay as they are, and which pins end."""
+    why = (
+        "as published: a document of it cannot be read now, and until then only readers whom a "
+        "rule or the broken item names may read it"
     )
+    _name([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
+    pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
+    pinned += [
+        f"the pin of {tree} ends, since none of its documents is left under this name: {note}"
+        for tree, note in changes.ended_pins.items()
+    ]
+    _name(pinned, "trees")
 
 
 def _name_waiting(partitions: Sequence[str]) -> None:
@@ -302,7 +330,10 @@ def _name_waiting(partitions: Sequence[str]) -> None:
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:
-    lines = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
+    lines = [
+        f"failed {listed(names, NAMED)} at {failure.asset}: {failure.reason}"
+        for names, failure in by_cause(report.failed)
+    ]
     _name(lines, plural, "red")
 
 
@@ -365,7 +396,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
     home, settings = home_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    scan = look(home.table_store(settings), source)
+    scan = look(home.table_store(settings), source, is_whole=bool(added))
     return home, settings.model_copy(update={"source": source}), scan
 
 

@@ -11,10 +11,9 @@ from raptor_core.errors import MissingExtraError
 LABORATORY = {
     "audit": "Score a judge on labelled summaries.",
     "board": "Measure strategies on public data sets, in one table.",
-    "index": "Measure the recall of the search by vectors.",
     "paper": "Write the paper's tables that need no reader.",
     "retrieval": "Compare strategies at equal token budgets.",
-    "reader": "Compare strategies by a reader's answers from their contexts.",
+    "reader": "Compare strategies by the answers of readers from their contexts.",
     "sheet": "Draw summaries for a study of hallucinations by hand.",
     "verdicts": "Read the sheet of such a study, and print its figures.",
 }

@@ -9,11 +9,12 @@ import click
 from raptor_assets.cli.exits import exit_code, fail
 from raptor_assets.cli.options import home_and_json, query_options, read_options
 from raptor_assets.cli.output import node_values, print_json
+from raptor_assets.serving.values import LinkOf, links_of
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
+from raptor_core.models.reading.reader import Answer, Passage
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrieval import Retrieval
 from raptor_core.retrieval.base import require_words
@@ -38,12 +39,13 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     options = read_options(values)
     retriever = HomeRetriever(home).for_readers(options.readers)
     retrieval = retriever.search(question, options.query(retriever.settings))
+    link_of = links_of(retriever.settings)
     if as_json:
-        print_json(_retrieval_values(retrieval))
+        print_json(_retrieval_values(retrieval, link_of))
     elif not retrieval.hits:
         say(retrieval.explanation, fg="yellow", err=True)
     else:
-        _print_hits(retrieval)
+        _print_hits(retrieval, link_of)
 
 
 NAMED_DOCUMENTS = 3  # documents of a summary that are named
@@ -59,8 +61,8 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     With --scope corpus or both, nodes of the corpus tree are read: for questions about all
     documents.
 
-    Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
-    sentences nearest to the question and the name of the missing key, and exits with 7.
+    Needs a chat endpoint (settings [reader]). Without its key the command prints the passages and
+    the name of the missing key, and exits with 7.
     """
     require_words(question)
     options = read_options(values)
@@ -69,42 +71,43 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     if not retrieval.hits:
         raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
+    link_of = links_of(retriever.settings)
     try:
         read = follow_up(question, retrieval.query.history)
         answer = reader_of(retriever.settings).read(read, passages)
     except MissingKeyError as error:
-        quotes = best_sentences(question, passages, retriever.components.embedder)
-        _show_context(error, retrieval, quotes, as_json=as_json)
-    _print(answer, _retrieval_values(retrieval), as_json=as_json)
+        _show_context(error, retrieval, link_of, as_json=as_json)
+    links = {hit.node.id: link_of(hit.node) for hit in retrieval.hits}
+    _print(answer, links, _retrieval_values(retrieval, link_of), as_json=as_json)
     if not as_json:
         _print_uncited(answer, passages)
         _print_note(retrieval)
 
 
 def _show_context(
-    error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
+    error: MissingKeyError, retrieval: Retrieval, link_of: LinkOf, *, as_json: bool
 ) -> NoReturn:
-    values: dict[str, Any] = {}
-    if as_json:
-        values = {"quotes": list(map(_quote_values, quotes)), **_retrieval_values(retrieval)}
-    else:
-        if quotes:
-            say("No reader is set up. The sentences nearest to the question:", bold=True)
-            _print_quotes(quotes)
-            say()
-        say("The context that a reader would answer from:", bold=True)
-        _print_hits(retrieval)
+    if not as_json:
+        say("No reader is set up. The passages that it would answer from:", bold=True)
+        for hit in retrieval.hits:
+            say(_place(hit.node), fg="cyan")
+            _print_link(link_of(hit.node))
+            say_text(hit.node.shown_text, indent="    ")
+    values = _retrieval_values(retrieval, link_of) if as_json else {}
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
 
 
-def _print(answer: Answer, values: Mapping[str, Any], *, as_json: bool) -> None:
+def _print(
+    answer: Answer, links: Mapping[str, str], values: Mapping[str, Any], *, as_json: bool
+) -> None:
     if as_json:
-        citations = list(map(_passage_values, answer.citations))
+        citations = [{**_passage_values(p), "link": links[p.node_id]} for p in answer.citations]
         print_json({"answer": answer.text, "citations": citations, **values})
         return
     say_text(answer.text)
     for number, passage in enumerate(answer.citations, 1):
         say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
+        _print_link(links[passage.node_id])
     if not answer.citations:
         say("the answer cites no source", fg="yellow", err=True)
 
@@ -118,7 +121,12 @@ def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
         say(f"    {passage.place}  {passage.node_id}", dim=True)
 
 
-def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
+def _print_link(link: str) -> None:
+    if link:
+        say(f"    {link}", dim=True)
+
+
+def _retrieval_values(retrieval: Retrieval, link_of: LinkOf) -> dict[str, Any]:
     names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "note")
     return {
         "question": retrieval.question,
@@ -126,7 +134,12 @@ def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
         "budget_tokens": retrieval.query.budget_tokens,
         **{name: getattr(retrieval, name) for name in names},
         "nodes": [
-            {"score": round(hit.score, 4), "why": dict(hit.why), **node_values(hit.node)}
+            {
+                "score": round(hit.score, 4),
+                "why": dict(hit.why),
+                "link": link_of(hit.node),
+                **node_values(hit.node),
+            }
             for hit in retrieval.hits
         ],
     }
@@ -142,15 +155,6 @@ def _passage_values(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _quote_values(quote: Quote) -> dict[str, Any]:
-    return {
-        "text": quote.text,
-        "similarity": round(quote.similarity, 4),
-        **_passage_values(quote.passage),
-        "span": quote.span and list(quote.span),
-    }
-
-
 def _place(node: Node) -> str:
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS
@@ -161,11 +165,12 @@ def _place(node: Node) -> str:
     return labelled(node.label, f"the top of {node.documents[0]}" if node.stands_for else where)
 
 
-def _print_hits(retrieval: Retrieval) -> None:
+def _print_hits(retrieval: Retrieval, link_of: LinkOf) -> None:
     for rank, hit in enumerate(retrieval.hits, 1):
         kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
         say(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
         say(f"    {hit.node.id}", dim=True)
+        _print_link(link_of(hit.node))
         say(f"    {shorten(hit.node.text)}")
     tokens = f"{retrieval.n_tokens} of {retrieval.query.budget_tokens} tokens"
     say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
@@ -177,13 +182,3 @@ def _print_hits(retrieval: Retrieval) -> None:
 def _print_note(retrieval: Retrieval) -> None:
     if retrieval.note:
         say(retrieval.note, fg="yellow", err=True)
-
-
-def _print_quotes(quotes: Sequence[Quote]) -> None:
-    for quote in quotes:
-        where = quote.passage.place
-        if quote.span:
-            where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
-            where = labelled(quote.passage.label, where)
-        say(f"  “{shorten(quote.text)}”")
-        say(f"      {where}", fg="cyan")

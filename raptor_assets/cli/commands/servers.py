@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ def mcp_command(
         raise click.UsageError("over HTTP each request has its caller; leave out --as or --port")
     callers = _callers(home, retriever.settings, host, keys)
     retriever.load_model()
-    run_server(make_http_app(retriever, callers, host), host, port, "warning")
+    run_server(make_http_app(retriever, callers), host, port, "warning")
 
 
 MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers
@@ -195,7 +196,7 @@ ENDING_SECONDS = 20  # time that a server waits for open requests when it shuts 
 
 
 def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
-    """Serve an ASGI application until the process is interrupted.
+    """Serve an ASGI application until a signal stops the process.
 
     The bound of a request's body is in ``http``. Slow clients are the matter of a proxy.
     """
@@ -213,4 +214,5 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
         server_header=False,
         timeout_graceful_shutdown=ENDING_SECONDS,
     )
-    uvicorn.Server(config).run()
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal that stopped it again
+        uvicorn.Server(config).run()

@@ -14,8 +14,8 @@ from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
-    CheckResult,
     HomeStatus,
+    LastCheckResult,
     PartitionStatus,
     TreeStatus,
     read_costs,
@@ -23,9 +23,11 @@ from raptor_assets.local.status import (
     read_summary,
 )
 from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.rights import published_findings
 from raptor_assets.shown.terminal import say
 from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
+from raptor_core.tree.corpus_tree import is_corpus_tree
 
 if TYPE_CHECKING:
     from raptor_assets.shown.report_records import Cost
@@ -49,11 +51,15 @@ def status_command(check: bool, cost: bool, trees: bool, home: Path, as_json: bo
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     sources = settings.source.shown_paths()
+    manifests = (t.manifest for t in state.trees if not is_corpus_tree(t.name))
+    rights = published_findings(manifests, settings)
     if as_json:
-        values = _values(state, opened.path, sources)
+        values = {**_values(state, opened.path, sources), "rights": rights}
         print_json(values if costs is None else {**values, "costs": costs})
     else:
         _print(state, opened.path, sources)
+        for finding in rights:
+            say(finding, fg="yellow")
         for tree, figures in (costs or {}).items():
             say(f"{tree}: {_cost_text(figures)}")
     if check and not state.structural_passed:
@@ -106,7 +112,7 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             group = result.asset.partition("/")[0]
             _print_check("all trees" if group == TREE else group, result)
     for tree in (tree for tree in state.trees if tree.manifest.hold):
-        say(f"{tree.name}: held at an earlier build: {tree.manifest.hold}", fg="yellow")
+        say(f"{tree.name}: pinned to an earlier build: {tree.manifest.hold}", fg="yellow")
     for name in state.waiting:
         say(
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
@@ -172,7 +178,7 @@ def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
     return title, part.name, sizes, f"{part.n_tokens:,}", published, checks
 
 
-def _print_check(where: str, result: CheckResult) -> None:
+def _print_check(where: str, result: LastCheckResult) -> None:
     text = f"{where}: {result.severity}: {result.name} of {result.asset}"
     color = "red" if result.severity == "error" else "yellow"
     say(f"{text}: {result.description}" if result.description else text, fg=color)

@@ -72,9 +72,9 @@ def import_command(
     opened, settings = Home.open(home)
     identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
-    changed = [imported.tree for imported in report.trees if imported.published.changed]
+    changed = [each.manifest.tree for each in report.trees if each.counts.changed]
     if as_json:
-        names = [imported.tree for imported in report.trees]
+        names = [each.manifest.tree for each in report.trees]
         tables = {"tables_of": list(report.tables), "decisions": report.n_acts}
         print_json({"trees": names, "changed": changed, **tables})
         return

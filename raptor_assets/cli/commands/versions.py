@@ -12,8 +12,8 @@ from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json, print_wide, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.versions import (
-    Build,
-    Difference,
+    BuildDifference,
+    TreeBuild,
     approve,
     change_build,
     compare_builds,
@@ -60,7 +60,7 @@ def list_(tree: str, home: Path, as_json: bool) -> None:
         _print_build(build)
 
 
-def _build_values(build: Build) -> dict[str, Any]:
+def _build_values(build: TreeBuild) -> dict[str, Any]:
     manifest = {field.name: getattr(build.manifest, field.name) for field in fields(Manifest)}
     known = ("build_id", "layer_sizes", "n_tokens", "published_at", "documents", "hold")
     return {
@@ -73,7 +73,7 @@ def _build_values(build: Build) -> dict[str, Any]:
     }
 
 
-def _print_build(build: Build) -> None:
+def _print_build(build: TreeBuild) -> None:
     manifest, notes = build.manifest, build.notes
     sizes = " → ".join(map(str, manifest.layer_sizes))
     say(f"{build.id}  {build.state}", fg=None if build.state == "kept" else "cyan")
@@ -87,7 +87,7 @@ def _print_build(build: Build) -> None:
         failed = f"; failed: {', '.join(build.failed)}" if build.failed else "; its checks passed"
         say(f"    run {build.run_id}{failed}")
     if manifest.hold:
-        say(f"    held: {manifest.hold}", fg="yellow")
+        say(f"    pinned: {manifest.hold}", fg="yellow")
 
 
 @versions_command.command(epilog=_example("diff guides/pumps.md --html diff.html"))
@@ -136,7 +136,7 @@ def diff(
         say(f"written: {html}")
 
 
-def _difference_values(tree: str, difference: Difference) -> dict[str, Any]:
+def _difference_values(tree: str, difference: BuildDifference) -> dict[str, Any]:
     return {
         "tree": tree,
         "old": difference.old,
@@ -148,7 +148,7 @@ def _difference_values(tree: str, difference: Difference) -> dict[str, Any]:
     }
 
 
-def _print_difference(difference: Difference) -> None:
+def _print_difference(difference: BuildDifference) -> None:
     from rich.table import Table
 
     for line in _lines(difference):
@@ -162,7 +162,7 @@ def _print_difference(difference: Difference) -> None:
     print_wide(table)
 
 
-def _lines(difference: Difference) -> list[str]:
+def _lines(difference: BuildDifference) -> list[str]:
     """Return the numbers of a difference, and the golden questions whose rank changed."""
     added, removed = difference.n_chunks
     lines = [
@@ -187,17 +187,17 @@ def _cell(head: str, text: str) -> Any:
 
 @versions_command.command(epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
 @click.argument("tree")
-@click.option("--to", default="", metavar="BUILD", help="Build; without it, the one before.")
+@click.option("--to", default="", metavar="BUILD", help="TreeBuild; without it, the one before.")
 @_reason
 @home_and_json
 def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: bool) -> None:
-    """Publish an earlier build of a TREE at once, and hold the tree there.
+    """Publish an earlier build of a TREE at once, and pin the tree to it.
 
-    No model is called. Builds leave a held tree as it is, until `raptor versions release`, or until
-    a document of that build is gone from its source.
+    No model is called. Builds leave a pinned tree as it is until `raptor versions release`. What
+    people set aside, and what is gone from the source, is not published with it.
     """
     config = {"tree": tree, "to": to, "reason": reason, "who": who or user_name()}
-    _change(home, tree, config, as_json, done="held at")
+    _change(home, tree, config, as_json, done="pinned to")
 
 
 @versions_command.command(epilog=_example("release guides/pumps.md"))
@@ -205,7 +205,7 @@ def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: boo
 @_reason
 @home_and_json
 def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None:
-    """End the hold of a TREE: builds publish it again.
+    """End the pin of a TREE: builds publish it again.
 
     A kept build of the present documents and settings is published now, without a call of a model.
     """
@@ -239,5 +239,5 @@ def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: 
         say(f"`{hint(f'versions release {tree}', home)}` ends that", dim=True)
 
 
-def _published(builds: Iterable[Build]) -> list[Build]:
+def _published(builds: Iterable[TreeBuild]) -> list[TreeBuild]:
     return [build for build in builds if build.state != "kept"]

@@ -6,7 +6,7 @@ the same stamp; git's index has the same rule. Scans that use the catalog are in
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -24,7 +24,7 @@ from raptor_core.documents.sources.load import split
 from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
 
-PARSERS = "7"
+PARSERS = "8"
 """Version of the parsers; raise it when one gives a different document for the same bytes."""
 
 _LIBRARIES = (
@@ -77,10 +77,13 @@ class Catalog(dict[bytes, FileReading]):
         for row, documents in zip(rows, decoded, strict=True):
             key, stamp, content, is_final, _, skipped = row
             named = tuple(
-                (name, Entry(id_, content_hash, version, tuple(readers)))
-                for name, id_, content_hash, version, readers in documents
+                (name, Entry(id_, content_hash, version, _tuple(readers), source))
+                for name, id_, content_hash, version, readers, source in documents
             )
-            problems = tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else ()
+            problems = tuple(
+                replace(Skipped(*values), readers=_tuple(readers))
+                for *values, readers in json.loads(skipped or "[]")
+            )
             reading = FileReading(stamp, content, bool(is_final), named, problems)
             self[key] = reading
 
@@ -88,11 +91,16 @@ class Catalog(dict[bytes, FileReading]):
         """Yield the readings as rows of a table, ordered by key."""
         for key, reading in sorted(self.items()):
             entries = [
-                (name, e.id, e.content_hash, e.version, e.readers) for name, e in reading.documents
+                (name, e.id, e.content_hash, e.version, e.readers, e.source)
+                for name, e in reading.documents
             ]
             skipped = json.dumps([*map(astuple, reading.skipped)]) if reading.skipped else ""
             head = key, reading.stamp, reading.content, int(reading.is_final)
             yield *head, json.dumps(entries), skipped
+
+
+def _tuple(readers: list[str] | None) -> tuple[str, ...] | None:
+    return None if readers is None else tuple(readers)
 
 
 def catalog_key(file: SourceFile) -> bytes:

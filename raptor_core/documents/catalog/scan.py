@@ -5,25 +5,29 @@ build. A scan takes a catalog and returns the next one.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from typing import TypeVar
 
-from raptor_core.documents.base import Corpus, Document, Entry, Skipped
+from raptor_core.documents.base import Corpus, Document, Entry, Skipped, readers_of_both
 from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
-from raptor_core.documents.sources.base import SourceFile
+from raptor_core.documents.reader_rules import ReaderRules
+from raptor_core.documents.removal import Unread
+from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.load import (
     Listed,
-    ReaderRules,
     Unique,
     explain_empty,
     list_sources,
     loaded,
-    named_sources,
+    source_openers,
     split,
 )
+from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings, SourceSettings
 
@@ -39,27 +43,84 @@ KEPT_CHARS = 10_000_000
 """Characters of new documents that a scan keeps for the next reading."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inventory:
-    """Entries of a source's documents, ordered by id.
+    """Entries of a source's documents, ordered by id, and who may read what of it is published.
 
     Attributes:
+        documents: entries of the documents that may be built.
         empty_sources: sources that list no file and no row.
+        aside: entries of documents that the source has, and that are not to be built.
+        rules: rules for the readers of documents that declare none.
+        unmatched_rules: patterns of rules that match no document, as a person finds them in the
+            settings; empty where not all documents are known.
+        failure: the first error of a source that is missing, empty or unreachable; the documents
+            of that source are not known.
     """
 
     documents: tuple[Entry, ...] = field(repr=False)
     skipped: tuple[Skipped, ...] = ()
     empty_sources: tuple[str, ...] = ()
+    aside: tuple[Entry, ...] = field(default=(), repr=False)
+    rules: ReaderRules = field(default_factory=ReaderRules, repr=False, compare=False)
+    unmatched_rules: tuple[str, ...] = ()
+    failure: SourceError | None = field(default=None, compare=False)
     _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def without(self, ids: Collection[str]) -> "Inventory":
         """Return a copy that lacks these documents."""
-        if not ids:
-            return self
+        aside = tuple(entry for entry in self.documents if entry.id in ids)
         documents = tuple(entry for entry in self.documents if entry.id not in ids)
-        return replace(self, documents=documents)
+        return replace(self, documents=documents, aside=(*self.aside, *aside)) if aside else self
+
+    def require_complete(self) -> None:
+        """Raise the failure, if a source is missing, empty or unreachable."""
+        if self.failure is not None:
+            raise self.failure
+
+    def readers_today(
+        self, document_id: str, source: str, published: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Return who may read a published document today; what is unknown is closed.
+
+        =====================================  ======================================
+        published document                     who may read it
+        =====================================  ======================================
+        is in the source                       the readers that it declares, as far as
+                                               a broken item of its id does too, else
+                                               those of the last rule that matches
+        its place cannot be read               those that the broken item declares,
+                                               else those of the last matching rule
+        is absent, or its source failed        those of the last rule that matches
+        =====================================  ======================================
+
+        Without any of these, no one. Of a document that is not in the source, the readers never
+        exceed ``published``, since a rule does not know what the document declared.
+
+        Args:
+            document_id: id of the document.
+            source: source of the document; see ``Document``.
+            published: readers that it is published with.
+        """
+        entry = self._present.get(document_id)
+        if entry is not None:
+            of_same_id = self._unread.declared(document_id)
+            broken = (readers for readers in of_same_id if readers is not None)
+            return reduce(readers_of_both, broken, entry.readers or ())
+        of_rule = self.rules.readers_of(document_id, source) or ()
+        declared = self._unread.declared(self._unread.place_of(document_id, source)) or [None]
+        each = (of_rule if readers is None else readers for readers in declared)
+        return reduce(readers_of_both, each, published)
+
+    @cached_property
+    def _present(self) -> dict[str, Entry]:
+        return {entry.id: entry for entry in (*self.documents, *self.aside)}
+
+    @cached_property
+    def _unread(self) -> Unread:
+        return Unread(self.skipped, with_empty=True)
 
     def ids(self) -> Iterator[str]:
         """Yield the ids of the documents in order."""
@@ -67,8 +128,12 @@ class Inventory:
 
     @property
     def digest(self) -> str:
-        """Digest of all versions, 32 hexadecimal characters."""
-        return digest("entries", *(entry.version for entry in self.documents))
+        """Digest of all versions, and of all that decides on readers, 32 hexadecimal characters."""
+        versions = (f"{entry.version}\0{entry.readers}" for entry in self.documents)
+        aside = (f"{entry.id}\0{entry.readers}" for entry in self.aside)
+        skipped = (f"{item.place or item.name}\0{item.readers}" for item in self.skipped)
+        parts = (digest("part", *part) for part in (versions, aside, skipped))
+        return digest("inventory", *parts, self.rules.digest)
 
     def partitions(
         self, grouping: GroupingSettings, without: Collection[str] = ()
@@ -85,14 +150,15 @@ Result = TypeVar("Result", Corpus, Inventory)
 
 
 def refuse_unassigned(result: Result) -> Result:
-    """Return a result without the documents that have no readers, which it names as skipped."""
-    refused: list[Skipped] = [
-        Skipped(document.id, NO_READERS) for document in result.documents if not document.readers
-    ]
+    """Return a result without documents for which nothing names readers; they are skipped."""
+    refused: list[str] = [document.id for document in result.documents if document.readers is None]
     if not refused:
         return result
-    documents = tuple(document for document in result.documents if document.readers)
-    return replace(result, documents=documents, skipped=(*result.skipped, *refused))
+    skipped = (*result.skipped, *(Skipped(name, NO_READERS) for name in refused))
+    if isinstance(result, Inventory):
+        return replace(result.without(frozenset(refused)), skipped=skipped)
+    documents = tuple(document for document in result.documents if document.readers is not None)
+    return replace(result, documents=documents, skipped=skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,56 +194,119 @@ def scan_source(
 ) -> Scan:
     """List the source, and read the files that changed since the catalog.
 
-    ``clock`` returns seconds since 1970 UTC.
+    A source that is missing, empty or unreachable is the ``failure`` of the inventory, which holds
+    what the others have. ``clock`` returns seconds since 1970 UTC.
 
     Raises:
-        SourceError: no source is named, or one is missing or cannot be reached.
-        EmptySourceError: there is no document.
+        SourceError: no source is named, or a pattern of the settings is malformed.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    previous, started = catalog or Catalog(), clock()
-    skipped: list[Skipped] = []
-    listed = list_sources(named_sources((), settings), skipped)
-    keyed = [(source, [(catalog_key(file), file) for file in files]) for source, files in listed]
-    changed: Listed = [
-        (source, [file for key, file in pairs if not previous.is_current(key, file.stamp)])
-        for source, pairs in keyed
-    ]
-    read, parsed = _read(changed, previous, started)
-    readings = Catalog()
-    entries: Unique[Entry] = Unique(skipped)
-    for key, file in (pair for _, pairs in keyed for pair in pairs):
-        reading = readings[key] = read[key] if key in read else previous[key]
-        entries.add(reading.documents, file.path)
-        skipped += reading.skipped
     rules = ReaderRules(settings)
-    documents = entries.ordered(rules)
+    look = _Look(catalog or Catalog(), clock())
+    look.list(source_openers((), settings))
+    look.read()
+    documents = look.entries().ordered(rules)
+    skipped, failure = tuple(look.skipped), look.failure
     if not documents:
-        raise explain_empty((), settings, skipped)
-    empty = tuple(source.name for source, files in listed if not files)
-    readings.forget_unread()
+        failure = failure or explain_empty((), settings, skipped)
     return Scan(
-        inventory=Inventory(documents, tuple(skipped), empty),
-        catalog=previous if readings == previous else readings,
-        n_read=sum(len(files) for _, files in changed),
-        listed=listed,
-        previous=previous,
-        parsed=parsed,
+        inventory=Inventory(
+            documents=documents,
+            skipped=skipped,
+            empty_sources=tuple(source.name for source, files in look.listed if not files),
+            rules=rules,
+            unmatched_rules=() if failure else _unmatched(rules, documents, skipped),
+            failure=failure,
+        ),
+        catalog=look.next_catalog(),
+        n_read=look.n_read,
+        listed=look.listed,
+        previous=look.previous,
+        parsed=look.parsed,
         rules=rules,
     )
 
 
-def _read(changed: Listed, previous: Catalog, started: float) -> tuple[Catalog, Parsed]:
-    """Return the readings of changed files, and some of their documents."""
-    readings, parsed, n_free_chars = Catalog(), Parsed(), KEPT_CHARS
-    for file, content in loaded(changed):
+def _unmatched(
+    rules: ReaderRules, documents: Sequence[Entry], skipped: Sequence[Skipped]
+) -> tuple[str, ...]:
+    """Return the patterns that match nothing, neither a document nor what was not read."""
+    names = [(entry.id, entry.source) for entry in documents]
+    places = (item.place or item.name for item in skipped)
+    return rules.unmatched([*names, *((place, f"{place}/file") for place in places)])
+
+
+class _Look:
+    """A look at sources, which keeps the first failure and goes on with the other sources."""
+
+    def __init__(self, previous: Catalog, started: float) -> None:
+        self.previous = previous
+        self.listed: Listed = []
+        self.skipped: list[Skipped] = []
+        self.failure: SourceError | None = None
+        self.parsed = Parsed()
+        self.n_read = 0
+        self._started = started
+        self._files: list[tuple[bytes, SourceFile]] = []
+        self._readings = Catalog()
+        self._n_free_chars = KEPT_CHARS
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except SourceError as error:
+            self.failure = self.failure or error
+
+    def list(self, openers: Iterable[Callable[[], Source]]) -> None:
+        """Open and list the sources."""
+        for opened in openers:
+            with self._failures():
+                self.listed += list_sources([opened()], self.skipped)
+
+    def read(self) -> None:
+        """Read the files that changed."""
+        for source, files in self.listed:
+            changed: list[SourceFile] = []
+            for file in files:
+                key = catalog_key(file)
+                self._files.append((key, file))
+                if self.previous.is_current(key, file.stamp):
+                    self._readings[key] = self.previous[key]
+                else:
+                    changed.append(file)
+            with self._failures():
+                for file, content in loaded([(source, changed)]):
+                    self._keep(file, content)
+
+    def _keep(self, file: SourceFile, content: Content) -> None:
+        """Keep the reading of a file, and its documents while there is room for their texts."""
         key = catalog_key(file)
-        readings[key], named = make_reading(file, content, previous.get(key), started)
+        reading, named = make_reading(file, content, self.previous.get(key), self._started)
+        self._readings[key] = reading
+        self.n_read += 1
         n_chars = sum(len(document.text) for _, document in named)
-        if 0 < n_chars <= n_free_chars:
-            parsed[key, content.digest] = named
-            n_free_chars -= n_chars
-    return readings, parsed
+        if 0 < n_chars <= self._n_free_chars:
+            self.parsed[key, content.digest] = named
+            self._n_free_chars -= n_chars
+
+    def entries(self) -> Unique[Entry]:
+        """Return the entries of all files; what could not be read is skipped."""
+        entries: Unique[Entry] = Unique(self.skipped)
+        for key, file in self._files:
+            if reading := self._readings.get(key):  # none where its source failed
+                entries.add(reading.documents, file.path)
+                self.skipped += reading.skipped
+        return entries
+
+    def next_catalog(self) -> Catalog:
+        """Return the catalog for the next look, the same object without changes.
+
+        After a failure it also has the earlier readings, since files may only seem to be gone.
+        """
+        readings = Catalog({**self.previous, **self._readings} if self.failure else self._readings)
+        readings.forget_unread()
+        return self.previous if readings == self.previous else readings
 
 
 def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:

@@ -1,8 +1,8 @@
 """Recognition of the Windows or ISO code page of an undeclared 8-bit text.
 
 Each page is tried with each language that it serves: the text is decoded, and its letters are
-weighed by their frequencies in the language. Code pages of DOS and of old Macintoshes are not
-tried, because their letters are the symbols of Windows text. ``encoding`` calls this module last.
+weighed by their frequencies in the language. A text is never read in a code page of DOS or of an
+old Macintosh; where one fits as well, the result is not clear. ``encoding`` calls this module last.
 """
 
 import math
@@ -81,6 +81,21 @@ _PAGES = {
     "big5hkscs": "Chinese",
     "cp949": "Korean",
 }
+_OLD_PAGES = {
+    "cp437": _WESTERN,
+    "cp737": "Greek",
+    "cp775": _BALTIC,
+    "cp850": _WESTERN,
+    "cp852": _CENTRAL,
+    "cp855": _CYRILLIC,
+    "cp857": "Turkish",
+    "cp866": _CYRILLIC,
+    "mac_cyrillic": _CYRILLIC,
+    "mac_greek": "Greek",
+    "mac_latin2": _CENTRAL,
+    "mac_roman": _WESTERN,
+    "mac_turkish": "Turkish",
+}
 
 _SAMPLE_BYTES, _PIECE_BYTES, _LEAD_BYTES = 4_000, 200, 60
 _HIGH, _SPACE = re.compile(rb"[\x80-\xff]"), re.compile(rb"\s")
@@ -92,18 +107,13 @@ _MARKS = dict.fromkeys("“”„‘’‚«»‹›–—…°§€£½¼¾±©
     "、。，．・：；？！（）「」『』《》", -4.5
 )
 _FOREIGN = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7a3\uff61-\uff9f"
-_STRANGE = (
-    (  # a symbol in a word, a capital after a small letter, two scripts in a word
-        re.compile(
-            r"[^\W\d_](?:[^\w\s\x00-\x7f’‘·–—…\xa0«»“”„\u0300-\u036f\u0e00-\u0e7f]|[¹²³ªº])(?=[^\W\d_])|[£½¼¾](?=[^\W\d_])"
-            r"|[a-zß-öø-ÿа-яёα-ώ](?=[À-ÖØ-ÞА-ЯЁΑ-ΩĄŁĽŚŠŞŤŹŽŻĞİ])"
-            rf"|[A-Za-z](?=[{_FOREIGN}])|[{_FOREIGN}](?=[A-Za-z])"
-        ),
-        -5.0,
-    ),
-    (re.compile(r"[А-ЯΑ-Ω](?=[А-ЯΑ-Ω])"), -1.0),
+_STRANGE = re.compile(  # a symbol in a word, a capital after a small letter, two scripts in a word
+    r"[^\W\d_](?:[^\w\s\x00-\x7f’‘·–—…\xa0«»“”„\u0300-\u036f\u0e00-\u0e7f]|[¹²³ªº])(?=[^\W\d_])|[£½¼¾](?=[^\W\d_])"
+    r"|[a-zß-öø-ÿа-яёα-ώ](?=[À-ÖØ-ÞА-ЯЁΑ-ΩĄŁĽŚŠŞŤŹŽŻĞİ])"
+    rf"|[A-Za-z](?=[{_FOREIGN}])|[{_FOREIGN}](?=[A-Za-z])"
 )
-_CLEAR_MARGIN = 4.0
+_STRANGE_WEIGHT = -5.0
+_CLEAR_MARGIN, _OLD_MARGIN = 4.0, 2.0
 _LEAST_WEIGHT = -6.0
 _WESTERN_BONUS = 2.0  # most files in 8-bit pages are in this one
 
@@ -121,17 +131,25 @@ def guess_code_page(data: bytes) -> CodePage:
     words = _sample(data)
     scores: dict[str, tuple[float, str]] = {}
     for page, languages in _PAGES.items():
-        text = normalize("NFC", words.decode(page, "replace"))
-        letters = Counter(text.lower().translate(_SAME_LETTER))
-        score = max(_weigh(letters, language) for language in languages.split())
+        text, score = _score(words, page, languages)
         score += _WESTERN_BONUS * (page == "cp1252")
-        score += sum(weight * len(pattern.findall(text)) for pattern, weight in _STRANGE)
         if score > scores.get(text, (-math.inf, ""))[0]:
             scores[text] = score, page
     (best, page), *rest = sorted(scores.values(), key=lambda pair: -pair[0])
     n_high = len(_HIGH.findall(words))
     is_likely = best - rest[0][0] >= _CLEAR_MARGIN and best >= _LEAST_WEIGHT * len(words)
-    return CodePage(page, is_likely and n_high > 0)
+    is_clear = is_likely and n_high > 0
+    if is_clear:
+        is_clear = best - _OLD_MARGIN > max(_score(words, *old)[1] for old in _OLD_PAGES.items())
+    return CodePage(page, is_clear)
+
+
+def _score(words: bytes, page: str, languages: str) -> tuple[str, float]:
+    """Return words in a code page, and how likely they are in the likeliest of its languages."""
+    text = normalize("NFC", words.decode(page, "replace"))
+    letters = Counter(text.lower().translate(_SAME_LETTER))
+    score = max(_weigh(letters, language) for language in languages.split())
+    return text, score + _STRANGE_WEIGHT * len(_STRANGE.findall(text))
 
 
 def _sample(data: bytes) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raptor_core.documents.formats.archive import open_archive, read_elements, refuse_damage, tag_of
-from raptor_core.documents.formats.ooxml import Package, attribute
+from raptor_core.documents.formats.ooxml import Package, alternative_texts, attribute
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.documents.formats.rows import COVERED, carry_down, visible
 
@@ -31,16 +31,23 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         body = _Body(package)
         main = package.read(package.main)
         body.read(read_elements(main, "p", "tbl", *_CONTAINERS, parent="body"))
+        if not body.blocks.parsed().text:
+            for text in alternative_texts(package.root(package.main)):
+                body.blocks.paragraph(text)
     return body.blocks.parsed(title or body.title, {"author": author})
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Style of paragraphs; ``rank`` is that of its headings, 0 for none."""
+    """Style of paragraphs or runs; ``rank`` is that of its headings, 0 for none.
+
+    ``hides`` says whether its text is hidden; None where the style does not say so.
+    """
 
     name: str = ""
     rank: int = 0
     is_list: bool = False
+    hides: bool | None = None
 
 
 class _Body:
@@ -52,6 +59,7 @@ class _Body:
     def __init__(self, package: Package) -> None:
         self._package = package
         self._styles = _read_styles(package.root(package.related(package.main, "styles")))
+        self._has_hiding_style = any(style.hides for style in self._styles.values())
         self._notes = {kind: _read_notes(package, kind) for kind in _NOTES.values()}
         self._pending: list[str] = []
         self.blocks = Blocks()
@@ -121,8 +129,20 @@ class _Body:
                 self._pending += self._note_texts(notes.get(attribute(child, "id")))
             elif tag in _DRAWINGS:
                 self._pending += self._drawing_texts(child)
-            elif tag not in _LEFT_OUT and not (tag == "r" and _is_hidden(child)):
+            elif tag not in _LEFT_OUT and not (tag == "r" and self._is_hidden(child)):
                 yield from self._text(child)
+
+    def _is_hidden(self, run: Any) -> bool:
+        """Return whether a run is hidden, by itself, by its style, or by that of its paragraph."""
+        properties = run.find("{*}rPr")
+        hides = _hides(properties)
+        if hides is None and self._has_hiding_style:
+            of_run = None if properties is None else properties.find("{*}rStyle")
+            paragraph = next(run.iterancestors("{*}p"), run)
+            used = (_value(of_run), _value(paragraph.find("{*}pPr/{*}pStyle")))
+            known = (self._styles.get(key, _Style()).hides for key in used)
+            hides = next((each for each in known if each is not None), None)
+        return bool(hides)
 
     def _note_texts(self, note: Any) -> Iterator[str]:
         for paragraph in () if note is None else note.iter("{*}p"):
@@ -150,13 +170,14 @@ class _Body:
                 yield from self._box_texts(child)
 
 
-def _is_hidden(run: Any) -> bool:
-    mark = run.find("{*}rPr/{*}vanish")
-    return mark is not None and _value(mark) not in {"0", "false", "off"}
+def _hides(properties: Any) -> bool | None:
+    """Return whether properties of runs hide their text; None where they do not say so."""
+    mark = None if properties is None else properties.find("{*}vanish")
+    return None if mark is None else _value(mark) not in {"0", "false", "off"}
 
 
 def _read_styles(root: Any) -> dict[str, _Style]:
-    """Return the styles of paragraphs by id; each takes from its base what it does not say."""
+    """Return the styles by id; each takes from its base what it does not say."""
     elements = {} if root is None else {attribute(e, "styleId"): e for e in root.iter("{*}style")}
     styles: dict[str, _Style] = {"": _Style()}
 
@@ -178,7 +199,9 @@ def _read_style(element: Any, base: _Style) -> _Style:
     heading = _HEADING.match(name)
     rank = _outline_rank(element.find("{*}pPr")) or (int(heading[1]) if heading else base.rank)
     is_list = base.is_list or name.startswith("List") or element.find("{*}pPr/{*}numPr") is not None
-    return _Style("Title" if "Title" in (name, base.name) else name, rank, is_list)
+    hides = _hides(element.find("{*}rPr"))
+    hides = base.hides if hides is None else hides
+    return _Style("Title" if "Title" in (name, base.name) else name, rank, is_list, hides)
 
 
 def _outline_rank(properties: Any) -> int:

@@ -27,7 +27,7 @@ def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
     """Parse chapters as web pages; a chapter without a heading takes its name in the contents."""
     with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
         book = _Book(archive)
-        chapters = list(book.chapters())
+        chapters = list(book.chapters()) or list(book.chapters(with_pictures=True))
     body = join(chapters)
     metadata = clean_metadata({"chapters": len(chapters), "author": book.author})
     return replace(body, title=book.title, metadata=metadata)
@@ -54,13 +54,14 @@ class _Book:
         self.title = self._first(elements, "title")
         self.author = self._first(elements, "creator")
 
-    def chapters(self) -> Iterator[Parsed]:
-        """Yield the chapters that hold text."""
+    def chapters(self, *, with_pictures: bool = False) -> Iterator[Parsed]:
+        """Yield the chapters that hold text, or pictures with alternative texts."""
         protected = self._protected()
         for page in self._pages:
             if page in protected:
                 raise UnreadableError("is protected (DRM); store it without")
-            chapter = parse_html(self._archive.read(page), is_whole=True)
+            data = self._archive.read(page)
+            chapter = parse_html(data, is_whole=True, with_pictures=with_pictures)
             if not chapter.text:
                 continue
             name = self._names.get(page, "")

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.encoding import decode, find_declared
+from raptor_core.documents.formats.html_tables import TABLE_TAGS, HtmlRows
+from raptor_core.documents.formats.mathml import Formula
 from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text, one_line
 
 _ROLES = frozenset(
@@ -57,7 +59,7 @@ _VOID = frozenset(
 )
 _DROPPED = frozenset(
     """
-    script style noscript noframes template svg math iframe object canvas button select datalist
+    script style noscript noframes template svg iframe object canvas button select datalist
     textarea audio video rp
     """.split()  # noqa: SIM905
 )
@@ -74,33 +76,44 @@ _HIDING = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_MATH = frozenset({"math", "m:math", "mml:math"})
+_SHOWN_MATH = "mwe-math-mathml-a11y"
+"""Class of MediaWiki for formulas that it hides behind their pictures."""
+_SECOND_MATH = "katex-html"
+"""Class of KaTeX for the second form of a formula."""
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
 
 
-def parse_html(data: bytes, *, is_whole: bool = False) -> Parsed:
+def parse_html(data: bytes, *, is_whole: bool = False, with_pictures: bool = True) -> Parsed:
     """Parse a page without scripts, styles, controls and hidden elements.
 
     Navigation, bars and footers are omitted, except with ``is_whole``, or in a page without other
-    text. List items and table rows have a line each, and " | " separates cells. The title is
-    ``<title>``, else the first heading.
+    text. Of a page without any text, the alternative texts of its pictures are read, unless
+    ``with_pictures`` is False. List items and table rows have a line each, and " | " separates
+    cells. The title is ``<title>``, else the first heading.
     """
     markup = clean_text(decode(data, find_declared(data)))
-    page = _Page(is_whole=is_whole)
-    page.read(markup)
-    parsed = page.blocks.parsed("".join(page.title), page.metadata)
-    return parsed if parsed.text or is_whole else parse_html(data, is_whole=True)
+    ways = [(True, False)] if is_whole else [(False, False), (True, False)]
+    for whole, pictures in [*ways, (True, True)] if with_pictures else ways:
+        page = _Page(is_whole=whole, with_pictures=pictures)
+        page.read(markup)
+        parsed = page.blocks.parsed("".join(page.title), page.metadata)
+        if parsed.text:
+            break
+    return parsed
 
 
 class _Page:
     """Target of the parser's events, which writes blocks and keeps a stack of open elements."""
 
-    def __init__(self, *, is_whole: bool) -> None:
+    def __init__(self, *, is_whole: bool, with_pictures: bool) -> None:
         self.blocks = Blocks()
         self.title: list[str] = []
         self.metadata: dict[str, MetadataValue] = {}
         self._is_whole = is_whole
+        self._with_pictures = with_pictures
         self._open: list[str] = []
         self._count: Counter[str] = Counter()
         self._dropped_from: int | None = None
@@ -109,6 +122,9 @@ class _Page:
         self._title_open = False
         self._after_span = False
         self._glosses: list[str] = []  # of an open ruby, which follow its text in brackets
+        self._formula: Formula | None = None
+        self._after_formula = False
+        self._rows = HtmlRows(self.blocks)
 
     def read(self, page: str) -> None:
         from lxml import etree
@@ -131,8 +147,11 @@ class _Page:
         if self._dropped_from is None:
             if name not in _VOID and self._is_left_out(name, attributes):
                 self._dropped_from = len(self._open)
+            elif self._formula or name in _MATH:
+                self._formula = self._formula or Formula()
+                self._formula.start(name, attributes)
             else:
-                self._start(name)
+                self._start(name, attributes)
         self._open.append(name)
         self._count[name] += 1
 
@@ -145,14 +164,23 @@ class _Page:
             self._main_from = None
         if name == "title":
             self._title_open = False
-        if self._dropped_from is None:
+        if self._dropped_from is None and self._formula:
+            self._end_formula(self._formula)
+        elif self._dropped_from is None:
             self._end(name)
         elif len(self._open) <= self._dropped_from:
             self._dropped_from = None
 
+    def _end_formula(self, formula: Formula) -> None:
+        formula.end()
+        if not formula.is_open:
+            self._formula, self._after_formula = None, True
+            self._write(formula.text)
+
     def data(self, text: str) -> None:
         """Handle text between tags, for the parser."""
         self._after_span = False
+        self._after_formula = self._after_formula and not text.strip()
         if self._title_open:
             self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
@@ -160,9 +188,15 @@ class _Page:
                 return
             if self._count["ruby"] and self._count["rt"]:
                 self._glosses.append(text.strip())
-                return
-            write = self.blocks.preformatted if self._count["pre"] else self.blocks.text
-            write(text)
+            elif self._formula:
+                self._formula.data(text)
+            else:
+                self._write(text)
+
+    def _write(self, text: str) -> None:
+        write = self.blocks.preformatted if self._count["pre"] else self.blocks.text
+        write(text)
+        self._rows.text(text)
 
     def close(self) -> None:
         """Handle the end of the page, for the parser."""
@@ -187,8 +221,11 @@ class _Page:
     def _is_left_out(self, name: str, attributes: Mapping[str, str]) -> bool:
         if name in _DROPPED:
             return True
-        if name in _ROOTS or is_main(name, attributes):
+        classes = attributes.get("class", "").split()
+        if name in _ROOTS or is_main(name, attributes) or _SHOWN_MATH in classes:
             return False
+        if self._after_formula and _SECOND_MATH in classes:
+            return True
         if "hidden" in attributes or (name == "dialog" and "open" not in attributes):
             return True
         if _HIDING.search(_COMMENT.sub("", attributes.get("style", ""))):
@@ -202,19 +239,17 @@ class _Page:
         in_heading = any(self._count[tag] for tag in _HEADINGS)
         return folded in _LINKS or (in_heading and folded in _ANCHORS)
 
-    def _start(self, tag: str) -> None:
+    def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "br":
             self.blocks.line_break()
-        elif tag in {"td", "th"}:
-            self.blocks.cell(names_column=tag == "th" or self._count["thead"] > 0)
+        elif tag == "img" and self._with_pictures:
+            self.blocks.paragraph(one_line(attributes.get("alt", "")))
         elif tag in _BLOCK:
             self.blocks.end()
         if tag in _HEADINGS:
             self.blocks.begin_heading(_HEADINGS[tag])
-        elif tag == "table":
-            self.blocks.begin_table()
-        elif tag == "tr":
-            self.blocks.begin_row()
+        elif tag in TABLE_TAGS:
+            self._rows.start(tag, attributes, in_head=self._count["thead"] > 0)
         elif tag in {"ol", "ul", "menu"}:
             self._lists.append(1 if tag == "ol" else None)
         elif tag == "li":
@@ -224,6 +259,8 @@ class _Page:
         if tag == "ruby" and self._glosses and not self._count["ruby"]:
             self.blocks.text(f"({''.join(self._glosses)})")
             self._glosses.clear()
+        if tag in TABLE_TAGS:
+            self._rows.end(tag)
         if tag in _HEADINGS or tag in {"li", "tr"}:
             self.blocks.leave()
         elif tag in _BLOCK:

@@ -36,6 +36,7 @@ _HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": 
 _PLAIN = frozenset(["text/plain", "text/markdown", "text/x-markdown"])
 _WITHOUT_PARTS = ("text/", "multipart/")
 _FORWARDED = frozenset(["message/rfc822", "message/global", "message/news"])
+_ENCODED = frozenset(["base64", "quoted-printable"])
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _ENCODED_WORD = re.compile(r"=\?([\w.:-]+)(?=\?[bBqQ]\?)")
 _N_START = 64  # bytes; UTF-16 has a zero among them
@@ -96,7 +97,16 @@ class _BoundedPolicy(EmailPolicy):
         return _parse_field(name, value)
 
 
-_POLICY: Any = _BoundedPolicy()
+class _Message(EmailMessage):
+    """Message or part; Python's parser takes a message that is encoded as a whole for a text."""
+
+    def get_content_maintype(self) -> str:
+        kind = super().get_content_maintype()
+        encoding = str(self.get("content-transfer-encoding", "")).strip().lower()
+        return "text" if kind == "message" and encoding in _ENCODED else kind
+
+
+_POLICY: Any = _BoundedPolicy(message_factory=_Message)
 
 
 @lru_cache(maxsize=16)  # Python parses a field at each look at it
@@ -111,6 +121,11 @@ def _parse_field(name: str, value: str) -> Any:
 def _known_charset(word: re.Match[str]) -> str:
     codec = find_codec(word[1])
     return f"=?{codec}" if codec else word[0]
+
+
+def _payload(part: EmailMessage) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
 
 
 def _describe(message: EmailMessage) -> dict[str, MetadataValue]:
@@ -131,8 +146,8 @@ class _Reading:
         """Return the texts of a part in order, without blank ones."""
         kind = part.get_content_type()
         parts = cast("list[EmailMessage]", part.get_payload()) if part.is_multipart() else []
-        if kind in _FORWARDED and parts:
-            return [self._forwarded(parts[0])]
+        if kind in _FORWARDED and (parts or _payload(part).strip()):
+            return [self._forwarded(parts[0] if parts else _read_message(_payload(part)))]
         if kind == "multipart/alternative":
             ordered = sorted(parts, key=lambda child: child.get_content_type() not in _PLAIN)
             return next(filter(None, map(self.texts, ordered)), [])
@@ -147,10 +162,8 @@ class _Reading:
         return [text] if text.text.strip() else []
 
     def _text(self, part: EmailMessage, *, is_page: bool) -> Parsed:
-        payload = part.get_payload(decode=True)
-        data = payload if isinstance(payload, bytes) else b""
         charset = find_codec(part.get_content_charset("") or "") or self.encoding
-        decoded = read_text(data, charset)
+        decoded = read_text(_payload(part), charset)
         self.doubts |= decoded.metadata
         if is_page:
             return parse_html(decoded.text.encode("utf-8", "replace"), is_whole=True)

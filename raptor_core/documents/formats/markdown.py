@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from raptor_core.documents.blocks import Block, Kind, join_cells, pack, stripped
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.front_matter import read_front_matter
+from raptor_core.documents.formats.front_matter import front_matter_end, read_front_matter
 from raptor_core.documents.formats.parsed import Heading, Parsed, clean_text, nest, one_line
 from raptor_core.documents.formats.plain import split_lines
 
@@ -49,12 +49,14 @@ def parse_markdown(data: bytes) -> Parsed:
     in code, comments, quotes and lists. The title is the front matter's, else the first heading.
     """
     text = clean_text(decode(data))
-    metadata, body = read_front_matter(text)
+    metadata, readers, body = read_front_matter(text)
     reader = _Reader(text, body)
     blocks = list(reader.blocks())
-    title = one_line(str(metadata.pop("title", "")))
+    title = one_line(str(metadata.get("title", "")))
     title = title or next((h.title for h in reader.headings), "")
-    return Parsed(text, title, nest(reader.headings, len(text)), metadata, blocks=pack(blocks))
+    kept = {key: value for key, value in metadata.items() if key != "title"}
+    sections = nest(reader.headings, len(text))
+    return Parsed(text, title, sections, kept, blocks=pack(blocks), readers=readers)
 
 
 def read_markdown(text: str, headings: Collection[int] = ()) -> list[Block]:
@@ -62,8 +64,7 @@ def read_markdown(text: str, headings: Collection[int] = ()) -> list[Block]:
 
     ``headings`` are the characters at which sections begin; a line there is a heading.
     """
-    body = read_front_matter(text)[1]
-    return list(_Reader(text, body, headings).blocks())
+    return list(_Reader(text, front_matter_end(text), headings).blocks())
 
 
 class _Leaf(NamedTuple):

@@ -1,6 +1,6 @@
 """OpenDocument texts, sheets and slides (.odt, .ods, .odp), with sections from headings."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
@@ -16,22 +16,65 @@ _LEFT_OUT = frozenset(
 )
 _APART = frozenset({"frame", "note", "custom-shape"})
 """Elements inside a paragraph whose paragraphs are written after it."""
+_FAMILIES = {"p": "paragraph", "h": "paragraph", "span": "text"}
+"""Family of the styles of each element."""
+_MAX_PARENTS = 50
+"""Parents of a style that are followed; there may be a cycle."""
 _MAX_RANK = 6
 _MAX_REPEATED = 100
 """Number of equal cells or rows in a run that are kept; a run at the end of a sheet is empty."""
 
 
 def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse a text, sheets or slides without comments, tables of contents and deleted text."""
+    """Parse a text, sheets or slides without comments, contents, deleted and hidden text."""
     blocks = Blocks()
     with refuse_damage("OpenDocument text"), open_archive(data, max_file_mb) as archive:
         if b"encryption-data" in archive.read("META-INF/manifest.xml"):
             raise UnreadableError("is encrypted with a password; store it without")
-        _read(blocks, next(e for e in read_xml(archive, "content.xml") if tag_of(e) == "body"))
-        about = read_xml(archive, "meta.xml") if "meta.xml" in archive.namelist() else ()
+        content = read_xml(archive, "content.xml")
+        names = archive.namelist()
+        styles = [read_xml(archive, "styles.xml")] if "styles.xml" in names else []
+        body = next(e for e in content if tag_of(e) == "body")
+        _remove_hidden(body, _hiding_styles([*styles, content]))
+        _read(blocks, body)
+        if not blocks.parsed().text:
+            _write_alternative_texts(blocks, body)
+        about = read_xml(archive, "meta.xml") if "meta.xml" in names else ()
         texts = {tag_of(e): one_line(e.text or "") for part in about for e in part}
     author = texts.get("initial-creator") or texts.get("creator", "")
     return blocks.parsed(texts.get("title", ""), {"author": author})
+
+
+Style = tuple[str, str]
+"""Family and name of a style."""
+
+
+def _hiding_styles(roots: Sequence[Any]) -> set[Style]:
+    """Return the styles that hide their text; each takes from its parent what it does not say."""
+    elements = {
+        (attribute(e, "family"), attribute(e, "name")): e
+        for root in roots
+        for e in root.iter("{*}style")
+    }
+
+    def hides(style: Style, depth: int = 0) -> bool:
+        if style not in elements or depth > _MAX_PARENTS:
+            return False
+        parts = elements[style].iterchildren("{*}text-properties")
+        shown = next(filter(None, (attribute(part, "display") for part in parts)), "")
+        parent = attribute(elements[style], "parent-style-name")
+        return shown == "none" if shown else hides((style[0], parent), depth + 1)
+
+    return {style for style in elements if hides(style)}
+
+
+def _remove_hidden(body: Any, hiding: Collection[Style]) -> None:
+    """Remove the text of hidden sections, and of paragraphs and spans whose style hides it."""
+    for element in [*body.iter("{*}section", "{*}p", "{*}h", "{*}span")]:
+        style = _FAMILIES.get(tag_of(element), ""), attribute(element, "style-name")
+        is_section = tag_of(element) == "section"
+        if style in hiding or (is_section and attribute(element, "display") == "none"):
+            element.clear(keep_tail=True)
 
 
 def _read(blocks: Blocks, parent: Any) -> None:
@@ -96,8 +139,23 @@ def _read_slides(blocks: Blocks, body: Any) -> None:
         for shape in slide:
             if shape is not title and tag_of(shape) not in _LEFT_OUT:
                 _read(blocks, [shape])
+        if not _has_text(slide):
+            _write_alternative_texts(blocks, slide)
         notes = (p for part in slide.iterchildren("{*}notes") for p in part.iter(f"{_TEXT}p"))
         write_notes(blocks, map(_text, notes))
+
+
+def _has_text(element: Any) -> bool:
+    return any("".join(p.itertext()).strip() for p in element.iter(f"{_TEXT}p"))
+
+
+def _write_alternative_texts(blocks: Blocks, element: Any) -> None:
+    """Write what the pictures inside an element show, as their authors say."""
+    for frame in element.iter("{*}frame"):
+        texts = {
+            tag_of(e): "".join(e.itertext()) for e in frame.iterchildren("{*}desc", "{*}title")
+        }
+        blocks.paragraph(one_line(texts.get("desc") or texts.get("title", "")))
 
 
 def _rows(table: Any) -> Iterator[list[str]]:

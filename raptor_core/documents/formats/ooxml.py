@@ -88,6 +88,13 @@ class Package:
                 yield " ".join(map(paragraph_text, text.iter("{*}p")))
 
 
+def alternative_texts(element: Any) -> list[str]:
+    """Return the alternative texts of the pictures inside an element, each once."""
+    marks = element.iter("{*}docPr", "{*}cNvPr")
+    texts = (one_line(mark.get("descr") or mark.get("title") or "") for mark in marks)
+    return list(dict.fromkeys(filter(None, texts)))
+
+
 def attribute(element: Any, name: str) -> str:
     """Return the value of an attribute of any namespace, or ""."""
     pairs = element.attrib.items()

@@ -21,7 +21,14 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
-    """A file or record cannot be read, for the reason in the message; it becomes ``Skipped``."""
+    """A file or record cannot be read, for the reason in the message; it becomes ``Skipped``.
+
+    ``readers`` are those that it declares; see ``Skipped``.
+    """
+
+    def __init__(self, message: str, readers: tuple[str, ...] | None = None) -> None:
+        super().__init__(message)
+        self.readers = readers
 
 
 class EmptyFileError(UnreadableError):
@@ -42,7 +49,7 @@ def check_size(n_bytes: int, max_file_mb: float, expansion: int = 1) -> None:
 class Parsed:
     """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of pages.
 
-    ``blocks`` is as in ``Document``; empty for a plain text.
+    ``blocks`` and ``readers`` are as in ``Document``; without blocks it is a plain text.
     """
 
     text: str
@@ -51,12 +58,20 @@ class Parsed:
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
     blocks: str = ""
+    readers: tuple[str, ...] | None = None
 
     def document(self, name: str, source: str, metadata: Mapping[str, MetadataValue]) -> Document:
         """Return the document with this content."""
-        blocks = self.blocks or pack(self.list_blocks())
         return Document(
-            name, self.text, self.title, source, self.sections, metadata, self.pages, blocks
+            id=name,
+            text=self.text,
+            title=self.title,
+            source=source,
+            sections=self.sections,
+            metadata=metadata,
+            pages=self.pages,
+            blocks=self.blocks or pack(self.list_blocks()),
+            readers=self.readers,
         )
 
     def list_blocks(self) -> list[Block]:

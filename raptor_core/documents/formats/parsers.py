@@ -7,8 +7,9 @@ from raptor_core.documents.formats.convert import convert
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
+from raptor_core.documents.formats.front_matter import HEAD_CHARS, refuse_declaration
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.kinds import MANY_DOCUMENTS, FileName
+from raptor_core.documents.formats.kinds import MANY_DOCUMENTS, OPTIONAL, FileName
 from raptor_core.documents.formats.mail import parse_eml, read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.odt import parse_odt
@@ -23,6 +24,7 @@ from raptor_core.documents.formats.xlsx import parse_xlsx
 from raptor_core.documents.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
+_WITHOUT_FRONT_MATTER = frozenset({"text", "rst", "html"})
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 _IN_TEXT = frozenset({"text", "markdown", "rst", "html", "csv", "jsonl", "subtitles"})
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
@@ -55,7 +57,7 @@ def read_file(name: FileName, data: bytes, settings: SourceSettings) -> list[Nam
         items = list(parse_file(name, data, settings))
     except UnreadableError as error:
         is_empty = isinstance(error, EmptyFileError) and name.kind not in MANY_DOCUMENTS
-        return [Skipped(name.id, str(error), is_empty)]
+        return [Skipped(name.id, str(error), is_empty, readers=error.readers)]
     return items or [Skipped(name.id, "holds no row")]
 
 
@@ -69,6 +71,8 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
     if kind in _IN_TEXT and name.extension not in settings.convert:
         data, encoding = as_utf8(data, settings.encoding)
         shared |= encoding
+        if kind in _WITHOUT_FRONT_MATTER and name.extension not in OPTIONAL:
+            refuse_declaration(data[:HEAD_CHARS].decode("utf-8-sig", "replace"))
     if name.extension in settings.convert:
         parsed = parse_markdown(convert(name, data, settings))
     elif kind in _TABLES:
@@ -76,6 +80,6 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
     else:
         parsed = _PARSERS[kind](data, settings)
     if not parsed.list_blocks():
-        raise EmptyFileError("holds no text")
+        raise EmptyFileError("holds no text", parsed.readers)
     document = parsed.document(name.id, name.source, {**shared, **parsed.metadata})
     return ((name.id, document),)

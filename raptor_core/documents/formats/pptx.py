@@ -5,7 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from raptor_core.documents.formats.archive import open_archive, refuse_damage, tag_of
-from raptor_core.documents.formats.ooxml import Package, attribute, paragraph_text, relation_id
+from raptor_core.documents.formats.ooxml import (
+    Package,
+    alternative_texts,
+    attribute,
+    paragraph_text,
+    relation_id,
+)
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.documents.formats.rows import COVERED, carry_down, visible
 
@@ -30,13 +36,17 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
 
 
 def _write_slide(blocks: Blocks, number: int, package: Package, part: str) -> None:
-    shapes = list(_shapes(package.root(part)))
+    slide = package.root(part)
+    shapes = list(_shapes(slide))
     title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
     named = "" if title is None else one_line(" ".join(_paragraphs(title)))
     write_slide_heading(blocks, number, named)
     for shape in shapes:
         if shape is not title and _placeholder(shape) not in _RUNNING:
             _write_shape(blocks, package, part, shape)
+    if slide is not None and not "".join(slide.itertext()).strip():
+        for text in alternative_texts(slide):
+            blocks.paragraph(text)
     notes = package.root(package.related(part, "notesSlide"))
     kept = (s for s in _shapes(notes) if _placeholder(s) not in _RUNNING)
     write_notes(blocks, (text for shape in kept for text in _paragraphs(shape)))

@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -19,6 +20,15 @@ from raptor_core.documents.base import (
 )
 from raptor_core.documents.blocks import Block, pack
 from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.declared import (
+    CHUNKS,
+    METADATA,
+    declared_readers,
+    is_like_readers,
+    nested_fields,
+    object_of_pairs,
+    refuse_repeated,
+)
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
     EmptyFileError,
@@ -28,14 +38,11 @@ from raptor_core.documents.formats.parsed import (
     number_as_written,
     one_line,
 )
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.settings import SourceSettings
 
 Named = tuple[str, Document]
 """Document with the name of its place, for people."""
-
-CHUNKS = "chunks"
-"""Field of a row with the chunks of its document, in place of a text."""
 
 _BIGGEST_INTEGER = 2**63 - 1
 
@@ -60,20 +67,24 @@ def read_json_lines(
         try:
             row = _load(line)
         except UnreadableError as error:
-            yield Skipped(name, str(error), place=table.name)
+            yield Skipped(name, str(error), place=table.name, readers=error.readers)
         else:
             yield read_row(row, name, table, settings)
 
 
 def _load(line: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(line, parse_float=number_as_written)
+        # Only such a line can have the key twice; the hook takes half of the time.
+        may_repeat = line.count(READERS) > 1 or "\\u" in line
+        hook = object_of_pairs if may_repeat else None
+        row = json.loads(line, parse_float=number_as_written, object_pairs_hook=hook)
     except json.JSONDecodeError as error:
-        raise UnreadableError(f"is not valid JSON: {error.msg} at column {error.colno}") from error
+        problem = f"is not valid JSON: {error.msg} at column {error.colno}"
+        raise UnreadableError(problem, readers=()) from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"cannot be read as JSON: {error}") from error
+        raise UnreadableError(f"cannot be read as JSON: {error}", readers=()) from error
     if not isinstance(row, dict):
-        raise UnreadableError(f"is a JSON {json_kind(row)}, expected an object")
+        raise UnreadableError(f"is a JSON {json_kind(row)}, expected an object", readers=())
     return row
 
 
@@ -99,7 +110,7 @@ def read_row(
         except UnreadableError:
             row_id = ""
         is_empty = isinstance(error, EmptyFileError)
-        return Skipped(name, str(error), is_empty, row_id or table.name)
+        return Skipped(name, str(error), is_empty, row_id or table.name, readers=error.readers)
 
 
 def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSettings) -> Document:
@@ -113,7 +124,22 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
     Raises:
         EmptyFileError: the text is blank, or there is no chunk.
         UnreadableError: no text, no id in the field that was named, malformed chunks or readers.
+            Its ``readers`` are those of the row.
     """
+    readers = declared_readers(row)
+    try:
+        return _document(row, table, settings, readers)
+    except UnreadableError as error:
+        error.readers = readers if error.readers is None else error.readers
+        raise
+
+
+def _document(
+    row: Mapping[str, Any],
+    table: TableOrigin,
+    settings: SourceSettings,
+    readers: tuple[str, ...] | None,
+) -> Document:
     blocks = ""
     if settings.text_field not in row and isinstance(row.get(CHUNKS), list):
         row, blocks = _join_chunks(row, settings)
@@ -128,20 +154,15 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
         raise EmptyFileError("holds no text")
     id_field, row_id = _identify(row, settings.id_field)
     title = row.get(settings.title_field)
-    used = {id_field, settings.text_field, settings.title_field, "metadata"}
-    fields = {key: value for key, value in row.items() if key not in used}
-    nested = row.get("metadata")
+    fields = _other_fields(row, {id_field, settings.text_field, settings.title_field})
     return Document(
         id=row_id or digest("document", text),
         text=text,
         title=one_line(title) if isinstance(title, str) else "",
         source=table.source,
-        metadata={
-            **table.metadata,
-            **metadata_values(fields),
-            **metadata_values(nested if isinstance(nested, Mapping) else {}),
-        },
+        metadata={**table.metadata, **metadata_values(fields)},
         blocks=blocks,
+        readers=readers,
     )
 
 
@@ -167,7 +188,7 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
 
     Raises:
         EmptyFileError: there is no chunk.
-        UnreadableError: a chunk is malformed, or the readers of the chunks differ.
+        UnreadableError: a chunk is malformed, or some chunks alone declare readers.
     """
     where = f"of document {_identify(row, settings.id_field)[1]!r}"
     if not row[CHUNKS]:
@@ -189,12 +210,6 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
         for key, value in first.items()
         if all(key in chunk.fields and chunk.fields[key] == value for chunk in chunks)
     }
-    is_declared = any(READERS in chunk.fields for chunk in chunks)
-    if is_declared and (READERS not in shared or READERS in row):
-        raise UnreadableError(
-            f"the chunks {where} differ in their {READERS}, and all of a document is read by the "
-            "same; make a document of the chunks of each set of readers"
-        )
     blocks, start = list[Block](), 0
     for chunk in chunks:
         details = {key: value for key, value in chunk.fields.items() if key not in shared}
@@ -212,21 +227,39 @@ def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -
         raise UnreadableError(f"chunk {number} {where} is a JSON {json_kind(chunk)}, not an object")
     chunk_id, raw = _as_id(chunk.get("id")), chunk.get(settings.text_field)
     text = clean_text(raw) if isinstance(raw, str) else ""
-    position: Any = _single(chunk.get("position"))
+    position = _position(chunk.get("position"))
     fault = ""
     if not 0 < len(chunk_id) <= MAX_METADATA_CHARS:
         fault = f"has the id {chunk.get('id')!r:.60}, expected 1 to {MAX_METADATA_CHARS} characters"
     elif not text.strip():
         fault = f"has no text in {settings.text_field!r}; leave it out"
-    elif isinstance(position, bool) or not isinstance(position, int | float):
+    elif math.isnan(position):
         fault = f"has the position {chunk.get('position')!r:.60}, expected a number"
     if fault:
         raise UnreadableError(f"chunk {chunk_id or number!r:.60} {where} {fault}")
-    nested = chunk.get("metadata")
-    used = {"id", "position", settings.text_field, "metadata"}
-    fields = {key: value for key, value in chunk.items() if key not in used}
-    fields |= nested if isinstance(nested, Mapping) else {}
+    fields = _other_fields(chunk, {"id", "position", settings.text_field})
     return _SuppliedChunk(chunk_id, position, text, fields)
+
+
+def _position(value: object) -> float:
+    """Return the number of a position, also as it is written, such as "2.10"; NaN for others."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return math.nan
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+    if isinstance(value, int):
+        return value
+    return number if math.isfinite(number) else math.nan
+
+
+def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a row but those used and its readers; those of ``metadata`` override."""
+    fields = {key: value for key, value in row.items() if key not in used and key != METADATA}
+    fields |= nested_fields(row.get(METADATA)) or {}
+    fields.pop(READERS, None)
+    return fields
 
 
 def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
@@ -249,41 +282,16 @@ def _as_id(value: object) -> str:
         value = int(value)  # an integer column with missing values
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return one_line(value) if isinstance(value, str) else ""
+    return composed(one_line(value)) if isinstance(value, str) else ""
 
 
 def metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
     """Return the values that metadata can hold, and lists of them.
 
-    They are texts, booleans, finite numbers and ISO dates. The value of ``READERS`` is a tuple.
-
-    Raises:
-        UnreadableError: the readers are malformed.
+    They are texts, booleans, finite numbers and ISO dates.
     """
-    cleaned = ((clean_text(str(key)), value) for key, value in values.items())
-    pairs = (
-        (key, read_readers(value) if key == READERS else _value(value)) for key, value in cleaned
-    )
+    pairs = ((clean_text(str(key)), _value(value)) for key, value in values.items())
     return {key: value for key, value in pairs if value not in (None, ())}
-
-
-def read_readers(value: object) -> tuple[str, ...] | None:
-    """Return declared readers, sorted: of a list of names, or of one name. None for None.
-
-    Raises:
-        UnreadableError: any other value, an empty list or an empty name. A document whose readers
-            are not known is not read, so that no rule makes it public.
-    """
-    if value is None:
-        return None
-    values = value if isinstance(value, list | tuple) else (value,)
-    names = {one_line(name) for name in values if isinstance(name, str)}
-    if not names or "" in names or not all(isinstance(name, str) for name in values):
-        raise UnreadableError(
-            f"its field {READERS!r} holds {value!r:.60}, expected a name, or a list of names of "
-            'users and groups, such as ["group:hr"]; leave the field out to declare none'
-        )
-    return tuple(sorted(names))
 
 
 def _value(value: object) -> MetadataValue | None:
@@ -307,6 +315,7 @@ MAX_EXPANSION = 20
 """Multiple of ``max_file_mb`` that limits an uncompressed table, and the sum of its texts."""
 
 _ROWS_PER_BATCH = 1024
+_INNER_FIELD = re.compile(r"[<,]\s*([^:<>,]+):")
 
 
 def read_parquet(
@@ -345,8 +354,15 @@ def _columns(schema: Any, settings: SourceSettings) -> list[str]:
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
-    kept = ("metadata", READERS)
-    return [field.name for field in schema if field.name in kept or _holds_values(field.type)]
+    refuse_repeated(schema.names)
+    kept = (f for f in schema if f.name == METADATA or _names_readers(f) or _holds_values(f.type))
+    return [field.name for field in kept]
+
+
+def _names_readers(field: Any) -> bool:
+    """Return whether a column, or a field inside of it, has a name like "readers"."""
+    inner = _INNER_FIELD.findall(str(field.type))  # as in "struct<readers: list<item: string>>"
+    return any(map(is_like_readers, [field.name, *inner]))
 
 
 def _holds_values(type_: Any) -> bool:

@@ -26,8 +26,10 @@ from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parser_process import parse
 from raptor_core.documents.formats.records import Named
 from raptor_core.errors import SourceError
+from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
+from raptor_core.settings.sources import pattern_fault
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -51,7 +53,8 @@ class SourceFile:
     """File of a source, or row of a table in a database, that is not read yet.
 
     Attributes:
-        id: POSIX path relative to the source folder; its name if the file is the source.
+        id: POSIX path relative to the source folder, with composed letters (NFC); its name if the
+            file is the source.
         path: local path or URL.
         written: time of the last write, in seconds since 1970 UTC.
         etag: the storage's version of the content; equal ones mean equal content.
@@ -68,6 +71,9 @@ class SourceFile:
     mark: str = ""
     is_named: bool = False
     command: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", composed(self.id))
 
     @property
     def extension(self) -> str:
@@ -186,6 +192,9 @@ class Rules:
     @classmethod
     def of(cls, settings: SourceSettings, ignore_lines: Iterable[str]) -> Rules:
         """Return the rules of the settings and of the lines of the source's ignore file."""
+        ignore_lines = [line for line in ignore_lines if line.strip() and not line.startswith("#")]
+        if fault := next(filter(None, map(pattern_fault, ignore_lines)), ""):
+            raise SourceError(f"a line of {IGNORE_FILE} in the source folder: {fault}")
         include, exclude = settings.include, settings.exclude
         optional = [line for line in include if line.rstrip().lower().endswith(OPTIONAL)]
         optional += [f"*{extension}" for extension in settings.convert]
@@ -209,6 +218,7 @@ class Rules:
 IGNORE_FILE = ".raptorignore"
 """File in a source folder with patterns of omitted files, one in each line."""
 
+_HERE = re.compile(r"^(!?)(?:\./)+")
 _ALL_IN = re.compile(r"/\*\*(/?)\s*$")
 
 
@@ -221,7 +231,9 @@ def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
 
     # "a/**" matches "a" for pathspec, and not for git, where "!a/b" can include "a/b" again.
     try:
-        return GitIgnoreSpec.from_lines(_ALL_IN.sub(r"/**/*\1", line.lstrip()) for line in lines)
+        return GitIgnoreSpec.from_lines(
+            _ALL_IN.sub(r"/**/*\1", _HERE.sub(r"\1/", composed(line).lstrip())) for line in lines
+        )
     except ValueError as error:
         raise SourceError(
             f"a pattern is malformed ({error}); see include, exclude and readers under [source], "

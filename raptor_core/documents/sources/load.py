@@ -1,25 +1,25 @@
 """Opening and reading of sources: their documents, or only the list of files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
-from raptor_core.documents.base import READERS, Corpus, Document, Entry, Skipped
+from raptor_core.documents.base import Corpus, Document, Skipped, readers_of_both
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, Source, SourceFile, compile_patterns
+from raptor_core.documents.reader_rules import Item, ReaderRules
+from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
-from raptor_core.identity import MAX_ID_BYTES, n_bytes
+from raptor_core.identity import MAX_ID_BYTES, composed, n_bytes
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
-
-Item = TypeVar("Item", Document, Entry)
 
 _CORPUS_TREE_IDS = tuple(f"{CorpusTreeGrouping.corpus_name}{end}" for end in ("/", " ("))
 """Beginnings of names that belong to corpus trees."""
@@ -55,16 +55,23 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
 
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
     """Open the sources at these paths; without any, all sources of the settings."""
+    return [opened() for opened in source_openers(paths, settings)]
+
+
+def source_openers(
+    paths: Sequence[str | Path], settings: SourceSettings
+) -> list[Callable[[], Source]]:
+    """Return functions that open the sources one by one; see ``named_sources``."""
     if not paths and not settings.is_named:
         raise SourceError(
             "no source is named; give a file, a folder or a URL, or set paths under [source]"
         )
-    opened = [_open(path, settings) for path in paths or settings.paths]
+    openers = [partial(_open, path, settings) for path in paths or settings.paths]
     if not paths and settings.tables:
         from raptor_core.documents.sources.sql import SqlSource
 
-        opened += map(SqlSource, settings.tables)
-    return opened
+        return [*openers, *(partial(SqlSource, table) for table in settings.tables)]
+    return [*openers]
 
 
 def _open(path: str | Path, settings: SourceSettings) -> Source:
@@ -94,59 +101,31 @@ def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
 
 
 def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
-    """Return the documents; add the rest to ``skipped``, and documents whose id is too long.
-
-    ``READERS`` leaves the metadata of a document and becomes its readers.
-    """
+    """Return the documents; add the rest to ``skipped``, and documents whose id is too long."""
     named: list[Named] = []
     for item in items:
         if isinstance(item, Skipped):
             skipped.append(item)
         elif n_bytes(item[1].id) > MAX_ID_BYTES:
-            skipped.append(_refuse_id(item[0], item[1].id))
+            skipped.append(_refuse_id(*item))
         elif f"{item[1].id}/".startswith(_CORPUS_TREE_IDS):
             reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another one"
-            skipped.append(Skipped(item[0], reason, is_empty=True))
+            skipped.append(Skipped(item[0], reason, is_empty=True, readers=item[1].readers))
         else:
-            named.append((item[0], _declared(item[1])))
+            named.append(item)
     return named
 
 
-def _declared(document: Document) -> Document:
-    """Return a document whose readers are those that its metadata declares."""
-    if READERS not in document.metadata:
-        return document
-    metadata = dict(document.metadata)
-    declared = metadata.pop(READERS)
-    readers = declared if isinstance(declared, tuple) else (declared,)
-    return replace(document, metadata=metadata, readers=tuple(map(str, readers)))
-
-
-class ReaderRules:
-    """Rules of ``source.readers``: readers by patterns of ids, of which the last match decides."""
-
-    def __init__(self, settings: SourceSettings) -> None:
-        rules = reversed(settings.readers)
-        self._rules = [(compile_patterns(r.paths), tuple(sorted(set(r.readers)))) for r in rules]
-
-    def apply(self, item: Item) -> Item:
-        """Return a document or an entry with the readers of a rule, if it declares none."""
-        if item.readers:
-            return item
-        matches = (readers for paths, readers in self._rules if paths.match_file(item.id))
-        readers = next(matches, ())
-        return item.with_readers(readers) if readers else item
-
-
-def _refuse_id(name: str, document_id: str) -> Skipped:
+def _refuse_id(name: str, document: Document) -> Skipped:
     """Return the reason why a document is not read, under a short name."""
     is_long = n_bytes(name) > MAX_ID_BYTES
     shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
     return Skipped(
         shown,
-        f"has an id of {n_bytes(document_id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
+        f"has an id of {n_bytes(document.id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
         "it, or the path of its file",
         is_empty=True,
+        readers=document.readers,
     )
 
 
@@ -169,11 +148,16 @@ def explain_empty(
 
 
 class Unique(Generic[Item]):
-    """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``."""
+    """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``.
+
+    Who may read the first has to be allowed to read the rest, too: which of them is meant is not
+    known.
+    """
 
     def __init__(self, skipped: list[Skipped]) -> None:
         self._skipped = skipped
         self._first: dict[str, tuple[Item, str]] = {}
+        self._rest: dict[str, list[Item]] = {}
 
     def add(self, named: Iterable[tuple[str, Item]], path: str) -> None:
         """Add documents by name, all from one path."""
@@ -184,12 +168,24 @@ class Unique(Generic[Item]):
         """Add a document, and return whether it is the first of its id."""
         first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
-            self._skipped.append(Skipped(name, _clash(first, hide_secrets(place), document)))
+            is_same_name = place != path and composed(place) == composed(path)
+            reason = _clash(first, hide_secrets(place), document)
+            reason += "; the letters of the two file names differ in form alone" * is_same_name
+            self._skipped.append(Skipped(name, reason))
+            self._rest.setdefault(document.id, []).append(document)
         return first is document
 
     def ordered(self, rules: ReaderRules) -> tuple[Item, ...]:
         """Return the first documents, ordered by id, with their readers."""
-        return tuple(rules.apply(self._first[key][0]) for key in sorted(self._first))
+        return tuple(self._with_readers(key, rules) for key in sorted(self._first))
+
+    def _with_readers(self, key: str, rules: ReaderRules) -> Item:
+        first = rules.apply(self._first[key][0])
+        declared = {rules.apply(item).readers for item in self._rest.get(key, ())}
+        if declared <= {first.readers}:
+            return first
+        names = (readers or () for readers in declared)
+        return replace(first, readers=reduce(readers_of_both, names, first.readers or ()))
 
 
 def _clash(first: Item, place: str, second: Item) -> str:

@@ -18,6 +18,7 @@ from raptor_core.documents.sources.base import (
     load_files,
 )
 from raptor_core.errors import SourceError
+from raptor_core.identity import composed
 from raptor_core.settings import SourceSettings
 
 _HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot hold
@@ -104,7 +105,8 @@ class _Walk:
                 yield Skipped(self._root.name, HOME_REASON)
             return
         for entry in entries:
-            yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)
+            name = composed(entry.name)
+            yield from self._entry(entry, f"{relative}/{name}" if relative else name)
 
     def _entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
         try:

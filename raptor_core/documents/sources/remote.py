@@ -22,6 +22,7 @@ from raptor_core.documents.sources.base import (
 )
 from raptor_core.errors import SourceError
 from raptor_core.filesystems import answer_within, open_place, storage_errors
+from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -81,7 +82,8 @@ class RemoteSource:
         return data
 
     def _content(self, file: SourceFile) -> bytes:
-        path = self._root if file.path == self._url else f"{self._base}{file.id}"
+        name = file.path.removeprefix(f"{self._url.rstrip('/')}/")  # the id may have other letters
+        path = self._root if file.path == self._url else f"{self._base}{name}"
         with _storage_errors(file.path), self._fs.open(path, "rb") as stream:
             data: bytes = stream.read(int(self._settings.max_file_mb * MEGABYTE) + 1)
         return data
@@ -98,7 +100,8 @@ class RemoteSource:
         except UnreadableError as error:
             raise SourceError(f"{self.name}/{IGNORE_FILE} {error}") from error
         rules = Rules.of(self._settings, lines)
-        homes = find_homes(path.removeprefix(prefix) for path in listed)
+        names = {path: composed(path.removeprefix(prefix)) for path in sorted(listed)}
+        homes = find_homes(names.values())
         if "" in homes:  # a person named this folder, so the report names it
             yield Skipped(self.name, HOME_REASON)
             return
@@ -107,12 +110,12 @@ class RemoteSource:
             for folder in homes
             if not _omission(rules, folder, is_folder=True)
         )
-        for path in sorted(listed):
-            name = path.removeprefix(prefix)
+        for path, name in names.items():
             if omission := _omission(rules, name) if name else "":
                 omitted.append(Skipped(name, omission))
             elif name and not any(name.startswith(f"{folder}/") for folder in homes):
-                yield _file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
+                address = f"{self._url.rstrip('/')}/{path.removeprefix(prefix)}"
+                yield _file(name, address, listed[path])
 
 
 def _list_below(files: Any, root: str) -> Infos:

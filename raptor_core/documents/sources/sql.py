@@ -1,11 +1,12 @@
 """Rows of a database as documents, through SQLAlchemy.
 
-A listing selects ids and the column that shows changes; complete rows are read only if changed.
-No message contains the URL, which may have a password in it.
+A listing selects ids, the column that shows changes, and those that may declare readers; complete
+rows are read only if one of these changed. No message contains the URL, which may have a password.
 """
 
 import itertools
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
+from raptor_core.documents.base import FOLDER, READERS, MetadataValue, Skipped
+from raptor_core.documents.formats.declared import METADATA, is_like_readers
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
 from raptor_core.documents.formats.records import Named, TableOrigin, row_document
 from raptor_core.documents.sources.base import (
@@ -25,11 +27,15 @@ from raptor_core.documents.sources.base import (
     SourceListing,
 )
 from raptor_core.errors import SourceError
-from raptor_core.identity import digest
+from raptor_core.identity import composed, digest
 from raptor_core.settings import DatabaseTable, SourceSettings
 
 ROWS_PER_READ = 500
 """Ids in a SELECT; databases limit the parameters of a statement."""
+
+_TOKENS = re.compile(
+    r"""'(?:[^']|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\s+|;|[^\s;'"`/-]+|.""", re.DOTALL
+)
 
 
 class SqlSource:
@@ -44,22 +50,35 @@ class SqlSource:
         """List the rows; see ``Source.list``."""
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
-        columns: Any = [sa.column(name) for name in fields]
-        query: Any = sa.select(*columns).select_from(self._from())
         files: dict[str, SourceFile] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
+            rights = self._rights_columns(connection)
+            columns: Any = [sa.column(name) for name in (*fields, *rights)]
+            query: Any = sa.select(*columns).select_from(self._from())
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
-                version = "" if len(row) < 2 or row[1] is None else str(row[1])
+                version = "" if len(fields) < 2 or row[1] is None else str(row[1])
+                mark = repr(row[len(fields) :]) if rights else ""
                 place = f"{table.label}/{name}", f"{table.label}:{name}"
                 if not name or place[0] in files:
                     problem = "holds the id of a different row" if name else "holds no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
-                files[place[0]] = SourceFile(*place, size_bytes=None, etag=version)
+                files[place[0]] = SourceFile(*place, size_bytes=None, etag=version, mark=mark)
                 self._raw_ids[place[0]] = row[0]
         return SourceListing([files[name] for name in sorted(files)], tuple(skipped))
+
+    def _rights_columns(self, connection: sa.Connection) -> Sequence[str]:
+        """Return the columns that may declare readers, which a join can change by itself."""
+        names = [*connection.execute(self._rows(sa.false())).keys()]
+        like = [name for name in names if is_like_readers(name.partition(":")[0])]  # SQLite: "a:1"
+        if len(like) > 1:
+            raise SourceError(
+                f"the {self.name} has several columns like {READERS!r}: {', '.join(like)}; name "
+                "one of them so, and the others differently"
+            )
+        return [name for name in names if name == METADATA or name in like]
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """Read listed rows; see ``Source.load``. A row that is gone since then is skipped."""
@@ -90,7 +109,7 @@ class SqlSource:
     def _from(self) -> Any:
         if self._table.query:
             # SQLAlchemy takes an unescaped colon for a parameter.
-            text = self._table.query.strip().rstrip(";").replace(":", "\\:")
+            text = _without_end(self._table.query).replace(":", "\\:")
             return sa.text(f"({text}) AS documents")
         schema, _, name = self._table.table.rpartition(".")
         return sa.table(name, schema=schema or None)
@@ -142,8 +161,16 @@ def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Name
     except UnreadableError as error:
         # With an empty text, the previous document is gone.
         is_empty = table.text_field in row and not str(row[table.text_field] or "").strip()
-        return [Skipped(name, str(error), is_empty)]
+        return [Skipped(name, str(error), is_empty, readers=error.readers)]
     return [(name, replace(document, id=name))]
+
+
+def _without_end(query: str) -> str:
+    """Return a statement without semicolons and comments at its end."""
+    tokens = _TOKENS.findall(query)
+    while tokens and (tokens[-1].isspace() or tokens[-1].startswith((";", "--", "/*"))):
+        tokens.pop()
+    return "".join(tokens)
 
 
 def _without_secrets(text: str, url: sa.URL) -> str:
@@ -162,7 +189,7 @@ def _without_secrets(text: str, url: sa.URL) -> str:
 def _id_text(value: object) -> str:
     value = _plain(value)
     is_id = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return one_line(str(value)) if is_id else ""
+    return composed(one_line(str(value))) if is_id else ""
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,7 +15,12 @@ from raptor_core.models.endpoints.answers import read_embeddings, read_kept, rea
 from raptor_core.models.endpoints.dialects import PLACEHOLDER, Shared, connect, find_key, shown_url
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
-from raptor_core.models.endpoints.streams import join_events, read_events
+from raptor_core.models.endpoints.streams import (
+    StreamedAnswer,
+    Watch,
+    join_events,
+    read_events,
+)
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -78,9 +83,21 @@ class EndpointClient:
             lambda: self._send(lambda: call(self._connect())), label=self._label(kind)
         )
 
-    def chat(self, ask: ChatAsk, *, meter: Meter | None = None, stop: Stop = None) -> ChatAnswer:
-        """Return one complete answer."""
+    def chat(
+        self,
+        ask: ChatAsk,
+        *,
+        meter: Meter | None = None,
+        stop: Stop = None,
+        watch: Callable[[str], bool] | None = None,
+    ) -> ChatAnswer:
+        """Return one complete answer.
+
+        ``watch`` gets the text so far each time that it has grown. It returns whether somebody has
+        seen a part of it: then the call is not repeated, since another answer would follow.
+        """
         counter = meter or Meter()
+        is_seen = False
         n_too_long, n_unusable = 0, ask.n_unusable
         pleas: dict[str, None] = {}
 
@@ -91,11 +108,19 @@ class EndpointClient:
             pleas.update({fault.plea: None} if fault.plea else {})
             counter.usage += self._account.count_retry()
 
+        def see(text: str) -> None:
+            nonlocal is_seen
+            is_seen = bool(watch and watch(text))
+
         def attempt() -> tuple[str, bool]:
             shorten = [ask.shorten(n_too_long)] if n_too_long else []
             user = "\n\n".join([ask.user, *shorten, *pleas])
-            response = self._chat(ask.for_retry(n_unusable), user, counter, stop)
-            return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
+            try:
+                response = self._chat(ask.for_retry(n_unusable), user, counter, stop, see)
+                return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
+            except FaultError as fault:
+                fault.meaning = "stop" if is_seen else fault.meaning
+                raise
 
         label, previous = self._label("chat"), counter.usage
         values = self._span_values("chat")
@@ -160,8 +185,9 @@ class EndpointClient:
             finally:
                 record_usage(values, meter.usage.prompt_tokens)
 
-    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop) -> Any:
+    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop, watch: Watch) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""
+        stop = stop or threading.Event()
 
         def body() -> dict[str, Any]:
             dialect = self._shared.dialect
@@ -169,17 +195,25 @@ class EndpointClient:
 
         def send(fields: Mapping[str, Any]) -> Any:
             if self._host.complete is not None:
-                return self._host.complete(fields, stop or threading.Event())
-            return self._send_chat(fields)
+                return self._host.complete(fields, stop, watch)
+            return self._send_chat(fields, stop, watch)
 
         return self._adapted(send, body, ask.worst(user), meter, stop)
 
-    def _send_chat(self, fields: Mapping[str, Any]) -> Any:
+    def _send_chat(self, fields: Mapping[str, Any], stop: threading.Event, watch: Watch) -> Any:
         create = self._connect().chat.completions.with_streaming_response.create
         with create(**fields) as response:
             if "event-stream" in response.headers.get("content-type", ""):
-                return join_events(read_events(response.iter_bytes()))
+                events = read_events(response.iter_bytes())
+                return join_events(self._until(stop, events), watch)
             return parse(response.read())
+
+    def _until(self, stop: threading.Event, events: Iterable[Any]) -> Iterator[Any]:
+        """Yield events; once ``stop`` is set, raise EndpointError, which closes the connection."""
+        for event in events:
+            if stop.is_set():
+                raise EndpointError(f"{self._label('chat')} was cancelled")
+            yield event
 
     def _send_texts(self, fields: Mapping[str, Any]) -> Any:
         create = self._connect().embeddings.with_streaming_response.create
@@ -267,7 +301,7 @@ class _Host(NamedTuple):
     place: str
     is_free: bool
     find_key: Callable[[], str]
-    complete: Callable[[Mapping[str, Any], threading.Event], Any] | None
+    complete: Callable[[Mapping[str, Any], threading.Event, Watch], Any] | None
 
 
 def _host_of(part: EndpointPart) -> _Host:
@@ -278,11 +312,14 @@ def _host_of(part: EndpointPart) -> _Host:
     return _Host("openai", part.base_url, f"at {shown_url(part.base_url)}", False, key, None)
 
 
-def _complete(part: ChatPart, fields: Mapping[str, Any], stop: threading.Event) -> Any:
+def _complete(
+    part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
+) -> Any:
     """Return the answer of the model in this process, which ends early at ``stop``."""
     from raptor_core.models.local.engine import engine_of
 
-    events = engine_of(part).stream(fields, stop)
+    answer = StreamedAnswer(watch)
+    engine_of(part).stream(fields, stop, answer.add)
     if stop.is_set():
         raise EndpointError(f"{part.purpose}: the answer was cancelled")
-    return join_events(events)
+    return answer.joined()

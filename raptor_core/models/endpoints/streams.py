@@ -5,7 +5,7 @@ The vendor's client hides whether a stream reached its end, so its events are re
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -30,28 +30,58 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[Any]:
                 yield parse(line.removeprefix(b"data:"))
 
 
-def join_events(events: Iterable[Any]) -> dict[str, Any]:
+Watch = Callable[[str], object]
+"""Function that gets the text of an answer so far, each time that it has grown."""
+
+
+def join_events(events: Iterable[Any], watch: Watch | None = None) -> dict[str, Any]:
     """Return the joined answer, or its error; a broken stream raises FaultError."""
-    joined: dict[str, Any] = {}
-    choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant"}, "finish_reason": None}
-    is_complete = is_chat = False
+    answer = StreamedAnswer(watch)
     for event in events:
-        if event == DONE:
-            is_complete = True
+        answer.add(event)
+        if answer.is_complete:
             break
+    return answer.joined()
+
+
+class StreamedAnswer:
+    """Answer that is joined from its events, while they come."""
+
+    def __init__(self, watch: Watch | None = None) -> None:
+        self.is_complete = False
+        self._watch = watch
+        self._joined: dict[str, Any] = {}
+        self._message: dict[str, Any] = {"role": "assistant"}
+        self._choice = {"index": 0, "message": self._message, "finish_reason": None}
+        self._is_chat = False
+
+    def add(self, event: Any) -> None:
+        """Add an event; raise FaultError if it is none."""
+        if event == DONE:
+            self.is_complete = True
+            return
         if not isinstance(event, Mapping):
             raise FaultError("the answer is malformed: an event of its stream is no JSON object")
-        is_chat = is_chat or "choices" in event
+        self._is_chat = self._is_chat or "choices" in event
         if "choices" not in event and any(isinstance(event.get(key), str) for key in _ERRORS):
-            joined["error"] = dict(event)
-        joined.update({key: value for key, value in event.items() if value is not None})
-        _add(choice, event)
-    if joined and not is_chat:
-        return joined  # an error instead of a stream
-    is_over = choice["finish_reason"] or choice.get("error") or joined.get("error")
-    if not is_complete and not is_over:
-        raise FaultError("the connection ended in the middle of a streamed answer", meaning="down")
-    return {**joined, "choices": [choice]}
+            self._joined["error"] = dict(event)
+        self._joined.update({key: value for key, value in event.items() if value is not None})
+        previous = self._message.get("content")
+        _add(self._choice, event)
+        text = self._message.get("content")
+        if self._watch is not None and isinstance(text, str) and text != previous:
+            self._watch(text)
+
+    def joined(self) -> dict[str, Any]:
+        """Return the answer or its error; raise FaultError for a broken stream."""
+        if self._joined and not self._is_chat:
+            return self._joined  # an error instead of a stream
+        choice = self._choice
+        is_over = choice["finish_reason"] or choice.get("error") or self._joined.get("error")
+        if not self.is_complete and not is_over:
+            reason = "the connection ended in the middle of a streamed answer"
+            raise FaultError(reason, meaning="down")
+        return {**self._joined, "choices": [choice]}
 
 
 def _add(choice: dict[str, Any], event: Mapping[str, Any]) -> None:

@@ -53,6 +53,7 @@ _MARK = (
     r"(?:<\|[\w /.:-]{1,40}\|>|<\uff5c[^\uff5c<>]{1,40}\uff5c>|</?s>|<(?:eos|bos|pad)>|\[EOS\]"
     r"|<(?:end|start)_of_turn>|\[/?INST\])"
 )
+_ANY_MARK = re.compile(_MARK)
 _LAST_MARK = re.compile(rf"{_MARK}\Z")
 _FIRST_MARKS = re.compile(
     r"(?i)(?:(?!<\|(?:channel|start|thinking|think|begin_of_thought|START_THINKING)\|>)"
@@ -141,6 +142,17 @@ def split_reasoning(text: str) -> tuple[str, bool]:
     if text.startswith("{"):  # JSON, whose strings may quote tags
         return text, False
     return _without_later_blocks(_after_lone_closing(text)), bool(_OPEN_PROLOGUE.match(text))
+
+
+def spoken(text: str) -> str:
+    """Return what an answer says so far, without reasoning and tokens of templates."""
+    answer, is_open = split_reasoning(storable(text))
+    return "" if is_open else _without_last_tokens(_without_next_turn(answer).strip())
+
+
+def spoken_so_far(text: str) -> str:
+    """Return what the beginning of an answer says, up to the first token of a template."""
+    return _ANY_MARK.split(spoken(text), maxsplit=1)[0]
 
 
 def trim(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
+"""LocalEngine of a local model: llama.cpp in this process, loaded once, when a call needs it.
 
 The engine takes and gives the values of the OpenAI protocol, so retries and checks are those of
 ``raptor_core.models.endpoints``. It computes one request at a time, so that answers do not depend
@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ _BATCH_TOKENS = 256
 _SILENT = -1
 
 
-class Engine:
+class LocalEngine:
     """Model in memory that answers chat requests.
 
     llama.cpp also listens, on a Unix socket in a folder that only this user can open, since it
@@ -44,17 +44,17 @@ class Engine:
         socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
         self._server = _load(part, path, socket)
 
-    def stream(self, body: Mapping[str, Any], stop: threading.Event) -> list[Any]:
-        """Return the events of a streamed answer; after ``stop`` none follows."""
-        events: list[Any] = []
+    def stream(
+        self, body: Mapping[str, Any], stop: threading.Event, add: Callable[[Any], object]
+    ) -> None:
+        """Pass the events of a streamed answer to ``add``; after ``stop`` none follows."""
 
-        def add(event: Any) -> bool:
-            events.append(event)
+        def each(event: Any) -> bool:
+            add(event)
             return stop.is_set()  # which ends the computation
 
         # Progress of the prompt is an event, too, so that a long prompt can be stopped.
-        self._server.handle_chat_completions({**body, "return_progress": True}, add)
-        return events
+        self._server.handle_chat_completions({**body, "return_progress": True}, each)
 
 
 def _load(part: ChatPart, path: Path, socket: str) -> Any:
@@ -91,12 +91,12 @@ def import_vendor() -> Any:
 
 
 _LOCK = threading.Lock()
-_ENGINES: dict[tuple[str, int, int], Engine] = {}
+_ENGINES: dict[tuple[str, int, int], LocalEngine] = {}
 atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries are unloaded
 
 
-def engine_of(part: ChatPart) -> Engine:
-    """Return the engine of a local model, one for each file in this process; see ``Engine``."""
+def engine_of(part: ChatPart) -> LocalEngine:
+    """Return the engine of a local model, one for each file in this process."""
     path = Path(part.model).expanduser()
     with _LOCK:
         digest = digest_of(path) if path.is_file() else ""
@@ -107,5 +107,5 @@ def engine_of(part: ChatPart) -> Engine:
             )
         key = (digest, part.context_tokens, part.threads)
         if key not in _ENGINES:
-            _ENGINES[key] = Engine(part)
+            _ENGINES[key] = LocalEngine(part)
         return _ENGINES[key]

@@ -1,25 +1,29 @@
-"""Answers from passages through an OpenAI-compatible chat endpoint, with citations; and quotes.
+"""Answers from passages through an OpenAI-compatible chat endpoint, with citations.
 
-The passages are fenced as data, so that the model does not follow instructions in them. Quotes are
-the sentences of a context that are nearest to a question; they need no endpoint.
+The passages are fenced as data, so that the model does not follow instructions in them. Which part
+of an unfinished answer may be shown is in ``live``.
 """
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from raptor_core.chunking.sentences import sentences
-from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.values import ChatAsk, defused, fence, fence_all, max_words
+from raptor_core.models.endpoints.values import (
+    ChatAnswer,
+    ChatAsk,
+    defused,
+    fence,
+    fence_all,
+    max_words,
+)
 from raptor_core.models.money.usage import ANSWERS, Usage
 from raptor_core.models.reading.citations import renumber
+from raptor_core.models.reading.live import LiveText
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
-from raptor_core.text.sentence_ends import ends_sentence
-from raptor_core.text.words import is_unspaced, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,15 @@ class Answer:
         citations: the cited passages without duplicates, in the order of their first citation.
         unknown_citations: how many numbers the model cited beside known ones that no passage has.
             They are removed from the text.
+        cut_off: whether the text is the beginning of an answer that reached its limit; ``stream``
+            keeps it.
     """
 
     text: str
     citations: tuple[Passage, ...]
     usage: Usage = field(default_factory=Usage)
     unknown_citations: int = 0
+    cut_off: bool = False
 
 
 SYSTEM = (
@@ -108,6 +115,40 @@ class PassageReader(Protocol):
         """Answer a question from one or more passages, which citations number from 1."""
 
 
+@runtime_checkable
+class StreamingReader(PassageReader, Protocol):
+    """Reader that also shows an answer while it is written."""
+
+    def stream(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        show: Callable[[str], None] | None,
+        stop: threading.Event,
+    ) -> Answer:
+        """Answer as ``read`` does, and pass each new piece of the text to ``show``.
+
+        The pieces together are the text. Without ``show`` it is returned only
+        when it is complete. It ends early with an error once ``stop`` is set.
+        """
+
+
+def stream_answer(
+    reader: PassageReader,
+    question: str,
+    passages: Sequence[Passage],
+    show: Callable[[str], None] | None,
+    stop: threading.Event,
+) -> Answer:
+    """Answer as ``StreamingReader.stream`` does; any other reader shows its text at the end."""
+    if isinstance(reader, StreamingReader):
+        return reader.stream(question, passages, show, stop)
+    answer = reader.read(question, passages)
+    if show is not None:
+        show(answer.text)
+    return answer
+
+
 class Reader:
     """Client of a chat endpoint that answers questions from passages, with citations."""
 
@@ -124,80 +165,38 @@ class Reader:
 
         It raises ValueError without passages, and the errors of ``EndpointClient``.
         """
+        return _answer(self._client.chat(self._ask(question, passages)), passages)
+
+    def stream(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        show: Callable[[str], None] | None,
+        stop: threading.Event,
+    ) -> Answer:
+        """See ``StreamingReader``. An answer that was shown in part is not asked for again."""
+        request = self._ask(question, passages)
+        if show is None:
+            return _answer(self._client.chat(request, stop=stop), passages)
+        live = LiveText(passages, show)
+        kept = replace(request, trim=lambda text, _is_cut: text)
+        answer = self._client.chat(kept, stop=stop, watch=live.update)
+        live.end(answer.text)
+        return _answer(answer, passages)
+
+    def _ask(self, question: str, passages: Sequence[Passage]) -> ChatAsk:
         if not passages:
             raise ValueError(f"expected passages to answer {question!r} from, got none")
         max_tokens = self._settings.max_tokens
-        answer = self._client.chat(
-            ChatAsk(
-                system=self._settings.system_prompt or SYSTEM,
-                user=ask(question, passages),
-                max_tokens=max_tokens,
-                temperature=0.0,
-                shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
-            )
+        return ChatAsk(
+            system=self._settings.system_prompt or SYSTEM,
+            user=ask(question, passages),
+            max_tokens=max_tokens,
+            temperature=0.0,
+            shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
         )
-        text, citations, n_unknown = renumber(answer.text, passages)
-        return Answer(text, citations, answer.usage, n_unknown)
 
 
-MIN_WORDS = 5
-"""Minimum number of words of a quote; one that ends without a mark needs twice as many."""
-
-MIN_LETTERS = 10
-"""Minimum number of letters of a quote in a script without spaces."""
-
-_HEADING = re.compile(r"#{1,6}\s|\|")
-_UNDERLINE = re.compile(r"[ \t]*\n[ \t]*([=~^\"'#*+.`:_-])\1{2,}[ \t]*(?:\n|\Z)")
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Sentence of a passage, quoted exactly.
-
-    Attributes:
-        similarity: cosine similarity to the question.
-        span: first character in the document and character after the last; None in a summary.
-    """
-
-    text: str
-    passage: Passage
-    similarity: float
-    span: tuple[int, int] | None
-
-
-def _is_sentence(passage: Passage, start: int, end: int) -> bool:
-    """Return whether a span is a sentence: no heading, row of a table, rule or scrap."""
-    text = passage.text[start:end]
-    all_words = words(text)
-    if _HEADING.match(text) or _UNDERLINE.match(passage.text, end):
-        return False
-    if text in passage.label.split(" > "):
-        return False
-    if is_unspaced(text):
-        return sum(map(len, all_words)) >= MIN_LETTERS
-    return len(all_words) >= (MIN_WORDS if ends_sentence(text) else 2 * MIN_WORDS)
-
-
-def best_sentences(
-    question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
-) -> list[Quote]:
-    """Return the distinct sentences nearest to the question, best first; it calls no endpoint."""
-    quoted: dict[str, tuple[Passage, int, int]] = {}
-    for passage in passages:
-        for start, end in sentences(passage.text):
-            text = passage.text[start:end]
-            if _is_sentence(passage, start, end):
-                known = quoted.get(text)
-                if known is None or (known[0].span is None and passage.span is not None):
-                    quoted[text] = (passage, start, end)
-    if not quoted:
-        return []
-    texts = list(quoted)
-    similarity = embedder.embed(texts) @ embedder.embed_queries([question])[0]
-    best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:limit]
-    quotes = []
-    for row in best:
-        passage, start, end = quoted[texts[row]]
-        span = (passage.span[0] + start, passage.span[0] + end) if passage.span else None
-        quotes.append(Quote(texts[row], passage, float(similarity[row]), span))
-    return quotes
+def _answer(answer: ChatAnswer, passages: Sequence[Passage]) -> Answer:
+    text, citations, n_unknown = renumber(answer.text, passages)
+    return Answer(text, citations, answer.usage, n_unknown, answer.cut_off)

@@ -75,9 +75,12 @@ function questionBody(strategy) {
 async function askAll(root, withAnswer) {
   const strategies = [formValues.first, ...(formValues.second ? [formValues.second] : [])];
   const address = askAddress();
-  root.replaceChildren();
+  const written = strategies.map(() => el('p', { class: 'prose' }));
+  root.replaceChildren(...(withAnswer ? written.map((text) => el('section', { class: 'answer', 'aria-busy': 'true' }, text)) : []));
   const responses = await attempt(withAnswer ? 'Reading …' : 'Searching …', () => Promise.all(strategies.map(
-    async (strategy) => (withAnswer ? call('ask', questionBody(strategy)) : { found: await call('search', questionBody(strategy)) }))));
+    async (strategy, at) => (withAnswer
+      ? callStream('ask', questionBody(strategy), (text) => written[at].append(text))
+      : { found: await call('search', questionBody(strategy)) }))));
   if (!responses) return;
   answers = responses;
   searchedAddress = address;
@@ -88,6 +91,9 @@ async function askAll(root, withAnswer) {
   showAnswers(root);
 }
 
+/** Return a link to the document of a hit or citation in its own place, if it has one. */
+const original = ({ link }) => (link ? [' · ', originalLink(link)] : []);
+
 function showAnswers(root) {
   if (!answers.length) return;
   const parts = [];
@@ -96,7 +102,7 @@ function showAnswers(root) {
     const label = at ? `Answer by ${found.strategy}` : 'Answer';
     const show = (event, node) => { event.preventDefault(); const hit = byElementId(`hit-${at}-${node}`); hit?.scrollIntoView({ block: 'center' }); hit?.focus(); };
     parts.push(el('section', { class: 'answer', 'aria-label': label }, answers.length > 1 ? el('h2', {}, found.strategy) : null, el('p', { class: 'prose' }, answer),
-      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, title: `Node ${cited.node}`, onclick: (event) => show(event, cited.node) }, `[${cited.number}] ${cited.place}`))))));
+      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, title: `Node ${cited.node}`, onclick: (event) => show(event, cited.node) }, `[${cited.number}] ${cited.place}`), ...original(cited))))));
   });
   if (answers.some(({ found }) => found.nodes.length)) {
     parts.push(el('p', { class: 'tools' }, 'Highlighted: ', el('a', { href: '#map' }, 'in the map'), el('a', { href: '#layers' }, 'in the layers'),
@@ -118,7 +124,7 @@ function answerColumn(found, place) {
       inOthers.has(node.id) ? el('span', { class: 'both' }, 'in both') : null),
     scoreParts(node, best[0].score),
     el('p', { class: 'prose hit-text' }, node.text),
-    el('p', { class: 'meta' }, [`${counted(node.n_tokens, 'token')}`, node.start === null ? counted(node.n_documents, 'document') : `${node.documents[0]}, characters ${whole(node.start)} to ${whole(node.end)}`].join(' · ')));
+    el('p', { class: 'meta' }, [`${counted(node.n_tokens, 'token')}`, node.start === null ? counted(node.n_documents, 'document') : `${node.documents[0]}, characters ${whole(node.start)} to ${whole(node.end)}`].join(' · '), ...original(node)));
   return el('section', { 'aria-label': `Context by ${found.strategy}` },
     el('h2', {}, found.strategy), el('div', { class: 'track', 'aria-hidden': 'true' }, fill),
     el('p', { class: 'note' }, found.note || `${counted(found.nodes.length, 'node')}, ${whole(found.n_tokens)} of ${whole(found.budget_tokens)} tokens, in the order in which a model reads them`),

@@ -1,7 +1,7 @@
 // Decisions of people, if a server accepts them; the next build applies them.
 
 let decisions = null;
-const author = { who: '', why: '' };
+let why = '';
 const DECIDED = {
   document: 'excluded the document', chunk: 'excluded the chunk', summary: 'corrected the summary', finding: 'marked a finding',
 };
@@ -20,25 +20,22 @@ async function decide(message, path, body, method) {
   return decision;
 }
 
-/** Return fields for name and reason; the page remembers them while it is open. */
-function authorFields() {
-  const field = (name, label, required) => {
-    const input = el('input', { autocomplete: name === 'who' ? 'name' : 'off', required, maxlength: '4096' });
-    input.value = author[name];
-    input.addEventListener('input', () => { author[name] = input.value; });
-    return el('label', {}, `${label} `, input);
-  };
-  return el('div', { class: 'fields' }, field('who', 'Your name', true), field('why', 'Why', false));
+/** Return a field for the reason; the page remembers it while it is open. */
+function reasonField() {
+  const input = el('input', { autocomplete: 'off', maxlength: '4096' });
+  input.value = why;
+  input.addEventListener('input', () => { why = input.value; });
+  return el('div', { class: 'fields' }, el('label', {}, 'Why ', input));
 }
 
 /** Return a folded form; each of its buttons is [label, body to send]. */
 function decideForm(title, fields, acts) {
-  const form = el('form', { class: 'decide' }, fields, authorFields(),
+  const form = el('form', { class: 'decide' }, fields, reasonField(),
     el('div', { class: 'actions' }, acts.map(([label]) => el('button', {}, label))));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const [, body] = acts.find(([label]) => label === event.submitter.textContent);
-    decide('Recording …', 'decisions', { ...body(), ...author });
+    decide('Recording …', 'decisions', { ...body(), why });
   });
   return el('details', {}, el('summary', {}, title), form);
 }
@@ -86,10 +83,10 @@ async function showDecisions(root) {
 }
 
 function undoForm(root, decision) {
-  const form = el('form', { class: 'decide' }, authorFields(), el('div', { class: 'actions' }, el('button', {}, 'Undo')));
+  const form = el('form', { class: 'decide' }, reasonField(), el('div', { class: 'actions' }, el('button', {}, 'Undo')));
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    const path = `decisions/${encodeURIComponent(decision.id)}?${new URLSearchParams(author)}`;
+    const path = `decisions/${encodeURIComponent(decision.id)}?${new URLSearchParams({ why })}`;
     if (await decide('Undoing …', path, null, 'DELETE')) showDecisions(root);
   });
   return el('details', {}, el('summary', {}, 'Undo'), form);

@@ -50,6 +50,9 @@ function documentView(node, marks) {
   return section('In the document', 'source', placeLine(node), box);
 }
 
+/** Return a link to a document in its own place. */
+const originalLink = (link) => el('a', { href: link, target: '_blank', rel: 'noreferrer' }, 'Open the original');
+
 function placeLine(node) {
   const source = documents[node.d];
   const parts = [el('strong', {}, documentName(node))];
@@ -57,6 +60,7 @@ function placeLine(node) {
   if (node.p) parts.push(el('span', {}, formatPages([node])));
   if (node.h) parts.push(el('span', {}, node.h.join(' › ')));
   parts.push(el('span', {}, `characters ${whole(node.o[0])} to ${whole(node.o[1])}`));
+  if (node.a) parts.push(originalLink(node.a));
   return el('p', { class: 'place' }, parts.flatMap((part, at) => (at ? [' · ', part] : [part])));
 }
 

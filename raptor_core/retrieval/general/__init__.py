@@ -6,6 +6,6 @@ consists of, and ``coverage`` chooses nodes of all layers. Details are the work 
 """
 
 from raptor_core.retrieval.general.coverage import cover
-from raptor_core.retrieval.general.kinds import Decision, decide
+from raptor_core.retrieval.general.kinds import QuestionDecision, decide
 
-__all__ = ["Decision", "cover", "decide"]
+__all__ = ["QuestionDecision", "cover", "decide"]

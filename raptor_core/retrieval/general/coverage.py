@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from raptor_core.retrieval.base import Query, Retrieval, sort_by_document
-from raptor_core.retrieval.general.kinds import Decision
+from raptor_core.retrieval.general.kinds import QuestionDecision
 from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
 from raptor_core.store.base import Hit
 from raptor_core.store.store import VectorStore
@@ -24,7 +24,7 @@ PART_SHARE = 2 / 3
 
 
 @span("packing")
-def cover(question: str, decision: Decision, query: Query, store: VectorStore) -> Retrieval:
+def cover(question: str, decision: QuestionDecision, query: Query, store: VectorStore) -> Retrieval:
     """Return nodes of all layers that cover the text, or the part of it that a question names.
 
     Where the query says that the question is general, the rest of the named documents fills what
@@ -51,7 +51,7 @@ def cover(question: str, decision: Decision, query: Query, store: VectorStore) -
     )
 
 
-def _part(table: TermTable, decision: Decision) -> Mask:
+def _part(table: TermTable, decision: QuestionDecision) -> Mask:
     """Return which nodes are of the part to cover: its chunks, and summaries of mostly these."""
     if not decision.headings:
         return np.ones(len(table.nodes), dtype=bool)

@@ -1,4 +1,4 @@
-"""Decision between a question about a detail and a general one, and the part that it names.
+"""QuestionDecision between a question about a detail and a general one, and the part that it names.
 
 A question is general if it names nothing that the text has ("Summarize the meeting"). If it
 names a document or a section ("main problems of the cold store"), it is general about that part.
@@ -28,7 +28,7 @@ Heading = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class QuestionDecision:
     """Kind of a question, and the reason in words.
 
     Attributes:
@@ -45,26 +45,26 @@ class Decision:
     documents: frozenset[str] = frozenset()
 
 
-def decide(question: str, query: Query, store: VectorStore) -> Decision:
+def decide(question: str, query: Query, store: VectorStore) -> QuestionDecision:
     """Decide whether a question is about a detail or general."""
     if query.kind == "detail":
-        return Decision(False, "is about a detail, as the query says")
+        return QuestionDecision(False, "is about a detail, as the query says")
     wording = read_wording(question)
     if query.kind == "general" or wording.is_generic:
         return _decide_by_names(wording, query, store)
     if wording.detail:
-        return Decision(False, f"asks for a detail by {wording.detail[0]!r}")
-    return Decision(False, "asks for nothing general")
+        return QuestionDecision(False, f"asks for a detail by {wording.detail[0]!r}")
+    return QuestionDecision(False, "asks for nothing general")
 
 
-def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Decision:
+def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> QuestionDecision:
     names = wording.names
     table = read_terms(query.where, store) if names or wording.topic else None
     if table:
         names = [*names, *(w for w in wording.topic if table.share(w) >= SUBJECT_SHARE)]
     chunks = _search_chunks(names, query, store) if names else []
     if not chunks or not table:
-        return Decision(True, "names nothing that stands in the text")
+        return QuestionDecision(True, "names nothing that stands in the text")
     is_forced = query.kind == "general"
     headings = frozenset(_headings(names, chunks)) if wording.request or is_forced else frozenset()
     if headings:
@@ -72,13 +72,15 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Deci
         paths = ((titles[name] or name, *sections) for name, *sections in sorted(headings)[:3])
         shown = "; ".join(map(" > ".join, paths))
         documents = frozenset(heading[0] for heading in headings)
-        return Decision(True, f"names a part of the text: {shown}", headings, documents=documents)
+        return QuestionDecision(
+            True, f"names a part of the text: {shown}", headings, documents=documents
+        )
     if is_forced:
-        return Decision(True, "is general, as the query says")
+        return QuestionDecision(True, "is general, as the query says")
     subjects = _subjects(names, table, chunks)
     if subjects:
-        return Decision(False, f"names what stands in the text: {', '.join(subjects)}")
-    return Decision(True, "names nothing that the text is about")
+        return QuestionDecision(False, f"names what stands in the text: {', '.join(subjects)}")
+    return QuestionDecision(True, "names nothing that the text is about")
 
 
 def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) -> list[str]:

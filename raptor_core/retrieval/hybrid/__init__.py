@@ -7,7 +7,7 @@ searches for candidates, ``scoring`` scores them, ``passages`` forms paragraphs 
 """
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
-from raptor_core.retrieval.general import Decision, cover, decide
+from raptor_core.retrieval.general import QuestionDecision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
 from raptor_core.retrieval.hybrid.passages import Passages
@@ -44,7 +44,7 @@ class Hybrid:
 
 @span("packing")
 def _retrieval(
-    question: Questions, decision: Decision, pool: Pool, query: Query, store: VectorStore
+    question: Questions, decision: QuestionDecision, pool: Pool, query: Query, store: VectorStore
 ) -> Retrieval:
     weights = query.hybrid
     leaves = Ranked.from_pool(pool.leaves, weights.lexical)

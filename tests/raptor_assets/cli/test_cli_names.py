@@ -19,7 +19,6 @@ ROWS = [
     "A.md",
     "a.md",
     "caf\u00e9",
-    "cafe\u0301",
     "手" * 40,
     "😀" * (MAX_ID_BYTES // 4),
     LONG,
@@ -27,6 +26,7 @@ ROWS = [
     "index",
     "con",
 ]
+SAME = "cafe\u0301"  # but for the form of its letters
 TOO_LONG = ["手" * (MAX_ID_BYTES // 3 + 1), "z" * 5000]
 
 
@@ -34,7 +34,7 @@ TOO_LONG = ["手" * (MAX_ID_BYTES // 3 + 1), "z" * 5000]
 def named(tmp_path_factory):
     """A home of documents with such ids, and what the build printed."""
     place = Place(tmp_path_factory.mktemp("named"))
-    texts = enumerate([*ROWS, *TOO_LONG])
+    texts = enumerate([*ROWS, *TOO_LONG, SAME])
     rows = [{"id": row_id, "text": prose(8, seed=seed)} for seed, row_id in texts]
     place.write("rows.jsonl", "\n".join(map(json.dumps, rows)))
     folders = "/".join("d" * 200 for _ in range(6))
@@ -62,17 +62,25 @@ def test_every_id_up_to_the_bound_is_published_and_at_rest(named):
     assert (again["built"], again["dropped"]) == ([], [])
 
 
+def test_a_name_is_typed_in_any_form_of_its_letters(named):
+    place = named[0]
+    assert place.call("tree", SAME, "--json").json["tree"] == unicodedata.normalize("NFC", SAME)
+    assert place.call("plan", "--partition", SAME, "--json").code == 0
+    assert place.call("plan", "--partition", "nosuch", "--json").code == 4
+
+
 def test_longer_ids_are_told_and_not_read(named):
     place, printed = named
     told = {item["name"]: item["reason"] for item in printed["skipped"]}
+    assert "is taken, by another document" in told.pop("rows.jsonl:12")
     assert len(told) == 3
     bound = f"{MAX_ID_BYTES:,} are the most"
     assert all(bound in reason for reason in told.values())
-    assert "has an id of 5,000 bytes" in told["rows.jsonl:12"]
+    assert "has an id of 5,000 bytes" in told["rows.jsonl:11"]
     (path,) = (name for name in told if name.endswith("/deep.md"))
     assert len(path) < 100
     listed = place.call("documents", place.docs, "--json").json
-    assert {item["name"] for item in listed["skipped"]} == {*told}
+    assert {item["name"] for item in listed["skipped"]} == {*told, "rows.jsonl:12"}
 
 
 def test_no_two_files_of_the_home_share_a_name_where_case_and_form_are_folded(named):

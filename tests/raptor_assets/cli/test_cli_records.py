@@ -8,6 +8,12 @@ from pathlib import Path
 import pytest
 from support.ports import free_port
 
+from raptor_assets.assets import names
+from raptor_assets.home.folder import Home
+from raptor_assets.home.record_file import read_record_file
+from raptor_assets.home.records import read_outcomes
+from raptor_assets.local.dagster import open_instance
+
 pytestmark = pytest.mark.slow
 
 RUNNING = [("drop", "soup.md", "--yes"), ("ui", "--port", free_port())]
@@ -19,6 +25,17 @@ NEEDING = {
 }
 DATABASES = list(NEEDING)[:2]
 PARTITIONS = ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
+
+
+def test_the_file_of_the_records_says_what_dagster_says(built):
+    home, settings = Home.open(built.home)
+    checks = names.partition_checks(settings)
+    partitions, outcomes = read_record_file(home, checks)
+    with open_instance(home) as instance:
+        assert partitions == sorted(instance.get_dynamic_partitions(home.names().partitions))
+        assert outcomes == read_outcomes(instance, checks)
+    assert len(outcomes) > len(PARTITIONS)
+    assert not all(outcome.passed for outcome in outcomes.values())
 
 
 def overwrite(path):

@@ -39,7 +39,10 @@ def test_it_writes_the_page_into_the_home_and_prints_its_path(built, opened):
     found = values(path)
     assert found["name"] == TREE
     text = (built.docs / TREE).read_text()
-    assert found["documents"][0]["x"] == text
+    shown = found["documents"][0]["x"]
+    assert shown.split() == text.split()  # of the published chunks, at their places
+    for node in (node for node in found["nodes"] if "s" in node):
+        assert shown[node["s"] : node["e"]] == text[node["s"] : node["e"]]
     assert "chunking" in found["settings"]
     assert found["cost"] is not None
     assert opened == []
@@ -80,11 +83,11 @@ def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monke
     assert "raptor tree soup.md --ids" in printed.json["message"]
 
 
-def test_without_the_table_of_documents_the_chunks_stand_alone(own):
-    shutil.rmtree(own.home / "tables" / "documents")
+def test_it_needs_no_table_of_the_last_build(own):
+    shutil.rmtree(own.home / "tables")
     found = values(Path(own.call("report", TREE).out.strip()))
-    assert "x" not in found["documents"][0]
-    assert all(node["x"] for node in found["nodes"])
+    assert "Tom Ferris" in found["documents"][0]["x"]
+    assert (found["findings"], found["cost"]) == (None, None)
 
 
 def test_errors_are_those_of_the_other_commands(built, tmp_path):

@@ -12,7 +12,7 @@ NEEDED = {"pyarrow", "qdrant_edge"}
 ALONE = """
 import sys
 from raptor_assets.cli import main
-for command in ("plan", "tree soup.md"):
+for command in ("plan", "tree soup.md", "status", "status --cost"):
     try:
         main([*command.split(), "--home", sys.argv[2]])
     except SystemExit as end:

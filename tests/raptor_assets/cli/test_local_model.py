@@ -134,6 +134,16 @@ def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
         assert "cut off at its token limit" in answer.reason
 
 
+def test_an_answer_is_shown_while_this_process_writes_it():
+    pieces, passages = [], [Passage(LIGHT[0], "a"), Passage(DAY[0], "b")]
+    answer = Reader(settings(ReaderSettings)).stream(
+        "When was the lamp lit?", passages, pieces.append, threading.Event()
+    )
+    assert len(pieces) > 1
+    assert "".join(pieces).startswith(answer.text[:5])
+    assert answer.usage.completion_tokens > 0
+
+
 def test_a_cancelled_answer_ends_at_its_next_token_and_frees_the_engine():
     client, stop = EndpointClient(settings(SummarizerSettings, max_retries=0)), threading.Event()
     story = "Tell a long story about a lighthouse and its keepers."

@@ -1,20 +1,25 @@
-"""Spans and metrics of commands and servers, as a real OTLP receiver writes them to a file.
+"""Spans and metrics of commands, as an exporter in memory and a server of OTLP get them.
 
 Names are those of the generative-AI conventions 1.41, of which ``NAMES`` is a copy.
 """
 
-import base64
 import json
-import os
-import subprocess
-import sys
 
+import opentelemetry.metrics
+import opentelemetry.trace
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import ProxyTracerProvider
 from support.command import raptor
 from support.mcp_lines import exchange
 from support.openai_server import FakeOpenAI
-from support.otlp_receiver import receiving
-from support.stores import PROCESS_PATH
+from support.raw_server import RawServer
+
+from raptor_core.tracing import set_up
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +34,42 @@ QUESTION = "who kept the lamp burning in the storm?"
 ANSWER = "Tom Ferris did [1]."
 
 
+class Recorded:
+    """Spans and metrics of this process, in an application's providers."""
+
+    def __init__(self):
+        self.exporter, self.reader = InMemorySpanExporter(), InMemoryMetricReader()
+        self.tracers, self.meters = TracerProvider(), MeterProvider([self.reader])
+        self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
+
+    @property
+    def spans(self):
+        return self.exporter.get_finished_spans()
+
+    def attributes(self, name):
+        return next(span.attributes for span in self.spans if span.name == name)
+
+    def parents(self):
+        """The name of the span above each span, None for the first, by the span's name."""
+        names = {span.context.span_id: span.name for span in self.spans}
+        return {span.name: span.parent and names[span.parent.span_id] for span in self.spans}
+
+    def n_traces(self):
+        return len({span.context.trace_id for span in self.spans})
+
+    def tokens(self):
+        (resource,) = self.reader.get_metrics_data().resource_metrics
+        points = resource.scope_metrics[0].metrics[0].data.data_points
+        return {point.attributes["gen_ai.token.type"]: point.sum for point in points}
+
+
 @pytest.fixture
-def received(tmp_path):
-    with receiving(tmp_path) as received:
-        yield received
+def recorded(monkeypatch):
+    recorded = Recorded()
+    monkeypatch.setattr(opentelemetry.trace, "get_tracer", recorded.tracers.get_tracer)
+    monkeypatch.setattr(opentelemetry.metrics, "get_meter", recorded.meters.get_meter)
+    yield recorded
+    recorded.meters.shutdown()
 
 
 @pytest.fixture
@@ -41,89 +78,53 @@ def endpoint():
         yield server
 
 
-def run(home, *arguments, **environ):
-    """Run a command in a process of its own, which sends its spans when it ends."""
-    code = "from raptor_assets.cli import main; main()"
-    command = [sys.executable, "-c", code, *arguments, "--home", str(home)]
-    given = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1", **environ}
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-
-
-def ask(built, received, endpoint, **environ):
+def ask(built, endpoint, **environ):
     reader = {"RAPTOR_READER__BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "a-secret-key"}
-    done = run(built.home, "ask", QUESTION, "--json", **reader, **received.environ, **environ)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    printed = built.call("ask", QUESTION, "--json", **reader, **environ)
+    assert printed.code == 0, printed.err
+    return printed.json
 
 
 def test_a_question_is_one_trace_from_the_embedding_to_the_reader_without_texts(
-    built, received, endpoint
+    built, recorded, endpoint
 ):
-    answer = ask(built, received, endpoint)
-    spans = received.spans
-    assert len({span["traceId"] for span in spans}) == 1
-    parents = {span["spanId"]: span["name"] for span in spans}
-    chain = {span["name"]: parents.get(span.get("parentSpanId")) for span in spans}
+    answer = ask(built, endpoint)
+    assert recorded.n_traces() == 1
+    chain = recorded.parents()
     (embedding,) = (name for name in chain if name.startswith("embeddings "))
     assert chain[embedding] == chain["search hybrid"] == "retrieval corpus"
     assert chain["packing"] == "search hybrid"
     assert chain["retrieval corpus"] == chain["chat gpt-4o-mini"] == "raptor ask"
-    names = {name for span in spans for name in span["attributes"]}
-    assert names <= NAMES
-    chat = received.span("chat gpt-4o-mini")["attributes"]
+    assert {name for span in recorded.spans for name in span.attributes} <= NAMES
+    chat = recorded.attributes("chat gpt-4o-mini")
     assert chat["gen_ai.operation.name"] == "chat"
     assert chat["gen_ai.provider.name"] == "openai"
     assert chat["gen_ai.request.model"] == chat["gen_ai.response.model"] == "gpt-4o-mini"
     assert chat["server.address"] == "127.0.0.1"
-    n_input, n_output = (int(chat[f"gen_ai.usage.{kind}_tokens"]) for kind in ("input", "output"))
-    points = {p["attributes"]["gen_ai.token.type"]: p["sum"] for p in received.token_points}
-    assert points == {"input": n_input, "output": n_output}
+    n_input, n_output = (chat[f"gen_ai.usage.{kind}_tokens"] for kind in ("input", "output"))
+    assert recorded.tokens() == {"input": n_input, "output": n_output}
     assert n_input > n_output > 0
-    retrieval = received.span("retrieval corpus")["attributes"]
+    retrieval = recorded.attributes("retrieval corpus")
     documents = json.loads(retrieval["gen_ai.retrieval.documents"])
     assert documents
     assert all({*document} == {"id", "score"} for document in documents)
     assert {citation["node"] for citation in answer["citations"]} <= {d["id"] for d in documents}
-    sent = received.path.read_text()
+    sent = " ".join(span.to_json() for span in recorded.spans)
     for text in (QUESTION, "Tom Ferris", "a-secret-key"):
         assert text not in sent
 
 
-@pytest.mark.rare
-def test_texts_are_recorded_when_they_are_switched_on(built, received, endpoint):
-    switch = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
-    ask(built, received, endpoint, **switch)
-    chat = received.span("chat gpt-4o-mini")["attributes"]
+def test_texts_are_recorded_when_they_are_switched_on(built, recorded, endpoint):
+    ask(built, endpoint, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
+    chat = recorded.attributes("chat gpt-4o-mini")
     (message,) = json.loads(chat["gen_ai.output.messages"])
     assert message["parts"] == [{"type": "text", "content": ANSWER}]
     assert QUESTION in json.loads(chat["gen_ai.input.messages"])[0]["parts"][0]["content"]
-    retrieval = received.span("retrieval corpus")["attributes"]
-    assert retrieval["gen_ai.retrieval.query.text"] == QUESTION
-    assert "a-secret-key" not in received.path.read_text()
+    assert recorded.attributes("retrieval corpus")["gen_ai.retrieval.query.text"] == QUESTION
+    assert "a-secret-key" not in " ".join(span.to_json() for span in recorded.spans)
 
 
-@pytest.mark.rare
-def test_a_call_over_mcp_goes_on_with_the_trace_of_its_caller(built, received):
-    trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-    search = {"name": "search", "arguments": {"question": QUESTION}}
-    meta = {"traceparent": f"00-{trace}-{parent}-01"}
-    exchange(
-        built.home,
-        ("tools/call", {**search, "_meta": meta}),
-        ("tools/call", search),
-        **received.environ,
-    )
-    by_id = {span["spanId"]: span for span in received.spans}
-    first, second = (span for span in received.spans if span["name"] == "retrieval corpus")
-    assert base64.b64decode(first["traceId"]).hex() == trace
-    assert second["traceId"] != first["traceId"]
-    call = by_id[first["parentSpanId"]]
-    assert call["name"] == "tools/call search"
-    assert base64.b64decode(call["parentSpanId"]).hex() == parent
-
-
-@pytest.mark.rare
-def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):
+def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, recorded, endpoint):
     docs, home = tmp_path / "docs", tmp_path / "home"
     docs.mkdir()
     text = "\n\n".join(f"Keeper {n} lit the lamp of tower {n} in the year {n}." for n in range(90))
@@ -134,27 +135,32 @@ def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):
         "RAPTOR_SUMMARIZER__BASE_URL": endpoint.base_url,
         "OPENAI_API_KEY": "a-secret-key",
     }
-    done = run(home, "build", "--json", **chat, **received.environ)
-    assert done.returncode in (0, 5), done.stderr
-    spans = received.spans
-    assert len({span["traceId"] for span in spans}) == 1
-    by_id = {span["spanId"]: span for span in spans}
-    calls = [span for span in spans if span["name"].startswith("chat ")]
-    assert calls
-    assert {by_id[call["parentSpanId"]]["name"].split()[0] for call in calls} == {"step"}
-    steps = [span for span in spans if span["name"].startswith("step ")]
-    assert {by_id[step["parentSpanId"]]["name"] for step in steps} == {"raptor build"}
+    recorded.exporter.clear()
+    assert raptor("build", "--home", home, "--json", **chat).code in (0, 5)
+    assert recorded.n_traces() == 1
+    parents = recorded.parents()
+    assert {parents[name].split()[0] for name in parents if name.startswith("chat ")} == {"step"}
+    steps = [name for name in parents if name.startswith("step ")]
+    assert {parents[step] for step in steps} == {"raptor build"}
 
 
-@pytest.mark.rare
-def test_without_the_switch_nothing_is_sent_and_the_sdk_is_not_loaded(built, received):
-    code = (
-        "import sys\nfrom raptor_assets.cli import main\n"
-        "try: main()\nexcept SystemExit: print('opentelemetry.sdk' in sys.modules)"
-    )
-    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, **received.environ}
-    del environ["OTEL_TRACES_EXPORTER"]
-    command = [sys.executable, "-c", code, "query", QUESTION, "--home", str(built.home)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-    assert done.stdout.strip().endswith("False")
-    assert received.spans == []
+def test_a_server_sends_over_otlp_and_goes_on_with_the_trace_of_its_caller(built):
+    """Protobuf has ids and names as they are; texts are switched off, and not in it."""
+    trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    search = {"name": "search", "arguments": {"question": QUESTION}}
+    meta = {"traceparent": f"00-{trace}-{parent}-01"}
+    ended = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    with RawServer(lambda connection, _: connection.sendall(ended)) as receiver:
+        given = {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.origin}
+        exchange(built.home, ("tools/call", {**search, "_meta": meta}), **given)
+        sent = b"".join(r for r in receiver.requests if r.startswith(b"POST /v1/traces "))
+    assert b"retrieval corpus" in sent
+    assert sent.count(bytes.fromhex(trace)) > 1
+    assert bytes.fromhex(parent) in sent
+    assert QUESTION.encode() not in sent
+
+
+def test_without_the_switch_nothing_is_installed(monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    set_up()
+    assert isinstance(opentelemetry.trace.get_tracer_provider(), ProxyTracerProvider)

@@ -8,6 +8,7 @@ from support.browser import chromium
 from support.openai_server import FakeOpenAI
 from support.report_page import refusal_of_script
 from support.serving import KEY, served_here, serving
+from support.streams import StreamingModel
 
 from raptor_assets.local.curate import Curator
 from raptor_assets.serving.http import make_app
@@ -165,6 +166,25 @@ def test_an_answer_has_citations_and_two_strategies_light_up_tree_map_and_layers
     page.locator("#message", has_text="no tree is published as 'nosuch'").wait_for()
 
 
+def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
+    with StreamingModel("Tom Ferris ", "did it ", "[1].", is_paced=True) as model:
+        monkeypatch.setenv("RAPTOR_READER__BASE_URL", model.base_url)
+        monkeypatch.setenv("RAPTOR_SOURCE__LINK", "https://wiki.example/{id}")
+        monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+        app = make_app(HomeRetriever(built.home), ServerKeys(), curator=Curator(built.home))
+        with served_here(app) as served:
+            page = show("#ask", at=served)
+            page.get_by_label("Question").fill(KEEPER)
+            page.get_by_role("button", name="Ask the model").click()
+            page.locator(".answer", has_text="Tom Ferris").wait_for()
+            assert page.locator(".answer").inner_text() == "Tom Ferris"
+            model.next.release(3)
+            page.locator(".answer li").first.wait_for()
+            assert page.locator(".answer .prose").inner_text() == "Tom Ferris did it [1]."
+            link = page.locator(".answer li").get_by_role("link", name="Open the original")
+            assert link.get_attribute("href").startswith("https://wiki.example/")
+
+
 @pytest.mark.rare
 def test_kind_and_comparison_are_chosen_by_keys_told_and_kept_in_the_address(show):
     page = show("#ask")
@@ -236,7 +256,6 @@ def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
         page.get_by_text("Correct this summary").click()
         assert serious_faults(page) == []
         page.get_by_label("Text of the summary").fill("The lamp burned from 1872.")
-        page.get_by_label("Your name").fill("Ines")
         page.get_by_role("button", name="Correct it").click()
         page.get_by_text("A decision needs the writing key.").wait_for()
         give_key(page, "to write")
@@ -247,13 +266,13 @@ def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
         }
         assert "The lamp burned from 1872." in texts
         page.get_by_role("link", name="Decisions").click()
-        page.get_by_text("by Ines").wait_for()
+        page.get_by_text("by writing key").wait_for()
         assert "The lamp burned from 1872." in page.locator("main").inner_text()
         page.locator("summary", has_text="Undo").click()
         page.get_by_role("button", name="Undo").click()
-        page.get_by_text("undone by Ines").wait_for()
+        page.get_by_text("undone by writing key").wait_for()
         (decision,) = apart(own.call, "curate", "list", "--all", "--json").json["decisions"]
-        assert decision["undone"].startswith("by Ines")
+        assert decision["undone"].startswith("by writing key")
     assert all("401" in told for told in show.troubles)
     show.troubles.clear()
 

@@ -1,19 +1,15 @@
 """Builds that wait for a person's approval (``runs.publish``)."""
 
-from dataclasses import replace
-
 import pyarrow.parquet as pq
 import pytest
 from support.command import embedder_made_by, raptor
 from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_assets.corpus.changes import changes_of
-from raptor_assets.home.access import waiting_manifests
+from raptor_assets.corpus.changes import State, decide
 from raptor_assets.local.versions import approve, compare_builds, list_builds
 from raptor_core.errors import UnknownTreeError
-from raptor_core.tables.values import nodes_to_table, table_to_nodes
+from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +39,8 @@ def approve_tree(workshop, tree=TREE):
 
 
 def waiting(workshop):
-    changes = changes_of(workshop.access())
-    return changes.waiting, changes.to_build
+    changes = decide(workshop.access()).changes
+    return changes.of(State.WAITING), changes.to_build
 
 
 def test_a_build_waits_and_is_published_by_approval_without_further_work(workshop):
@@ -104,7 +100,7 @@ def test_what_is_approved_is_the_build_as_it_was_made(workshop):
     workshop.build()
     assert workshop.build(TREE).waiting == []
     assert workshop.build(TREE, force=True).waiting == [TREE]
-    (staged,) = waiting_manifests(workshop.access().tables, TREE).values()
+    (staged,) = workshop.access().waiting.manifests(TREE).values()
     workshop.configure(**{**SETTINGS, "summarizer": {"max_tokens": 40}})
     approve_tree(workshop)
     assert workshop.manifests()[TREE] == staged
@@ -136,18 +132,52 @@ def test_a_build_whose_document_got_other_readers_is_not_approved_in_a_tree_of_i
     assert not any("ana" in of for m in workshop.manifests().values() for of in m.readers.values())
 
 
-def test_tables_that_changed_after_the_build_are_not_approved(workshop):
+def found_in(workshop, sentence):
+    """Documents of the published chunks with a sentence."""
+    with workshop.access().store.open() as store:
+        return {n.documents for n in store.nodes(Where(layers=(0,))) if sentence in n.text}
+
+
+def test_a_renamed_document_is_found_before_and_after_its_new_place_is_approved(tmp_path):
+    made = Workshop(tmp_path, runs={"publish": "when_approved"})
+    for name in ("pay", "song", "menu"):
+        made.write(f"{name}.md", f"{prose(6, seed=ord(name[0]))}\n\nThe {name} is by the door.")
+    made.build()
+    for name in ("pay.md", "song.md", "menu.md"):
+        approve_tree(made, name)
+    (made.docs / "pay.md").rename(made.docs / "wages.md")
+    report = made.build()
+    assert (report.waiting, report.dropped) == (["wages.md"], [])
+    assert found_in(made, "The pay is") == {("pay.md",)}
+    made.write("song.md", prose(6, seed=5))  # a waiting copy would need what this replaces
+    (made.docs / "copy.md").write_text((made.docs / "menu.md").read_text())
+    made.build()
+    made.write("menu.md", prose(6, seed=6))
+    made.build()
+    approve_tree(made, "menu.md")
+    approve_tree(made, "copy.md")
+    approve_tree(made, "wages.md")
+    assert found_in(made, "The pay is") == {("wages.md",)}
+    assert found_in(made, "The menu is") == {("copy.md",)}
+    assert set(made.manifests()) == {"copy.md", "menu.md", "song.md", "wages.md"}
+    assert made.build().run_ids == []
+
+
+def test_a_waiting_build_owns_all_that_it_needs_and_a_damaged_one_is_refused(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()
-    before, tables = workshop.texts(TREE), workshop.access().tables
-    path = CHAIN_NAMES.nodes(0).path
-    table = tables.read(path, TREE)
-    properties = tables.properties(path, TREE)
-    nodes = [replace(node, position=node.position + 1) for node in table_to_nodes(table)]
-    tables.write(path, TREE, nodes_to_table(nodes), properties)
-    with pytest.raises(UnknownTreeError, match="are not those of the build that waits"):
+    before, access = workshop.texts(TREE), workshop.access()
+    (file,) = workshop.home.path.glob("tables/waiting_builds/*/*.parquet")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-200] + b"\0" * 200)
+    with pytest.raises(UnknownTreeError, match="is damaged"):
         approve_tree(workshop)
     assert workshop.texts(TREE) == before
+    file.write_bytes(whole)
+    (waits,) = access.waiting.manifests(TREE).values()
+    approve_tree(workshop)
+    assert workshop.manifests()[TREE].build_id == waits.build_id
+    assert access.waiting.among([TREE]) == []
 
 
 def test_the_command_shows_what_waits_and_approves_it(workshop):

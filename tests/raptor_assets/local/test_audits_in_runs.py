@@ -8,9 +8,12 @@ from support.summarizers import ScriptedSummarizer
 from support.word_judge import WordJudge
 from support.workshop import Workshop, prose
 
+from raptor_assets.home.source_state import look
+from raptor_assets.local.forecast import forecast
 from raptor_assets.local.status import read_costs
 from raptor_core.curation import subject_of_finding
 from raptor_core.models.summarizing.base import Summary
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.store.base import Where
 from raptor_core.tables.curation import decide
 from raptor_core.tables.values import table_to_findings
@@ -129,8 +132,15 @@ def test_quarantine_hides_from_search_what_no_person_marks_until_the_setting_end
     wrong, *others = sorted(hidden)
     tables = workshop.access().tables
     for node_id in hidden:
-        value = "wrong" if node_id == wrong else "right"
-        decide(tables, "finding", "a.md", subject_of_finding(node_id, LIE), value=value, who="Ines")
+        decide(
+            tables,
+            "finding",
+            "a.md",
+            subject_of_finding(node_id, LIE),
+            value="wrong" if node_id == wrong else "right",
+            who="Ines",
+            documents=("a.md",),
+        )
     n_judged = workshop.judge.n_judged
     assert workshop.build().built == ["a.md"]
     assert workshop.judge.n_judged == n_judged
@@ -171,6 +181,12 @@ def test_a_changed_judge_audits_again_and_makes_no_summary(tmp_path):
     assert workshop.manifests()["a.md"].build_id == before["a.md"].build_id
 
 
+def planned(workshop):
+    scan = look(workshop.access().tables, workshop.settings.source)
+    home, settings = workshop.home, workshop.settings
+    return forecast(home, settings, scan, components=workshop.components).plan
+
+
 def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp_path):
     judged = json.dumps({"unsupported": []})
 
@@ -186,8 +202,25 @@ def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp
             prices={"auditor": {"input": 1.0, "output": 1.0}},
         )
         workshop.write("a.md", prose(24, seed=1))
+        first = planned(workshop)
         report = workshop.build()
         asked = [body["model"] for body in server.bodies]
+        findings = workshop.metadata("layer_1/findings", "a.md")
+        tree = workshop.metadata("tree", "a.md")
+        costs = read_costs(workshop.home, workshop.settings, ["a.md"])
+        assert planned(workshop).audits.calls == 0
+        audit = {"judge": "llm", "model": "another", **endpoint}
+        writer = {"kind": "openai", "model": "org/writer", **endpoint}
+        prices = {name: {"input": 1.0, "output": 1.0} for name in ("auditor", "another")}
+        workshop.configure(summarizer=writer, audit=audit, prices=prices)
+        second = planned(workshop)
+        workshop.build()
+        asked_again = [body["model"] for body in server.bodies[len(asked) :]]
+    assert first.audits.calls == asked.count("auditor") > 0
+    assert first.most_audits.calls == 3 * first.audits.calls
+    assert second.audits.calls == asked_again.count("another") == len(asked_again)
+    assert second.cost.usd == second.audits.usd > 0
+    assert second.exceeded(BudgetSettings(calls=second.audits.calls - 1)) == ("calls",)
     assert report.built == ["a.md"]
     with workshop.instance() as instance:
         tags = instance.get_run_by_id(report.run_ids[0]).tags
@@ -196,11 +229,8 @@ def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp
     assert tags["raptor/paid-audits-auditor"].endswith(" USD")
     assert tags["raptor/paid-summaries-org-writer"].startswith(f"{n_summaries} calls, ")
     assert "USD" not in tags["raptor/paid-summaries-org-writer"]
-    findings = workshop.metadata("layer_1/findings", "a.md")
     assert (findings["calls"], findings["judge"][:5]) == (findings["n_judged"], "llm 1")
-    tree = workshop.metadata("tree", "a.md")
     assert tree["audit_calls"] == n_audits
     assert "usd_spent" not in tree
-    costs = read_costs(workshop.home, workshop.settings, ["a.md"])
     assert costs["a.md"]["calls"] == n_audits + n_summaries
     assert costs["a.md"]["spent_usd"] is None

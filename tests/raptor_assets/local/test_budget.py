@@ -7,6 +7,8 @@ from support.command import SMALL_PARTS, Place
 from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
+from raptor_assets.shown.progress import by_cause
+
 pytestmark = pytest.mark.slow
 
 
@@ -37,6 +39,19 @@ def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path, chat):
     assert sum(made) == needed
     assert max(made) == 3
     assert workshop.manifests()["a.md"].build_id == free.manifests()["a.md"].build_id
+
+
+def test_a_budget_publishes_trees_one_after_the_other_and_says_once_why_it_stopped(tmp_path, chat):
+    chat = {**chat, "concurrency": 1}
+    workshop = Workshop(tmp_path, summarizer=chat, budget={"calls": 6}, tree={"max_layers": 1})
+    for number in range(5):
+        workshop.write(f"{number}.md", prose(18, seed=number))
+    report = workshop.build()
+    assert report.built
+    assert set(workshop.manifests()) == set(report.built)
+    ((names, failure),) = by_cause(report.failed)
+    assert failure.error == "BudgetError"
+    assert sorted({*names, *report.built}) == [f"{number}.md" for number in range(5)]
 
 
 def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):

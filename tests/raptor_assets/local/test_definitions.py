@@ -1,11 +1,13 @@
 """The code location: what it holds, what loading it costs, what a wrong setting looks like."""
 
+import os
 import runpy
 import subprocess
 import sys
 
 import dagster as dg
 import pytest
+from support.fenced import ROOT
 
 from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
 from raptor_assets.assets.specs import build_check_specs
@@ -37,6 +39,22 @@ def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
     )
     assert done.stdout.split() == []
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_root", [True, pytest.param(False, marks=pytest.mark.rare)])
+def test_the_workspace_of_the_repository_loads_from_anywhere(is_root, tmp_path):
+    command = ["-m", "dagster", "definitions", "validate", "-w", str(ROOT / "workspace.yaml")]
+    environ = {**os.environ, "RAPTOR_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-P", *command],  # without the folder of the process on its path
+        cwd=ROOT if is_root else tmp_path,
+        env={name: value for name, value in environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_settings_file_of_the_home_is_used_and_a_wrong_setting_is_named(tmp_path, monkeypatch):

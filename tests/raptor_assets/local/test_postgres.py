@@ -55,7 +55,7 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
         assert is_postgres(instance)
         assert type(instance.run_storage).__module__.startswith("dagster_postgres")
         assert type(instance.schedule_storage).__module__.startswith("dagster_postgres")
-        assert {run.job_name for run in instance.get_runs()} == {"build", "drop_partitions"}
+        assert {run.job_name for run in instance.get_runs()} == {"sync"}
     assert not list(workshop.home.dagster.rglob("*.db"))
     status = read_status(workshop.home, workshop.settings)
     assert [(tree.partition, tree.structural_passed) for tree in status.trees] == [

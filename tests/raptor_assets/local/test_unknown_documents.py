@@ -8,6 +8,8 @@ import pytest
 from support.source_homes import calls
 from support.workshop import Workshop, live, prose
 
+from raptor_assets.corpus.changes import State
+
 pytestmark = pytest.mark.slow
 
 ALL = {"one/a.md", "one/b.md", "two/c.md", "two/d.md"}
@@ -34,7 +36,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     before, n_calls = live(workshop), calls(workshop)
     unlistable.append(workshop.docs / "two")
     report = workshop.build()
-    assert report.changes.withheld == HELD
+    assert report.changes.of(State.UNKNOWN) == HELD
     assert (report.built, report.dropped) == ([], [])
     builds, dropped, reason = daemon.tick()
     assert (builds, dropped) == ([], [])
@@ -43,7 +45,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     assert live(workshop) == before
     unlistable.clear()
     report = workshop.build()
-    assert (set(report.changes.unchanged), report.run_ids) == (ALL, [])
+    assert (set(report.changes.of(State.UNCHANGED)), report.run_ids) == (ALL, [])
     assert calls(workshop) == n_calls
 
 
@@ -53,7 +55,7 @@ def test_a_run_that_finds_a_folder_unlistable_publishes_nothing_without_it(start
     workshop.write("one/a.md", prose(12, seed=9))
     assert daemon.tick()[0] == [["corpus"]]
     unlistable.append(workshop.docs / "two")
-    assert not daemon.run()
+    assert daemon.run()  # it looks again, and leaves the tree as it is
     assert live(workshop) == before
     unlistable.clear()
     assert workshop.build().built == ["corpus"]
@@ -84,7 +86,7 @@ def test_rows_whose_text_is_missing_keep_their_trees(tmp_path):
     ):
         write_rows(workshop, rows_now)
         report = workshop.build()
-        assert (report.changes.withheld, report.dropped) == (("r0", "r1"), [])
+        assert (report.changes.of(State.UNKNOWN), report.dropped) == (("r0", "r1"), [])
         assert live(workshop) == before
 
 

@@ -169,7 +169,7 @@ def test_a_data_frame_rebuilds_exactly_what_changed_and_losses_wait_for_a_person
     assert "3 of 4 published documents are gone" in message
     assert "confirm_removal: true" in message
     assert pages.kept == kept
-    assert pages.team.tick() == UNCHANGED
+    assert "pages was materialized after wiki/source" in pages.team.tick()
     assert pages.published == before
     assert pages.follow(confirm_removal=True)["partitions_removed"] == 3
     assert pages.team.tick() == [None]  # the drop job
@@ -199,3 +199,34 @@ def test_rows_that_are_left_out_fail_a_check_which_the_status_shows(tmp_path):
     assert "its id 'a' is taken, by another document" in first.description
     rows.pop()
     assert outcome().passed
+
+
+def test_a_sync_refuses_documents_that_are_older_than_the_upstream_asset(tmp_path):
+    rows = {"a": prose(6, seed=1)}
+
+    @dg.asset
+    def pages():
+        return [{"id": key, "text": text} for key, text in rows.items()]
+
+    team = Team(tmp_path, pages)
+    sync = team.definitions.resolve_job_def("wiki_sync")
+
+    def launch():
+        done = sync.execute_in_process(instance=team.instance, raise_on_error=False)
+        failures = done.get_step_failure_events() if not done.success else ()
+        return [f.step_failure_data.user_failure_data.description for f in failures]
+
+    (reason,) = launch()
+    assert "wiki/source was not materialized yet" in reason
+    assert "job over both" in reason
+    team.materialize(["pages"])
+    follow(team)
+    assert launch() == []
+    rows["b"] = prose(6, seed=2)
+    team.materialize(["pages"])
+    (reason,) = launch()
+    assert "pages was materialized after wiki/source" in reason
+    assert "pages was materialized after wiki/source" in team.tick()
+    follow(team)
+    assert launch() == []
+    assert set(team.instance.get_dynamic_partitions("wiki_trees")) == {"a", "b"}

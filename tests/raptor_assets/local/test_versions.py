@@ -7,8 +7,9 @@ from support.homes import built_once, copy_home
 from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
-from raptor_assets.corpus.changes import changes_of
-from raptor_assets.home.versions import release, roll_back
+from raptor_assets.corpus.changes import ForgetBuilds, decide
+from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import change_build, compare_builds, list_builds
 from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.window import corpus_values, read_pages
@@ -60,6 +61,12 @@ def go_back(workshop, **options):
     return roll_back(workshop.access(), TREE, **values)
 
 
+def forgets(workshop):
+    """Trees of which the next run deletes builds with a document that is gone."""
+    actions = decide(workshop.access()).actions
+    return tuple(t for action in actions if isinstance(action, ForgetBuilds) for t in action.trees)
+
+
 def kept_files(workshop):
     return sorted(workshop.home.path.glob("tables/versions/*/*.parquet"))
 
@@ -90,21 +97,21 @@ def test_a_held_tree_is_left_by_builds_runs_and_the_sensor_until_it_is_released(
     go_back(workshop)
     holds, n_embedded = contents(workshop), workshop.embedder.n_embedded
     workshop.write("guide/b.md", prose(14, seed=4))
-    assert daemon.tick()[2] == "1 partitions are up to date; held at an earlier build: guide"
+    assert daemon.tick()[2] == "1 partitions are up to date; pinned to an earlier build: guide"
     assert daemon.tick()[:2] == ([], [])
     job = workshop.definitions().resolve_job_def("build")
     with workshop.instance() as instance:
         run = job.execute_in_process(instance=instance, partition_key=TREE, raise_on_error=False)
     failure = run.get_step_failure_events()[0].step_failure_data.user_failure_data.description
-    assert "`raptor versions release guide` ends that" in failure
+    assert "`raptor versions release guide` lets builds publish it again" in failure
     assert (contents(workshop), workshop.embedder.n_embedded) == (holds, n_embedded)
     workshop.write("other/c.md", prose(14, seed=5))
-    assert changes_of(workshop.access()).holds == {TREE: "it answered worse (Ana)"}
+    assert decide(workshop.access()).changes.pins == {TREE: "it answered worse (Ana)"}
     report = workshop.build()
     assert report.built == ["other"]
     assert contents(workshop) == holds
     assert workshop.manifests()[TREE].hold == "it answered worse (Ana)"
-    with pytest.raises(SourceError, match="held at an earlier build: it answered worse"):
+    with pytest.raises(SourceError, match="pinned to an earlier build: it answered worse"):
         workshop.build(TREE)
     release(workshop.access(), TREE)
     assert daemon.tick()[:2] == ([[TREE]], [])
@@ -112,14 +119,39 @@ def test_a_held_tree_is_left_by_builds_runs_and_the_sensor_until_it_is_released(
     assert workshop.manifests()[TREE].hold == ""
 
 
-def test_a_document_that_is_gone_ends_the_hold_and_is_in_no_kept_build(workshop):
+def test_a_document_that_is_gone_leaves_a_pinned_tree_and_all_kept_builds(workshop):
     go_back(workshop)
     workshop.remove("guide/b.md")
     workshop.build(confirm_removal=True)
     manifest = workshop.manifests()[TREE]
-    assert (list(manifest.documents), manifest.hold) == (["guide/a.md"], "")
-    assert [build.state for build in builds(workshop)] == ["published"]
+    assert (list(manifest.documents), manifest.hold != "") == (["guide/a.md"], True)
+    assert {n.documents for n in contents(workshop)[0]} == {("guide/a.md",)}
+    assert [build.state for build in builds(workshop)] == ["pinned"]
     assert kept_files(workshop) == []
+    assert workshop.build().run_ids == []
+    release(workshop.access(), TREE)
+    assert workshop.build().built == [TREE]
+    assert any(not node.is_leaf for node in contents(workshop)[0])
+
+
+def test_a_pinned_tree_is_not_replaced_by_an_import(workshop, tmp_path):
+    export_home(workshop.home, workshop.settings, str(tmp_path / "export"))
+    go_back(workshop)
+    before, identity = contents(workshop), workshop.components.store_identity
+    with pytest.raises(SourceError, match="pinned to an earlier build: it answered worse"):
+        import_home(
+            workshop.home, workshop.settings, str(tmp_path / "export"), identity, replace=True
+        )
+    assert contents(workshop) == before
+
+
+def test_a_pin_ends_with_the_last_document_and_that_is_announced(workshop):
+    go_back(workshop)
+    for name in ("a", "b"):
+        (workshop.docs / f"guide/{name}.md").rename(workshop.docs / f"other/{name}.md")
+    report = workshop.build()
+    assert report.changes.ended_pins == {TREE: "it answered worse (Ana)"}
+    assert (report.built, report.dropped) == (["other"], [TREE])
 
 
 @pytest.mark.usefixtures("erasing")
@@ -132,13 +164,13 @@ def test_a_document_that_only_later_builds_have_is_forgotten_and_the_tree_stays_
     holds = contents(workshop)
     assert any("quicksilverfox" in text_of(path) for path in kept_files(workshop))
     (workshop.docs / "guide/late.md").write_bytes(b"\x00\x01\x02" * 50)
-    assert changes_of(workshop.access()).to_forget == ()  # unread, so nobody knows if it is gone
+    assert forgets(workshop) == ()  # unread, so nobody knows if it is gone
     workshop.remove("guide/late.md")
-    assert changes_of(workshop.access()).to_forget == (TREE,)
+    assert forgets(workshop) == (TREE,)
     daemon.tick()
     assert daemon.run()
     assert daemon.tick()[:2] == ([], [])
-    assert changes_of(workshop.access()).to_forget == ()
+    assert forgets(workshop) == ()
     assert (contents(workshop), workshop.manifests()[TREE].hold != "") == (holds, True)
     files = [path for path in workshop.home.path.rglob("*") if path.is_file()]
     assert {path.parts[-4] for path in files if "quicksilverfox" in text_of(path)} <= {"dagster"}
@@ -185,7 +217,7 @@ def test_builds_are_listed_with_run_nodes_checks_and_cost_and_compared(workshop)
     assert new.failed == ()
     go_back(workshop)
     after, holds = builds(workshop)
-    assert (holds.state, holds.run_id, holds.notes) == ("held", old.run_id, old.notes)
+    assert (holds.state, holds.run_id, holds.notes) == ("pinned", old.run_id, old.notes)
     assert (after.state, after.run_id, after.notes) == ("kept", new.run_id, new.notes)
 
 
@@ -193,7 +225,7 @@ def test_the_job_records_who_went_back_and_why(workshop):
     config = {"tree": TREE, "reason": "worse answers", "who": "Ana"}
     run_id = change_build(workshop.home, workshop.settings, config)
     event = workshop.materialization("tree", TREE)
-    assert event.description.startswith("held at an earlier build: worse answers (Ana, ")
+    assert event.description.startswith("pinned to an earlier build: worse answers (Ana, ")
     assert workshop.metadata("tree", TREE)["build"] == builds(workshop)[1].id
     with workshop.instance() as instance:
         assert instance.get_run_by_id(run_id).job_name == "rollback"
@@ -217,7 +249,7 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     assert "southern" in page.read_text(encoding="utf-8")
     hold = told("rollback", TREE, "--reason", "worse")["hold"]
     assert hold.startswith("worse (")
-    assert f"held at an earlier build: {hold}" in raptor("tree", TREE, "--home", home).out
+    assert f"pinned to an earlier build: {hold}" in raptor("tree", TREE, "--home", home).out
     retriever = HomeRetriever(home)
     rows = read_pages(retriever, None, corpus_values)["trees"]
     trees = HomeReader(retriever).list_trees().trees

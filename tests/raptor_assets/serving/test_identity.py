@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import ssl
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from fastapi.testclient import TestClient
+from mcp.shared.auth import ProtectedResourceMetadata
 from support.authority import make_authority
 from support.command import SMALL_PARTS, Place, raptor
 from support.serving import served_here
@@ -56,6 +58,14 @@ def test_a_wrong_file_of_keys_is_refused_without_its_values(text, words):
     assert "secret" not in str(refused.value)
 
 
+def test_a_file_of_keys_may_have_a_byte_order_mark_and_digests_of_any_case(tmp_path):
+    text = entry("one", "ana").replace(hashlib.sha256(b"one").hexdigest(), "{}")
+    digest = hashlib.sha256(b"one").hexdigest().upper()
+    (tmp_path / "keys.toml").write_text(text.format(digest), encoding="utf-8-sig")
+    callers = KnownCallers(AccessSettings(keys="keys.toml"), tmp_path)
+    assert callers.of("one").readers == ("*", "ana")
+
+
 def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobody_in(tmp_path):
     file = tmp_path / "keys.toml"
     access = AccessSettings(keys="keys.toml", deciders=("ana",))
@@ -63,7 +73,7 @@ def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobo
         KnownCallers(access, tmp_path)
     file.write_text(entry("one", "ana") + entry("two"))
     callers = KnownCallers(access, tmp_path)
-    assert (callers.of("one").readers, callers.of("one").decides) == (("*", "ana"), True)
+    assert callers.of("one") == Caller(("*", "ana"), decides=True, name="one")
     assert (callers.of("two").readers, callers.of("two").decides) == (("*",), False)
     for sent in ("three", "", None, "ONE", hashlib.sha256(b"one").hexdigest(), "ö\udc80"):
         with pytest.raises(AccessError, match="send your key"):
@@ -139,6 +149,14 @@ def test_a_token_of_the_issuer_has_the_readers_of_its_claims(issuer):
         (sign(aud=["other", AUDIENCE], exp=time.time() - 5), {"hr"}),
     ):
         assert set(callers.of(token).readers) == {"*", *readers}
+    names = [callers.of(sign(sub=subject)).name for subject in ("ana", None)]
+    assert names == ["ana", ""]
+
+
+def test_a_key_without_a_name_decides_under_the_beginning_of_its_digest():
+    text = entry("one", "ana").replace('name = "one"\n', "")
+    digest = hashlib.sha256(b"one").hexdigest()
+    assert read_keys(text)[digest].name == f"key {digest[:8]}"
 
 
 def test_no_other_token_is_taken(issuer):
@@ -176,13 +194,37 @@ def test_no_other_token_is_taken(issuer):
             callers.of(token)
 
 
+BROKEN_SETS = [b"<html>Sign in</html>", b"\xff\xfe{\0}\0", b"[]", b'{"keys": []}', b'{"keys": "x"}']
+
+
+@pytest.mark.parametrize("content", BROKEN_SETS)
+def test_a_key_set_that_cannot_be_used_lets_nobody_in_and_is_logged(
+    issuer, tmp_path, caplog, content
+):
+    _, sign, _ = issuer
+    (tmp_path / "jwks.json").write_bytes(content)
+    with pytest.raises(AccessError, match="cannot identify callers"):
+        tokens_of(tmp_path).of(sign())
+    assert "jwks.json" in caplog.text
+
+
+@pytest.mark.parametrize("more", [{"_claim_names": {"groups": "src1"}}, {"hasgroups": True}])
+def test_a_token_that_leaves_its_groups_out_is_logged_once(issuer, caplog, more):
+    folder, sign, _ = issuer
+    callers = tokens_of(folder)
+    for _ in range(2):
+        assert callers.of(sign(groups=None, sub="ana", **more)).readers == ("*",)
+    assert caplog.text.count("'ana' does not list its groups") == 1
+
+
 @pytest.mark.slow
 def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypatch):
     folder, sign, _ = issuer
+    served = tmp_path / "jwks.json"
     make_authority(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "ca.pem", tmp_path / "key.pem")
-    handler = partial(SimpleHTTPRequestHandler, directory=folder)
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -191,6 +233,11 @@ def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypa
         with pytest.raises(AccessError, match="cannot identify callers"):
             callers.of(sign())  # a server that no authority of this machine knows
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        for content in BROKEN_SETS:
+            served.write_bytes(content)
+            with pytest.raises(AccessError, match="cannot identify callers"):
+                callers.of(sign())
+        shutil.copy(folder / "jwks.json", served)
         assert callers.of(sign()).readers == ("*", "hr")
         with pytest.raises(AccessError, match="send your key or token"):
             callers.of(sign("stranger"))
@@ -240,7 +287,7 @@ def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
 
     retriever = HomeRetriever(home.home)
     callers = KnownCallers(retriever.settings.access, home.home)
-    with served_here(make_http_app(retriever, callers, "127.0.0.1")) as address:
+    with served_here(make_http_app(retriever, callers)) as address:
         for key, text in zip("abab", asyncio.run(both(address)), strict=True):
             mine, other = ("ana", "ben") if key == "a" else ("ben", "ana")
             assert f"{mine}only" in text
@@ -248,6 +295,31 @@ def test_two_callers_of_the_model_context_protocol_at_once_read_their_own(home):
         for headers in ({}, {"Authorization": "Bearer c"}, {"Authorization": "a"}):
             refused = httpx.post(f"{address}/mcp", json={}, headers=headers)
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.slow
+def test_clients_of_the_protocol_find_the_service_that_issues_tokens(home, issuer):
+    folder, sign, _ = issuer
+    retriever = HomeRetriever(home.home, is_operator=True)
+    access = tokens_of(folder)._tokens._access
+    retriever.settings = retriever.settings.model_copy(update={"access": access})
+    app = make_http_app(retriever, tokens_of(folder))
+    with TestClient(app, base_url="https://handbook.example") as client:
+        refused = client.post("/mcp", json={})
+        place = "https://handbook.example/.well-known/oauth-protected-resource/mcp"
+        assert refused.status_code == 401
+        assert refused.headers["www-authenticate"] == f'Bearer resource_metadata="{place}"'
+        for path in (place, place.removesuffix("/mcp")):
+            metadata = ProtectedResourceMetadata.model_validate(client.get(path).json())
+            assert str(metadata.resource) == "https://handbook.example/mcp"
+            assert [str(url).rstrip("/") for url in metadata.authorization_servers] == [ISSUER]
+        given = {"Authorization": f"Bearer {sign()}"}
+        assert client.post("/mcp", json={}, headers=given).status_code != 401
+    keyed = make_http_app(
+        HomeRetriever(home.home), KnownCallers(HomeRetriever(home.home).settings.access, home.home)
+    )
+    with TestClient(keyed) as client:
+        assert client.get("/.well-known/oauth-protected-resource").status_code == 401
 
 
 @pytest.mark.slow
@@ -278,8 +350,8 @@ def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("host", "status"), [("0.0.0.0", 200), ("127.0.0.1", 421)])
-def test_tools_answer_to_other_names_where_other_machines_are_served(home, host, status):
+@pytest.mark.parametrize(("is_keyed", "status"), [(True, 200), (False, 421)])
+def test_tools_answer_to_other_names_where_requests_send_a_key(home, is_keyed, status):
     """A page of another site could reach an open server by a name that resolves to this machine."""
     message = {
         "jsonrpc": "2.0",
@@ -293,7 +365,8 @@ def test_tools_answer_to_other_names_where_other_machines_are_served(home, host,
     }
     headers = {"Authorization": "Bearer a", "Accept": "application/json, text/event-stream"}
     retriever = HomeRetriever(home.home)
-    app = make_http_app(retriever, KnownCallers(retriever.settings.access, home.home), host)
+    known = KnownCallers(retriever.settings.access, home.home)
+    app = make_http_app(retriever, known if is_keyed else ServerKeys())
     with TestClient(app, base_url="http://handbook.example", headers=headers) as client:
         assert client.post("/mcp", json=message).status_code == status
 

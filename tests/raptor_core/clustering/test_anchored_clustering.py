@@ -118,7 +118,7 @@ def changes(draw):
 
 
 @pytest.mark.slow
-@given(changes(), st.sampled_from(["raptor", "kmeans"]))
+@given(changes(), st.sampled_from(["raptor", "gmm"]))
 @examples(150)
 def test_any_change_leaves_a_lawful_layer(change, method):
     vectors, n_tokens, kept, touched = change

@@ -12,7 +12,7 @@ from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
 from raptor_core.settings.trees import ClusteringSettings
 
-METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "watershed")
+METHODS = ("raptor", "contiguous", "gmm")
 
 by_method = pytest.mark.parametrize("method", METHODS)
 
@@ -120,10 +120,7 @@ CHANGES = {
     "raptor": {"dimensions": 5, "local_neighbors": 5, "threshold": 0.2, "max_components": 9}
     | {"patience": 0, "epochs": 0, "max_tokens": 900, "seed": 1},
     "contiguous": {"cluster_size": 5, "max_tokens": 900},
-    "kmeans": {"cluster_size": 5, "max_tokens": 900, "seed": 1},
     "gmm": {"threshold": 0.2, "max_tokens": 900, "seed": 1},
-    "linkage": {"cluster_size": 5, "max_tokens": 900},
-    "watershed": {"cluster_size": 5, "max_tokens": 900},
 }
 
 

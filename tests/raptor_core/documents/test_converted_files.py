@@ -1,10 +1,15 @@
 """Files of other types are read by the commands of ``source.convert``, one process for each."""
 
 import re
+import shlex
+import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from support.processes import wait_until
 
 from raptor_core.documents import load_documents, read_scanned, scan_source
 from raptor_core.errors import SourceError
@@ -58,6 +63,41 @@ def test_a_command_that_fails_skips_its_file_alone(tmp_path, command, reason):
     (skipped,) = corpus.skipped
     assert re.search(reason, skipped.reason)
     assert (skipped.name, skipped.is_empty) == ("a.rtf", False)
+
+
+@pytest.mark.parametrize(
+    "command", ["sh -c 'cat; sleep 50 &'", "sh -c '(sleep 50; echo no) & cat'"]
+)
+def test_a_process_that_a_command_leaves_behind_does_not_hold_its_output(tmp_path, command):
+    document, _ = read(tmp_path, "a.rtf", command, parse_seconds=30).documents
+    assert document.text == PAGE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_a_command_ends_with_the_process_that_reads_its_file(tmp_path, number):
+    """Also where the process has no time to end it, and whatever the command started."""
+    (tmp_path / "a.rtf").write_text(PAGE)
+    mark = tmp_path / "pids"
+    script = f"echo $$ >> {mark}; sleep 60 & echo $! >> {mark}; wait"
+    code = (
+        "import sys; from raptor_core import load_documents; from raptor_core.settings import "
+        "SourceSettings; load_documents(sys.argv[1], settings=SourceSettings("
+        "convert={'.rtf': sys.argv[2]}))"
+    )
+    command = f"sh -c {shlex.quote(script)}"
+    reader = subprocess.Popen([sys.executable, "-c", code, tmp_path / "a.rtf", command])
+    try:
+        wait_until(lambda: mark.exists() and len(mark.read_text().split()) == 2, [], [reader])
+    finally:
+        reader.send_signal(number)
+    reader.wait(30)
+    started = [Path(f"/proc/{pid}/stat") for pid in mark.read_text().split()]
+    wait_until(lambda: not any(map(is_alive, started)), [])
+
+
+def is_alive(stat):
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_missing_program_is_an_error_that_names_it(tmp_path):

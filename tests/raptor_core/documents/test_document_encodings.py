@@ -1,5 +1,7 @@
 """Encodings of text files: what is declared, what is nearly UTF-8, and what letters tell."""
 
+from contextlib import suppress
+
 import pytest
 from support.parsing import read
 
@@ -48,6 +50,41 @@ LANGUAGES = {key.partition(":")[0]: text for key, text in TEXTS.items()}
 @pytest.mark.parametrize(("text", "page"), CASES)
 def test_an_undeclared_text_is_read_by_the_letters_of_its_language(text, page):
     assert decode(text.encode(page)) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "page"),
+    [
+        *(("Russian", page) for page in ("cp1251", "koi8-r", "iso8859-5")),
+        *(("Ukrainian", page) for page in ("cp1251", "koi8-u")),
+        *(("Greek", page) for page in ("cp1253", "iso8859-7")),
+    ],
+)
+def test_a_text_in_capitals_is_read_by_its_letters_as_well(language, page):
+    text = LANGUAGES[language].upper()
+    read = read_text(text.encode(page))
+    assert (read.text, read.doubt) == (text, "")
+
+
+OLD_PAGES = {
+    "German": "cp437 cp850 mac_roman",
+    "Spanish": "cp437 cp850 mac_roman",
+    "Swedish": "cp850 mac_roman",
+    "Polish": "cp852 mac_latin2",
+    "Hungarian": "cp852 mac_latin2",
+    "Russian": "cp855 cp866 mac_cyrillic",
+    "Greek": "cp737 mac_greek",
+    "Turkish": "cp857 mac_turkish",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "page"), [(name, page) for name, of in OLD_PAGES.items() for page in of.split()]
+)
+def test_a_page_of_dos_or_of_an_old_macintosh_is_a_doubt_or_refused(language, page):
+    data = LANGUAGES[language].encode(page)[:60]
+    with suppress(UnreadableError):
+        assert read_text(data).doubt
 
 
 @pytest.mark.slow

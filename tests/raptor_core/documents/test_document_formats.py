@@ -69,7 +69,8 @@ class TestMarkdown:
     def test_front_matter_gives_title_and_metadata_and_stays_in_the_text(self, tmp_path):
         text = (
             '---\ntitle: "Sea: a guide"\nauthor: Ada # who\nyear: 1999\nweight: 0.5\n'
-            "draft: false\ntags: [a, b]\nnested:\n  key: value\n---\n\n## First\n\nText.\n"
+            "draft: false\ntags: [a, b]\nnested:\n  key: value\n"
+            'phone: "+4930123456"\nfax: +4930123457\ncode: "007"\n---\n\n## First\n\nText.\n'
         )
         document = read(tmp_path, "a.md", text)
         assert document.text == text
@@ -84,6 +85,9 @@ class TestMarkdown:
             "draft": False,
             "tags": ("a", "b"),
             "nested.key": "value",
+            "phone": "+4930123456",
+            "fax": "+4930123457",
+            "code": "007",
         }
 
 

@@ -80,6 +80,16 @@ def test_ignore_file_is_obeyed(folder):
     assert ids(load_documents(folder)) == ["a.txt", "b.md", "sub/c.md"]
 
 
+def test_a_comment_after_a_pattern_is_an_error(folder):
+    (folder / ".raptorignore").write_text("sub/  # not yet\n")
+    with pytest.raises(SourceError, match=r"\.raptorignore .* has a comment"):
+        load_documents(folder)
+    (folder / ".raptorignore").write_text("./sub/\n")
+    assert ids(load_documents(folder)) == ["a.txt", "b.md"]
+    with pytest.raises(ValueError, match="has a comment"):
+        SourceSettings(exclude=("sub/ # not yet",))
+
+
 def test_malformed_pattern_is_an_error(folder):
     with pytest.raises(
         SourceError, match=r"malformed .*'a\\.* include, exclude and readers under \[source"

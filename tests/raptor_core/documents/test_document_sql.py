@@ -101,6 +101,56 @@ def test_only_changed_rows_are_read(database, rows_read):
     assert changed == {"wiki/2", "wiki/9"}
 
 
+def declared(scan):
+    """Readers of each document, of one that is not read as well."""
+    inventory = scan.inventory
+    return [inventory.readers_today(f"wiki/{n}", "wiki", ("*",)) for n in range(5)]
+
+
+@pytest.mark.parametrize("column", ["readers", "metadata"])
+def test_readers_are_read_at_each_look_though_the_row_did_not_change(database, rows_read, column):
+    """A join, or a view over rights, changes them without a word in the column of changes."""
+    run(database, "CREATE TABLE rights (id, names)")
+    query = (
+        f"SELECT wiki.*, names AS {column} FROM wiki LEFT JOIN rights ON rights.id = wiki.id; "
+        "-- who may read what\n;"
+    )
+    source = table(database, name="wiki", query=query)
+    forms = {"readers": "{}", "metadata": '{{"readers": {}}}'}
+
+    def grant(number, names):
+        run(database, "DELETE FROM rights WHERE id = ?", number)
+        run(database, "INSERT INTO rights VALUES (?, ?)", number, forms[column].format(names))
+
+    for number, names in enumerate(['["ana", "ben"]', '["ana"]', "[]", '"*']):
+        grant(number, names)
+    first = scan_source(source, clock=at(NOW))
+    assert declared(first) == [("ana", "ben"), ("ana",), (), (), ()]
+    rows_read.clear()
+    grant(0, '["ben"]')
+    grant(1, '{"deny": "ana"}')
+    second = scan_source(source, first.catalog, clock=at(NOW + 90))
+    assert declared(second) == [("ben",), (), (), (), ()]
+    assert sorted(rows_read) == [0, 1]
+    versions = [{e.id: e.version for e in s.inventory.documents} for s in (first, second)]
+    assert versions[1].items() <= versions[0].items()
+
+
+def test_two_columns_of_readers_are_refused(database):
+    query = "SELECT *, 'ana' AS readers, 'ben' AS Readers FROM wiki"
+    with pytest.raises(SourceError, match="several columns like 'readers'"):
+        load_documents(settings=table(database, name="wiki", query=query))
+
+
+@pytest.mark.parametrize(
+    "end", ["", ";", "\n;\n", " -- all of them", "; /* all; of */ -- them", " -- a\n-- b;"]
+)
+def test_a_query_may_end_in_a_comment(database, end):
+    query = f"SELECT id, ';--' || text AS text, updated_at FROM wiki WHERE text <> '--'{end}"
+    documents = load_documents(settings=table(database, name="wiki", query=query)).documents
+    assert documents[0].text == ";--Text 0."
+
+
 def test_without_a_column_of_changes_every_row_is_read(database):
     source = table(database, updated_field="")
     first = scan_source(source, clock=at(NOW))
@@ -131,7 +181,7 @@ def test_an_empty_table_is_an_empty_source(database):
     with pytest.raises(EmptySourceError, match="no document in wiki"):
         load_documents(settings=table(database))
     with pytest.raises(EmptySourceError, match="no document in wiki"):
-        scan_source(table(database))
+        scan_source(table(database)).inventory.require_complete()
 
 
 class TestProblems:

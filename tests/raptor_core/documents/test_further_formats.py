@@ -119,6 +119,49 @@ def test_open_slides_have_titles_shapes_and_notes():
     assert outline(document) == [(1, "Slide 1: Lamps"), (2, "Notes")]
 
 
+def test_text_that_a_style_of_an_open_text_hides_is_left_out():
+    def style(name, family, properties, parent=""):
+        base = f'style:parent-style-name="{parent}"' if parent else ""
+        inner = f"<style:text-properties {properties}/>" if properties else ""
+        head = f'style:name="{name}" style:family="{family}" {base}'
+        return f"<style:style {head}>{inner}</style:style>"
+
+    hidden, shown = 'text:display="none"', 'text:display="true"'
+    styles = style("Base", "paragraph", hidden) + style("Loop", "text", "", "Loop")
+    automatic = "".join(
+        [
+            *(style("P1", "paragraph", "", "Base"), style("P2", "paragraph", shown, "Base")),
+            *(style("T1", "text", hidden), style("P2", "text", hidden)),
+        ]
+    )
+    body = (
+        '<text:p text:style-name="P1">Unseen.</text:p><text:p text:style-name="P2">Seen'
+        '<text:span text:style-name="T1"> unseen</text:span> again.</text:p>'
+        '<text:h text:style-name="P1">No heading</text:h><text:section text:display="none">'
+        "<text:p>No section</text:p></text:section><text:p>Last"
+        '<text:span text:style-name="Loop">.</text:span></text:p>'
+    )
+    spaces = f'{NAMES} xmlns:style="s"'
+    content = (
+        f"<office:document-content {spaces}><office:automatic-styles>{automatic}"
+        f"</office:automatic-styles><office:body><office:text>{body}</office:text></office:body>"
+        "</office:document-content>"
+    )
+    named = f"<office:document-styles {spaces}>{styles}</office:document-styles>"
+    data = offices.odt(**{"content.xml": content, "styles.xml": named})
+    assert parse("odt", data).text == "Seen again.\n\nLast."
+
+
+def test_a_picture_of_an_open_document_without_text_is_read_by_its_description():
+    picture = '<draw:frame><draw:image/><svg:title xmlns:svg="s">Mill</svg:title>{}</draw:frame>'
+    described = picture.format('<svg:desc xmlns:svg="s">A mill by the sea</svg:desc>')
+    text = f"<office:text><text:p>{described}</text:p></office:text>"
+    assert parse("odt", open_document(text)).text == "A mill by the sea"
+    slide = f"<draw:page>{picture.format('')}</draw:page>"
+    show = f"<office:presentation>{slide}</office:presentation>"
+    assert parse("odp", open_document(show)).text == "Slide 1\n\nMill"
+
+
 def test_notes_and_text_boxes_of_an_open_text_follow_their_paragraph():
     note = (
         "<text:note><text:note-citation>1</text:note-citation><text:note-body>"

@@ -1,5 +1,7 @@
 """Parts and charsets of mails."""
 
+import base64
+import quopri
 from email.message import EmailMessage
 
 import pytest
@@ -53,6 +55,26 @@ def test_a_forwarded_message_is_a_section(disposition):
     assert parsed.text.startswith("See below.\n\nHigh tide\n\nFrom: Ada <ada@example.org>\n\nIt ri")
     assert parsed.text.endswith("Low tide\n\nFrom: Ada <ada@example.org>\n\nIt falls at six.")
     assert [(s.level, s.title) for s in parsed.sections] == [(1, "High tide"), (2, "Low tide")]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "encode"),
+    [("base64", base64.encodebytes), ("Quoted-Printable", quopri.encodestring)],
+)
+def test_a_forwarded_message_may_be_encoded_as_a_whole(encoding, encode):
+    inner = message("Ebbe – low tide")
+    inner.set_content(f"It falls at six. {POLISH}\n", cte="8bit")
+    inner.add_attachment("It is high at noon.\n", disposition="inline")
+    body = encode(inner.as_bytes()).decode()
+    outer = (
+        "Subject: Fwd\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+        f"Content-Type: message/rfc822\nContent-Transfer-Encoding: {encoding}\n\n{body}\n--b--\n"
+    )
+    parsed = parse_eml(outer.encode())
+    assert parsed.text == (
+        f"Ebbe – low tide\n\nFrom: Ada <ada@example.org>\n\nIt falls at six. {POLISH}\n\n"
+        "It is high at noon."
+    )
 
 
 @pytest.mark.parametrize(

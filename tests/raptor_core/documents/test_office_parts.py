@@ -1,5 +1,6 @@
 """Parts of office files beside their text: boxes, diagrams, notes, formats, merged cells."""
 
+import base64
 import io
 import zipfile
 from datetime import date, timedelta
@@ -299,6 +300,50 @@ def test_hidden_text_of_word_is_left_out():
         )
     )
     assert parse("docx", letter(f"<w:p {W}>{runs}</w:p>")).text == "It rises.\n\nSeen. Seen too."
+
+
+def test_text_that_a_style_of_word_hides_is_left_out():
+    word = docx.Document()
+    kinds = docx.enum.style.WD_STYLE_TYPE
+    for name, kind in (("Secret", kinds.PARAGRAPH), ("Hush", kinds.CHARACTER)):
+        word.styles.add_style(name, kind).font.hidden = True
+    for name, base in (("Deeper", "Secret"), ("Open", "Secret")):
+        word.styles.add_style(name, kinds.PARAGRAPH).base_style = word.styles[base]
+    word.styles["Open"].font.hidden = False
+    for name in ("Secret", "Deeper", "Open"):
+        word.add_paragraph(f"In {name}.", style=name)
+    paragraph = word.add_paragraph("Seen")
+    paragraph.add_run(" unseen", style="Hush")
+    paragraph.add_run(" again.")
+    word.add_paragraph("", style="Secret").add_run("By itself.").font.hidden = False
+    assert parse("docx", offices.saved(word)).text == "In Open.\n\nSeen again.\n\nBy itself."
+
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_a_file_of_nothing_but_a_picture_is_read_by_its_alternative_text():
+    word = docx.Document()
+    word.add_picture(io.BytesIO(PNG))
+    for mark in word.element.body.iter("{*}docPr", "{*}cNvPr"):
+        mark.set("descr", "A mill by the sea")
+    show = pptx.Presentation()
+    for text in ("A mill", ""):
+        slide = show.slides.add_slide(show.slide_layouts[6])
+        picture = slide.shapes.add_picture(io.BytesIO(PNG), 0, 0)
+        picture._element.nvPicPr.cNvPr.set("descr", text)
+    slide = show.slides.add_slide(show.slide_layouts[5])
+    slide.shapes.title.text = "The sea"
+    picture = slide.shapes.add_picture(io.BytesIO(PNG), 0, 0)
+    picture._element.nvPicPr.cNvPr.set("descr", "Not beside a text")
+    assert parse("docx", offices.saved(word)).text == "A mill by the sea"
+    assert parse("pptx", offices.saved(show)).text == (
+        "Slide 1\n\nA mill\n\nSlide 2\n\nSlide 3: The sea"
+    )
+    word.add_paragraph("A letter.")
+    assert parse("docx", offices.saved(word)).text == "A letter."
 
 
 def sheet(*cells):

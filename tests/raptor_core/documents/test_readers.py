@@ -7,7 +7,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from raptor_core.documents import Catalog, Document, load_documents, read_scanned, scan_source
+from raptor_core.documents import (
+    Catalog,
+    Document,
+    Entry,
+    Inventory,
+    Skipped,
+    load_documents,
+    read_scanned,
+    scan_source,
+)
+from raptor_core.documents.catalog.scan import refuse_unassigned
+from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.errors import SettingsError, SourceError
 from raptor_core.settings import Settings, SourceSettings, settings_of
 
@@ -60,9 +71,8 @@ def test_a_declaration_leaves_the_metadata_and_the_content(docs):
     assert {name: d.readers for name, d in documents.items() if d.readers} == DECLARED
     assert not any("readers" in document.metadata for document in documents.values())
     document = documents["hr/ben.md"]
-    other = replace(document, readers=())
-    assert document.content_hash == other.content_hash
-    assert document.version != other.version
+    other = replace(document, readers=None)
+    assert (document.content_hash, document.version) == (other.content_hash, other.version)
     assert document.metadata["lang"] == "en"
 
 
@@ -74,21 +84,137 @@ def test_the_last_rule_that_matches_counts_and_a_declaration_wins(docs):
     assert documents == expected
 
 
-def test_a_changed_rule_changes_versions_without_reading_a_file(docs):
+def test_a_changed_rule_changes_readers_alone_without_reading_a_file(docs):
     before = scan_source(source(docs), Catalog(), clock=lambda: 1e12)
     after = scan_source(source(docs, RULES), before.catalog, clock=lambda: 1e12)
     assert (after.n_read, after.is_new) == (0, False)
-    versions = [{e.id: e.version for e in s.inventory.documents} for s in (before, after)]
-    assert {name for name in versions[0] if versions[0][name] != versions[1][name]} == {
-        *("open.md", "hr/menu.md", "hr/pay.md", "row0", "p1")
+    old, new = ({e.id: e for e in s.inventory.documents} for s in (before, after))
+    assert {name for name in old if old[name] != new[name]} == {
+        *("open.md", "hr/menu.md", "hr/pay.md", "hr/drafts/new.md", "row0", "p1")
     }
-    read = read_scanned(after, set(versions[1])).documents
+    assert all(old[name].version == new[name].version for name in old)
+    assert before.inventory.digest != after.inventory.digest
+    read = read_scanned(after, set(new)).documents
     assert {d.id: (d.version, d.readers) for d in read} == {
         e.id: (e.version, e.readers) for e in after.inventory.documents
     }
 
 
-@pytest.mark.parametrize("value", [[], "", " ", 7, ["ana", 7], {"group": "hr"}, ["ana", ""], True])
+@pytest.mark.parametrize(
+    ("document", "source", "published", "today"),
+    [
+        ("a", "", ("ana", "ben"), ("eva",)),  # declared now, whatever was published
+        ("b", "", ("ana",), ()),  # declared for no one
+        ("c", "", ("ana",), ()),  # nothing is declared, and no rule matches
+        ("rules/d", "", ("ana",), ("*",)),
+        ("broken", "", ("ana", "ben"), ("ben",)),
+        ("rules/broken", "", ("*",), ("ben",)),
+        ("rules/hidden", "", ("*",), ()),
+        ("rules/unread", "", ("ana",), ("ana",)),
+        ("row9", "rules/rows.jsonl", ("ana", "ben"), ("ben",)),  # one of two unread rows
+        ("rules/gone", "", ("ana",), ("ana",)),
+        ("row", "rules/gone.jsonl", ("*",), ("*",)),
+        ("rules/hr/gone", "", ("*",), ("group:hr",)),
+        ("gone", "", ("ana",), ()),
+    ],
+)
+@pytest.mark.parametrize("aside", [(), ("a", "b", "c", "rules/d")])
+def test_readers_of_today_are_those_of_the_source_and_what_is_unknown_is_closed(
+    document, source, published, today, aside
+):
+    rules = ReaderRules(
+        SourceSettings(
+            readers=(
+                {"paths": ["rules/**"], "readers": ["*"]},
+                {"paths": ["rules/hr/"], "readers": ["group:hr"]},
+            )
+        )
+    )
+    entries = [Entry("a", "", "", ("eva",)), Entry("b", "", "", ()), Entry("c", "", "")]
+    entries.append(rules.apply(Entry("rules/d", "", "")))
+    skipped = (
+        Skipped("broken", "is damaged", readers=("ben",)),
+        Skipped("rules/broken", "is damaged", readers=("ben",)),
+        Skipped("rules/hidden", "is damaged", readers=()),
+        Skipped("rules/unread", "is damaged"),
+        Skipped("rules/rows.jsonl:1", "is damaged", place="rules/rows.jsonl", readers=("ben",)),
+        Skipped("rules/rows.jsonl:2", "is damaged", place="rules/rows.jsonl"),
+    )
+    inventory = refuse_unassigned(Inventory(tuple(entries), skipped, rules=rules).without(aside))
+    assert inventory.readers_today(document, source or document, published) == today
+
+
+def test_rules_reach_rows_by_the_path_of_their_file_and_an_exception_counts(tmp_path):
+    (tmp_path / "hr").mkdir()
+    (tmp_path / "hr/rows.jsonl").write_text('{"id": "row", "text": "A secret."}')
+    (tmp_path / "open.md").write_text("Open.")
+    rules = (
+        {"paths": ["*", "!hr/**"], "readers": ["*"]},
+        {"paths": ["hr/**"], "readers": ["group:hr"]},
+    )
+    for paths in (tmp_path, f"local://{tmp_path}"):
+        for n_rules, of_row in ((1, None), (2, ("group:hr",))):
+            settings = SourceSettings(paths=(str(paths),), readers=rules[:n_rules])
+            documents = load_documents(settings=settings).documents
+            assert {d.id: d.readers for d in documents} == {"open.md": ("*",), "row": of_row}
+
+
+@pytest.mark.parametrize(
+    ("patterns", "unmatched"),
+    [
+        (["hr/**"], []),
+        (["./hr/**"], []),
+        (["!./hr/menu.md", "hr/"], []),
+        (["HR/**"], ["HR/**"]),
+        (["/srv/docs/hr/**", "*.md"], ["/srv/docs/hr/**"]),
+        (["hr\\**"], ["hr\\**"]),
+        (["rows.jsonl"], []),
+        (["row1", "row9"], ["row9"]),
+        (["broken.pdf"], []),
+    ],
+)
+def test_patterns_of_rules_that_match_no_document_are_named(docs, patterns, unmatched):
+    (docs / "broken.pdf").write_bytes(b"x")
+    rules = ({"paths": ["**"], "readers": ["*"]}, {"paths": patterns, "readers": ["group:hr"]})
+    inventory = scan_source(source(docs, rules)).inventory
+    labels = tuple(f"[[source.readers]] 2: {pattern!r}" for pattern in unmatched)
+    assert inventory.unmatched_rules == labels
+    assert refuse_unassigned(inventory.without({"open.md"})).unmatched_rules == labels
+
+
+def test_a_rule_that_later_rules_always_override_is_named(docs):
+    late = ({"paths": ["hr/**"], "readers": ["group:hr"]}, {"paths": ["**"], "readers": ["*"]})
+    label = "[[source.readers]] 1: later rules decide on all it matches"
+    assert scan_source(source(docs, late)).inventory.unmatched_rules == (label,)
+    assert scan_source(source(docs, late[::-1])).inventory.unmatched_rules == ()
+
+
+def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(f"---\nreaders: {name}\n---\nA text.")
+    settings = SourceSettings(paths=(str(tmp_path / "one"), str(tmp_path / "two")))
+    before = scan_source(settings, clock=lambda: 1e12)
+    (tmp_path / "two").rename(tmp_path / "away")
+    (tmp_path / "one/one.md").write_text("---\nreaders: eva\n---\nA text.")
+    scan = scan_source(settings, before.catalog, clock=lambda: 1e12)
+    assert [(e.id, e.readers) for e in scan.inventory.documents] == [("one.md", ("eva",))]
+    assert scan.inventory.readers_today("two.md", "two.md", ("two",)) == ()
+    with pytest.raises(SourceError, match="two"):
+        scan.inventory.require_complete()
+    with pytest.raises(SourceError, match="two"):
+        load_documents(settings=settings)
+    (tmp_path / "away").rename(tmp_path / "two")
+    after = scan_source(settings, scan.catalog, clock=lambda: 1e12)
+    after.inventory.require_complete()
+    assert (len(after.inventory.documents), after.n_read) == (2, 0)
+    (tmp_path / "one").rename(tmp_path / "away")
+    (tmp_path / "two").rename(tmp_path / "further")
+    nothing = scan_source(settings, after.catalog, clock=lambda: 1e12)
+    assert (nothing.inventory.documents, nothing.catalog) == ((), after.catalog)
+
+
+@pytest.mark.parametrize("value", ["", " ", 7, ["ana", 7], {"group": "hr"}, ["ana", ""], True])
 def test_a_malformed_declaration_is_named_and_its_document_is_not_read(tmp_path, value):
     row = json.dumps({"id": "a", "text": "A secret.", "readers": value})
     (tmp_path / "rows.jsonl").write_text(f'{{"id": "b", "text": "Known."}}\n{row}')
@@ -108,9 +234,18 @@ def test_a_parquet_column_of_readers_that_are_no_names_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rule", [{"paths": [], "readers": ["a"]}, {"paths": ["a"], "readers": [""]}]
+    "rule",
+    [
+        {"paths": [], "readers": ["a"]},
+        {"paths": ["a"], "readers": [""]},
+        {"paths": ["hr/**  # people"], "readers": ["a"]},
+        {"paths": ["# people"], "readers": ["a"]},
+        {"paths": ["a", " "], "readers": ["a"]},
+        {"paths": ["../hr/**"], "readers": ["a"]},
+        {"paths": ["!hr/**"], "readers": ["a"]},
+    ],
 )
-def test_a_rule_without_a_path_or_with_a_blank_name_is_refused(rule):
+def test_a_rule_that_cannot_match_or_has_a_blank_name_is_refused(rule):
     with pytest.raises(SettingsError, match=r"source\.readers"):
         settings_of(Settings(), {"source": {"readers": [rule]}}, "here")
 

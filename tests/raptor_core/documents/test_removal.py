@@ -100,10 +100,10 @@ def test_documents_that_leave_one_tree_of_many_are_counted():
     assert "source.max_removed = 0.5" in found.reason
 
 
-def test_what_moved_or_was_set_aside_is_not_counted():
+def test_what_moved_is_not_counted():
     published = {f"{n}.md": documents(f"{n}.md") for n in range(4)}
-    assert decide(published, explained=set(published), **BOUNDS).reason == ""
-    assert decide(published, explained={"0.md", "1.md"}, **BOUNDS).unconfirmed == set()
+    assert decide(published, moved=set(published), **BOUNDS).reason == ""
+    assert decide(published, moved={"0.md", "1.md"}, **BOUNDS).unconfirmed == set()
 
 
 def test_an_empty_source_makes_every_absence_doubtful():

@@ -96,7 +96,8 @@ def test_a_field_with_one_value_describes_the_document_and_any_other_one_its_chu
         language="en",
     )
     assert document.title == "Tides"
-    assert document.metadata == {"year": 1999, "readers": ("group:sea",), "language": "en"}
+    assert document.metadata == {"year": 1999, "language": "en"}
+    assert document.readers == ("group:sea",)
     first, second = leaves(document)
     assert (first.metadata["page"], second.metadata["page"]) == (1, 2)
     assert second.pages == (2, 2)
@@ -120,7 +121,7 @@ def test_a_field_with_one_value_describes_the_document_and_any_other_one_its_chu
         ([chunk(float("nan"), id="b")], "has the position nan, expected a number"),
         ([chunk(True, id="b")], "has the position True, expected a number"),
         ([chunk(0), "text"], "chunk 2 of document 'a' is a JSON text, not an object"),
-        ([chunk(0, readers=["a"]), chunk(1)], "the chunks of document 'a' differ in their readers"),
+        ([chunk(0, readers=["a"]), chunk(1)], "its chunks differ in their readers"),
         ([chunk(0, readers="a"), chunk(1, readers="b")], "differ in their readers"),
         ([], "holds no chunk"),
     ],
@@ -137,7 +138,7 @@ def test_a_document_with_a_malformed_chunk_is_named_and_left_out(tmp_path, chunk
 
 def test_readers_of_chunks_do_not_replace_those_of_their_document(tmp_path):
     rows = row([chunk(0, readers=["*"])], readers=["group:hr"])
-    with pytest.raises(EmptySourceError, match="differ in their readers"):
+    with pytest.raises(EmptySourceError, match="declares different readers in several places"):
         load_documents(written(tmp_path, rows))
 
 
@@ -145,6 +146,31 @@ def test_a_chunk_over_the_limit_is_named():
     document = read(chunk(0), chunk(1, "word " * 65))
     with pytest.raises(SourceError, match=r"chunk 'c1' of document 'a' has 65 tokens.* is 64"):
         leaves(document)
+
+
+def test_positions_are_numbers_in_any_form_of_json(tmp_path):
+    positions = ["2.10", "1e0", "-0.5", "3", '"4.0"', "100000000000000000000"]
+    chunks = ", ".join(
+        f'{{"id": "c{n}", "position": {position}, "text": "At {n}."}}'
+        for n, position in enumerate(positions)
+    )
+    path = tmp_path / "chunks.jsonl"
+    path.write_text(f'{{"id": "a", "chunks": [{chunks}]}}')
+    (document,) = load_documents(path).documents
+    assert document.text.split() == [
+        "At",
+        "2.",
+        "At",
+        "1.",
+        "At",
+        "0.",
+        "At",
+        "3.",
+        "At",
+        "4.",
+        "At",
+        "5.",
+    ]
 
 
 def test_a_row_with_a_text_has_no_chunks():

@@ -168,3 +168,65 @@ def test_joiners_and_borders_of_words_stay(text):
 
 def test_colours_of_a_terminal_are_removed():
     assert clean_text("\x1b[1;31mThe tide\x1b[0m rises\x1b[K.") == "The tide rises."
+
+
+FORMULAS = {
+    "<mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>": "E=mc^2",
+    "<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mrow><mn>2</mn><mi>a</mi></mrow></mfrac>": (
+        "(a+b)/(2a)"
+    ),
+    "<msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt>": "√(x+1)",
+    "<mroot><mi>x</mi><mn>3</mn></mroot>": "3√x",
+    "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
+    "<msub><mi>x</mi><mi>i</mi></msub>": "∑_(i=1)^nx_i",
+    "<mi>sin</mi>\n <mi>x</mi><mtext>if</mtext><mi>x</mi>": "sin x if x",
+    "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd>"
+    "<mtd><mn>4</mn></mtd></mtr></mtable>": "1, 2; 3, 4",
+    "<semantics><mi>x</mi><annotation>\\x</annotation></semantics>": "x",
+}
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_formulas_are_read_in_their_sentence(formula):
+    page = f"<p>It is <b>said</b> that <math>{formula}</math>, always.</p>"
+    assert read(page) == f"It is said that {FORMULAS[formula]}, always."
+    prefixed = page.replace("<m", "<m:m").replace("</m", "</m:m")
+    assert read(prefixed) == read(page)
+
+
+def test_a_formula_in_two_forms_is_read_once():
+    math = "<math alttext='x'><mi>x</mi></math>"
+    katex = f"<span class=katex><span class=katex-mathml>{math}</span>"
+    assert read(f"<p>{katex}<span class=katex-html>x</span></span> is it.</p>") == "x is it."
+    assert read("<p><span class=katex-html>x</span> is it.</p>") == "x is it."
+    wiki = f"<span class=mwe-math-mathml-a11y style='display: none;'>{math}</span><img alt=x>"
+    assert read(f"<p>{wiki} is it.</p>") == "x is it."
+    assert read("<p>It is <math alttext='y'><mspace/></math>.</p>") == "It is y."
+    assert read(f"<p>It is <math hidden>{math}</math>.</p>") == "It is ."
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            "<tr><th rowspan=2>To<th colspan=2>At<tr><th>In<th>On<tr><td rowspan=2>Y<td>7<tr><td>6",
+            "To | At\nTo | In | On\nY | 7\nY | 6",
+        ),
+        (
+            "<tr><td>a<td rowspan=3 colspan=2><b>long</b> way<td>b<tr><td>c<td>d<tr><td>e",
+            "a | long way | b\nc | long way | d\ne | long way",
+        ),
+        ("<tr><td rowspan=0>x<td>1<tr><td>2<tr><td>3", "x | 1\nx | 2\nx | 3"),
+        ("<tr><td rowspan=x>a<td rowspan=-1>b<tr><td>c", "a | b\nc"),
+        (f"<tr><td rowspan=2>{'a' * 300}<td>1<tr><td>2", f"{'a' * 300} | 1\n| 2"),
+    ],
+)
+def test_the_label_of_a_cell_that_reaches_down_stands_in_each_row(rows, text):
+    assert read(f"<table>{rows}</table>") == text
+
+
+def test_a_page_of_nothing_but_pictures_is_read_by_their_alternative_texts():
+    page = "<nav><img alt=Logo></nav><p><img src=a.png alt='A mill\nby the sea'><img src=b.png></p>"
+    assert read(page) == "Logo\n\nA mill by the sea"
+    assert read(f"{page}<p>A text.</p>") == "A text."
+    assert read(page, is_whole=True, with_pictures=False) == ""

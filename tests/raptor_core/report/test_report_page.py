@@ -16,12 +16,18 @@ from support.report_cases import (
     leaf,
     lighthouse,
     node_id,
+    summary,
     tree_of,
 )
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
-from raptor_core.report.data import layer_values, settings_text
+from raptor_core.report.data import (
+    layer_values,
+    published_findings,
+    published_texts,
+    settings_text,
+)
 from raptor_core.report.page import embedded_json, render_report
 from raptor_core.report.values import RebuildChange, Report, change_since
 from raptor_core.settings import Settings
@@ -140,6 +146,29 @@ def test_findings_point_at_nodes_and_evidence_and_strangers_are_left_out():
     assert nodes[found[0]["node"]].id == report.findings[0].node_id
     assert nodes[found[0]["child"]].id == report.findings[0].evidence_child
     assert found[-1]["child"] == -1
+
+
+def test_findings_on_the_text_of_another_build_are_left_out():
+    below = leaf("c", "The lamp was lit. It burned oil.", 0)
+    node = summary("s", "It was lit. It burned oil.", 1, [below])
+    texts = [
+        ("It burned oil.", "It burned oil."),
+        ("It was dark.", ""),
+        ("It was lit.", "At dusk."),
+    ]
+    findings = [
+        SentenceFinding(node.id, text, "supported", 1.0, (), below.id, evidence)
+        for text, evidence in texts
+    ]
+    assert published_findings(findings, [below, node]) == (findings[0],)
+    assert published_findings(findings, [below]) == ()
+
+
+def test_the_text_of_a_document_is_that_of_its_chunks_at_their_places():
+    leaves = [leaf("a", "One.", 3), leaf("b", "Two.", 8), leaf("c", "Five.", 40)]
+    (document,) = published_texts([*leaves, summary("s", "All.", 1, leaves)])
+    assert document.text == f"\n\n\nOne.\nTwo.\n\n…{'':23}\n\nFive."
+    assert all(document.text[n.start : n.end] == n.text for n in leaves)
 
 
 def test_new_nodes_are_marked_and_gone_ones_counted():

@@ -5,6 +5,7 @@ Random trees have summaries that name each chunk beneath them, so that a leak is
 
 from dataclasses import replace
 from functools import cache
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -305,3 +306,31 @@ def test_a_question_without_a_word_is_refused(retriever, question):
     ):
         with pytest.raises(QuestionError, match="at least one word"):
             search(question)
+
+
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_a_filter_matches_names_in_any_form_of_their_letters(stored, typed):
+    names = [normalize("NFC", name) for name in ("Übung", "Quản lý", "ガイド", "이사회", "Å")]
+    leaves = [
+        make_node(
+            text=f"chunk of {name}",
+            documents=(f"{name}/a.md",),
+            metadata={FOLDER: name, "team": normalize(stored, name), normalize(stored, name): 7},
+        )
+        for name in names
+    ]
+    with open_tree(leaves, None, {f"{name}/a.md": (name,) for name in names}) as store:
+        for name in (normalize(typed, name) for name in names):
+            wheres = (
+                Where(documents=(f"{name}/a.md",)),
+                Where(folders=(f"{name}/",)),
+                Where(covers=(f"{name}/a.md",)),
+                Where(metadata={"team": name}),
+                Where(metadata={name: {"gt": 6}}),
+                Where(readers=(name,)),
+            )
+            assert [store.count(where) for where in wheres] == [1] * len(wheres)
+            assert store.for_readers([name]).count() == 1
+            excluded = Where(documents=(f"{name}/a.md",))
+            assert store.count(Where(exclude=excluded)) == len(names) - 1

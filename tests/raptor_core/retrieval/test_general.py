@@ -19,51 +19,22 @@ from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 
 GENERAL = """Summarize the whole meeting.
-What is this document about?
 What's the gist of this book?
-What is the central theme of the story?
 How do the characters develop in the course of the story?
-Walk me through the rules and procedures.
-Below is a report. Produce a concise version of the given text.
-Sum up the following dialogue in fewer than ten words
 Fasse den folgenden Dialog prägnant zusammen
-Résume le dialogue ci-dessus en une seule phrase
-Resume el texto anterior en menos palabras
-请总结以下对话
-以下の対話を要約してください
-Worum geht es in diesem Buch?
-Was ist die Moral von der Geschichte?
-Wie verändern sich die Figuren in der Geschichte?
-Résume toute la réunion.
-Comment évoluent les personnages ?
 De quoi parle ce livre ?
-Quelle est l'intrigue de l'histoire ?
-¿De qué trata este libro?
-¿Cómo cambian los personajes?
 ¿Cuál es el tema central de la historia?
 Riassumi tutta la riunione
 Resuma a reunião inteira.
-这本书讲了什么？
 请用三句话总结全文。
-この会議を要約してください
-この物語のテーマは何ですか？
 会議では何が話し合われましたか？""".splitlines()
 
-SPECIFIC = """Who kept the lamp burning?
-How many people took part in the meeting?
-When was the story written?
+SPECIFIC = """How many people took part in the meeting?
 What does the handbook say about fuel?
-Summarize the review of the generator
 Wer hat den Leuchtturm gebaut?
-Wie viele Teilnehmer hatte das Treffen?
-How did the captain change the rules for fuel?
-Combien de personnes étaient à la réunion ?
 Quelle main tient la lampe ?
 ¿Qué dijo el ministro sobre las escuelas?
-谁建造了灯塔？
 这本书多少钱？
-誰が灯台を建てましたか？
-会議は何時に始まりましたか？
 電池についての議論を要約してください""".splitlines()
 
 

@@ -190,3 +190,27 @@ def test_so_it_is_with_batches():
 def test_another_model_does_change_the_tree():
     other = Settings.model_validate({"summarizer": {"model": "other"}})
     assert build_settings_fingerprint(other, {}) != build_settings_fingerprint(Settings(), {})
+
+
+@pytest.mark.parametrize(
+    ("documents", "pages", "link"),
+    [
+        (["a b/ä.md"], (), "https://wiki/a%20b/%C3%A4.md#page=1"),
+        (['x?y#z&"<.pdf'], (12, 13), "https://wiki/x%3Fy%23z%26%22%3C.pdf#page=12"),
+        (["{page}.md"], (2, 2), "https://wiki/%7Bpage%7D.md#page=2"),
+        (["../../admin"], (), ""),
+        (["a/../../b"], (), ""),
+        (["a.md", "b.md"], (), ""),
+        ([], (), ""),
+    ],
+)
+def test_a_document_has_the_address_of_its_id_and_page(documents, pages, link):
+    source = Settings.model_validate({"source": {"link": "https://wiki/{id}#page={page}"}}).source
+    assert source.link_to(documents, pages) == link
+    assert Settings().source.link_to(documents, pages) == ""
+
+
+@pytest.mark.parametrize("link", ["wiki/{id}", "javascript:{id}", "https://wiki/{id}{node}"])
+def test_a_link_that_is_no_address_is_refused(link):
+    with pytest.raises(ValueError, match="link"):
+        Settings.model_validate({"source": {"link": link}})

@@ -1,5 +1,8 @@
 """Rights in trees that builds make, after edits, moves and changes of rights, in any grouping."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
@@ -7,13 +10,15 @@ from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 from support.workshop import SMALL, prose
 
-from raptor_core import build_trees, open_store
+from raptor_core import Query, Retriever, build_tree, build_trees, open_store
 from raptor_core.documents import Document, Partitions
 from raptor_core.settings import Settings, StoreSettings
 from raptor_core.store import StoreIdentity
 from raptor_core.store.base import Edition, Where
 from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import build_corpus_tree
 from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.published import rename_tree
 
 EMBEDDER = HashingEmbedder()
 IDENTITY = StoreIdentity("corpus", EMBEDDER.model, EMBEDDER.fingerprint, EMBEDDER.n_dims)
@@ -81,3 +86,35 @@ def test_nobody_reads_a_node_over_a_hidden_document_and_separate_trees_hide_no_n
                 if separate or by == "document":
                     declared = {i for i, n in nodes.items() if rights[n.documents[0]]}
                     assert readable == declared
+
+
+@pytest.mark.slow
+def test_trees_in_memory_keep_the_readers_of_their_documents():
+    rights = {"a.md": ("ana",), "b.md": ("ana", "ben"), "c.md": ("*",), "d.md": (), "e.md": None}
+    documents = [
+        Document(name, prose(8, seed=seed), readers=names)
+        for seed, (name, names) in enumerate(rights.items())
+    ]
+    components = Components(
+        Settings.model_validate(SMALL), embedder=EMBEDDER, summarizer=ScriptedSummarizer()
+    )
+    mixed = build_tree(documents, name="mixed", components=components)
+    apart = build_trees({d.id: [d] for d in documents}, components=components)
+    leaves = {node.id: node for node in mixed.layers[0].nodes}
+    renamed = rename_tree(
+        mixed, [replace(n, tree="new") for n in leaves.values()], {"a.md": "x.md"}
+    )
+    assert renamed.readers == {"x.md": ("ana",), "b.md": ("ana", "ben"), "c.md": ("*",)}
+
+    def seen(trees, caller):
+        retriever = Retriever.from_trees(trees, components).for_readers([caller])
+        query = Query("collapsed", budget_tokens=10_000)
+        return {
+            d for hit in retriever.search(documents[0].text, query).hits for d in hit.node.documents
+        }
+
+    for caller, names in {"ana": "abc", "ben": "bc", "eva": "c"}.items():
+        expected = {f"{name}.md" for name in names}
+        assert seen([mixed], caller) == seen(list(apart.values()), caller) == expected
+    above = build_corpus_tree(list(apart.values()), components=components)
+    assert above.readers == {"a.md": ("ana",), "b.md": ("ana", "ben"), "c.md": ("*",)}

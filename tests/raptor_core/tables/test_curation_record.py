@@ -13,7 +13,8 @@ from raptor_core.errors import CurationError, DamagedTableError
 from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
 from raptor_core.tables.files import TableStore
 
-SUBJECT = subject_of_summary(["key"])
+DOCUMENTS = ("a.md",)
+SUBJECT = subject_of_summary(DOCUMENTS, ["key"])
 
 
 @pytest.fixture
@@ -22,31 +23,34 @@ def tables(tmp_path):
 
 
 def test_the_last_decision_on_a_subject_counts_and_the_one_before_once_it_is_taken_back(tables):
-    decide(tables, "summary", "t", SUBJECT, value="first", who="Ines")
-    last = decide(tables, "summary", "t", SUBJECT, value="second", who="Per", why="newer")
-    decide(tables, "summary", "other tree", SUBJECT, value="third", who="Ines")
-    assert read_curation(tables).summary("t", ["key"]).value == "second"
+    decide(tables, "summary", "t", SUBJECT, value="first", who="Ines", documents=DOCUMENTS)
+    last = decide(tables, "summary", "t", SUBJECT, value="second", who="Per", documents=DOCUMENTS)
+    assert read_curation(tables).summary(["a.md"], ["key"]).value == "second"
     take_back(tables, last.id, who="Ines")
-    assert read_curation(tables).summary("t", ["key"]).value == "first"
-    assert read_curation(tables).summary("t", ["another key"]) is None
+    assert read_curation(tables).summary(["a.md"], ["key"]).value == "first"
+    assert read_curation(tables).summary(["a.md"], ["another key"]) is None
+    assert read_curation(tables).summary(["b.md"], ["key"]) is None  # equal text elsewhere
     with pytest.raises(CurationError, match="no decision"):
         take_back(tables, last.id, who="Ines")
 
 
 def test_a_tree_without_decisions_has_no_digest_and_one_with_them_has_the_same_again(tables):
-    assert read_curation(tables).digest("t") == ""
-    made = decide(tables, "chunk", "t", "leaf", who="Ines")
-    once = read_curation(tables).digest("t")
+    def digest(*documents):
+        return read_curation(tables).digest(documents)
+
+    assert digest("a", "b") == ""
+    made = decide(tables, "summary", "t", "summary", who="Ines", documents=("a", "b"))
+    once = digest("a", "b", "c")
     assert once
-    assert read_curation(tables).digest("u") == ""
+    assert (digest("a"), digest("c")) == ("", "")
     take_back(tables, made.id, who="Ines")
-    assert read_curation(tables).digest("t") == ""
-    decide(tables, "chunk", "t", "leaf", who="Per")
-    assert read_curation(tables).digest("t") == once
+    assert digest("a", "b", "c") == ""
+    decide(tables, "summary", "other name", "summary", who="Per", documents=("a", "b"))
+    assert digest("a", "b", "c") == once
 
 
 def test_a_damaged_act_is_named_and_not_passed_over(tables, tmp_path):
-    made = decide(tables, "chunk", "t", "leaf", who="Ines")
+    made = decide(tables, "chunk", "t", "leaf", who="Ines", documents=DOCUMENTS)
     file = tmp_path / "curation" / f"{made.id}.parquet"
     file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises(DamagedTableError, match=made.id):

@@ -5,7 +5,7 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raptor_core.errors import ModelError, SettingsError
+from raptor_core.errors import ModelError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
 from raptor_core.tokens import TiktokenCounter, TokenizerCounter, WordCounter, make_counter
 from raptor_core.tokens.embedder import bundled_model_folder
@@ -71,9 +71,9 @@ def test_fingerprints_differ_between_vocabularies_and_are_stable():
     )
 
 
-def test_an_endpoint_embedder_needs_tiktoken():
-    with pytest.raises(SettingsError, match=r'tokens\.counter = "tiktoken"'):
-        make_counter(TokensSettings(), EmbedderSettings(kind="openai"))
+def test_tokens_of_an_endpoint_are_counted_offline():
+    counter = make_counter(TokensSettings(), EmbedderSettings(kind="openai"))
+    assert counter.fingerprint == COUNTERS["bundled"].fingerprint
 
 
 def test_a_missing_tokenizer_file_is_named(tmp_path):

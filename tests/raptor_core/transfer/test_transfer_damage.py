@@ -8,7 +8,7 @@ from support.stores import (
     IDENTITY,
     open_at,
 )
-from support.transfers import ODD, exported, make_tree, publish, state
+from support.transfers import ODD, exported, import_trees, make_tree, publish, state
 
 from raptor_core.errors import (
     DamagedTreeError,
@@ -18,7 +18,7 @@ from raptor_core.errors import (
 )
 from raptor_core.transfer.exporting import check_target
 from raptor_core.transfer.format import MANIFEST, tree_file
-from raptor_core.transfer.importing import check_embedder, import_trees, read_export, verify
+from raptor_core.transfer.importing import check_embedder, read_export, verify
 
 
 def test_a_damaged_tree_is_not_exported(tmp_path):

@@ -42,7 +42,7 @@ TEXTS = PARAGRAPHS.map("\n\n".join)
 CORPORA = st.lists(TEXTS, min_size=1, max_size=3).map(
     lambda texts: [Document(f"{number}.md", text) for number, text in enumerate(texts)]
 )
-METHODS = st.sampled_from(["raptor", "contiguous", "kmeans"])
+METHODS = st.sampled_from(["raptor", "contiguous", "gmm"])
 
 
 def make_settings(method="raptor", **tree):

@@ -7,15 +7,15 @@ import pytest
 from support.command import embedder_made_by, raptor
 from support.evaluation_sets import qasper, records, write_lines
 from support.hashing import HashingEmbedder
+from support.tiny_models import build_tiny_dpr
 
-SPREAD = {"collapsed", "collapsed-lexical", "traversal", "hybrid"}
+SPREAD = {"collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid"}
 
 
 @pytest.fixture
 def call(tmp_path):
     small = {
-        "RAPTOR_CLUSTERING__METHOD": "kmeans",
-        "RAPTOR_CLUSTERING__CLUSTER_SIZE": "2",
+        "RAPTOR_CLUSTERING__METHOD": "gmm",
         "RAPTOR_CHUNKING__MAX_TOKENS": "24",
     }
 
@@ -44,7 +44,11 @@ def rows(page, title):
 def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     papers = tmp_path / "papers.json"
     papers.write_text(json.dumps(qasper()))
-    printed = call(tmp_path / "out", village, papers, "--json")
+    encoders = [
+        build_tiny_dpr(tmp_path / name, name)
+        for name in ("DPRQuestionEncoder", "DPRContextEncoder")
+    ]
+    printed = call(tmp_path / "out", village, papers, "--json", "--dpr", *encoders)
     assert printed.code == 0, printed.err
     assert set(printed.json["files"]) == {path.name for path in (tmp_path / "out").iterdir()}
     pages = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
@@ -81,6 +85,8 @@ def assert_retrievers(pages):
         ("traversal", "yes"),
         ("hybrid", "yes"),
         ("root", "yes"),
+        ("dpr", "no"),
+        ("collapsed-dpr", "yes"),
         ("collapsed, contiguous tree", "contiguous"),
         ("hybrid, contiguous tree", "contiguous"),
     ]

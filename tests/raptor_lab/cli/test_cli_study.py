@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.command import raptor
+from support.evaluation_sets import write_lines
+from support.openai_server import FakeOpenAI
 
 from raptor_assets.assets.names import manual_findings
 from raptor_core.tables.files import TableStore
@@ -88,13 +90,19 @@ def test_a_lie_with_a_number_is_followed_into_the_parent(folder):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda rows: rows[1].update(node="nobody"), "row 3: the node 'nobody' was not drawn"),
-        (lambda rows: rows[1].update(number="99"), "row 3: node .* has no sentence '99'"),
+        (
+            lambda rows: rows[1].update(node="nobody"),
+            "row 3: no sentence . of a node 'nobody' was drawn",
+        ),
+        (lambda rows: rows[1].update(number="99"), "row 3: no sentence 99 of a node .* was drawn"),
         (
             lambda rows: rows[1].update(sentence="Other."),
             "row 3: its sentence was .* back",
         ),
-        (lambda rows: rows[1].update(verdict="true"), "row 3: the verdict 'true' is unknown"),
+        (
+            lambda rows: rows[1].update(verdict="true"),
+            "row 3: verdict is 'true': Input should be '', 'supported'",
+        ),
         (
             lambda rows: rows[1].update(verdict=" "),
             r"1 of \d+ sentences .* \(rows 3\)",
@@ -138,3 +146,30 @@ def test_a_sheet_in_part_is_read_where_that_is_asked(folder):
     fill(folder, lambda rows: [row.update(verdict="") for row in rows[1:]])
     found = raptor("eval", "verdicts", folder, "--partly", "--json").json
     assert (found["n_nodes"], len(found["findings"])) == (1, 1)
+
+
+def test_contexts_and_answers_are_compared_with_and_without_the_wrong_nodes(built, folder):
+    """All nodes of the sample are judged wrong; the reader answers where it sees the first."""
+    fill(folder, lambda rows: [row.update(verdict="added") for row in rows])
+    node = json.loads((folder / "drawn.json").read_text())["nodes"][0]
+    case = {"question": node["text"], "span": node["text"], "tree": node["tree"], "answer": "lamp"}
+    questions = write_lines(folder / "questions.jsonl", [case])
+    verdicts = ("eval", "verdicts", folder, "--questions", questions)
+
+    def answer(body):
+        context = body["messages"][-1]["content"].partition("</context>")[0]
+        return "lamp" if node["text"] in context else "none"
+
+    with FakeOpenAI(answer=answer) as server:
+        values = {
+            "RAPTOR_RETRIEVAL__STRATEGY": "collapsed",
+            "RAPTOR_READER__BASE_URL": server.base_url,
+        }
+        read = built.call(*verdicts, "--reader", "chat:small", "--json", **values)
+        assert read.code == 0, read.err
+        table = built.call(*verdicts, **values)
+        assert server.n_requests == 2
+    lines = read.json["effect"]["lines"]
+    assert [line["system"] for line in lines] == ["all nodes", "without them"]
+    assert [line["figures"]["answer_f1"]["mean"]["value"] for line in lines] == [1, 0]
+    assert "study: evidence recall" in table.out

@@ -7,28 +7,15 @@ import time
 import pytest
 from support.endpoint_clients import ask, endpoint_of
 from support.raw_server import RawServer
+from support.streams import DONE, HEAD, USAGE, data, event
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.money.usage import Usage
 from raptor_core.retrying import RetryPolicy
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-DONE = b"data: [DONE]\n\n"
 ONCE = RetryPolicy(max_retries=0)
 
-
-def event(content=None, finish=None, **fields):
-    delta = {} if content is None else {"content": content}
-    choice = {"index": 0, "delta": {**delta, **fields}, "finish_reason": finish}
-    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
-
-
-def data(value):
-    return b"data: " + json.dumps(value).encode() + b"\n\n"
-
-
-USAGE = data({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
 STREAMS = {
     "openai": [
         *(event("", role="assistant"), event("One "), event("two.")),

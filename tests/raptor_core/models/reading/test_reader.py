@@ -1,10 +1,9 @@
 """The reader numbers citations, fences passages, and reports unknown citations."""
 
 import pytest
-from support.hashing import HashingEmbedder
 
 from raptor_core.models.reading.citations import renumber
-from raptor_core.models.reading.reader import Passage, Reader, best_sentences
+from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.nodes import Node
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -122,23 +121,3 @@ def test_a_leaf_gives_its_span_and_a_summary_what_it_lies_over():
     assert (leaf.span, leaf.place) == ((5, 10), "The lighthouse > The lamp > Oil (a.md:5-10)")
     assert (summary.span, summary.place) == (None, "summary over a.md, b.md")
     assert Passage.from_node(node(1, "Lamps")).place == "Lamps (summary over a.md, b.md)"
-
-
-def test_quotes_are_sentences_and_no_headings_rules_or_scraps():
-    texts = (
-        "# Why does the pump of the vault fail?\n\nThe pump failed because its zinc valve froze.",
-        "The failing pump of the vault\n=============================\n\nA guard saw it at noon.",
-        "----------\n\npump failed\n\n| pump | failed | vault | zinc | valve |\n| --- | --- |",
-        "水泵因为锌阀在夜里结冰而停止工作。\n\n水泵",
-    )
-    passages = [Passage(text, str(number), span=(10, 900)) for number, text in enumerate(texts)]
-    passages.append(Passage("The pump of the vault?", "4", label="Vault > The pump of the vault?"))
-    quotes = best_sentences("why did the pump fail?", passages, HashingEmbedder(), limit=20)
-    assert {quote.text for quote in quotes} == {
-        "The pump failed because its zinc valve froze.",
-        "A guard saw it at noon.",
-        "水泵因为锌阀在夜里结冰而停止工作。",
-    }
-    for quote in quotes:
-        start = texts[int(quote.passage.node_id)].index(quote.text)
-        assert quote.span == (10 + start, 10 + start + len(quote.text))

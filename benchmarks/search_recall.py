@@ -1,12 +1,24 @@
-"""Recall of the search by vectors, against a comparison with every vector."""
+"""Recall of the search by vectors, against a comparison with every vector.
 
+Vectors of sampled nodes plus noise are searched for as usual and exactly, over all trees and within
+their tree. A higher ``store.hnsw_ef`` raises the recall.
+
+    python benchmarks/search_recall.py [--home .raptor] [--samples 200] [--top 20]
+"""
+
+from __future__ import annotations
+
+import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
+from raptor_assets.home.folder import Home
+from raptor_core.home.published import open_published
 from raptor_core.nodes import Node
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
@@ -26,30 +38,26 @@ class SearchRecall:
     exact_milliseconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class StoreRecall:
-    """Recall of searches over all trees, and within single trees."""
-
-    n_samples: int
-    all_trees: SearchRecall
-    one_tree: SearchRecall
-
-
-def search_recall(store: VectorStore, n_samples: int, top: int) -> StoreRecall:
-    """Search as usual and exactly, for ``top`` hits, with vectors of sampled nodes plus noise.
-
-    At most ``n_samples`` nodes are drawn with a fixed seed, from trees by their size.
-    """
-    nodes = _sample(store, n_samples)
-    vectors = store.vectors(node.embedding_key for node in nodes)
-    nodes = [node for node in nodes if node.embedding_key in vectors]
-    queries = _add_noise(np.stack([vectors[node.embedding_key] for node in nodes]))
-    one_tree = [Where(trees=(node.tree,)) for node in nodes]
-    return StoreRecall(
-        len(nodes),
-        _measure(store, queries, [Where()] * len(nodes), top),
-        _measure(store, queries, one_tree, top),
-    )
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--home", type=Path, default=Path(".raptor"))
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--top", type=int, default=20)
+    arguments = parser.parse_args()
+    opened, settings = Home.open(arguments.home)
+    with open_published(opened, settings) as store:
+        nodes = _sample(store, arguments.samples)
+        vectors = store.vectors(node.embedding_key for node in nodes)
+        nodes = [node for node in nodes if node.embedding_key in vectors]
+        queries = _add_noise(np.stack([vectors[node.embedding_key] for node in nodes]))
+        one_tree = [Where(trees=(node.tree,)) for node in nodes]
+        print(f"{len(nodes)} searches for the nearest {arguments.top} nodes")
+        for name, filters in (("all trees", [Where()] * len(nodes)), ("one tree", one_tree)):
+            part = _measure(store, queries, filters, arguments.top)
+            print(
+                f"{name}: recall {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
+                f"comparing every vector {part.exact_milliseconds:.1f} ms"
+            )
 
 
 def _sample(store: VectorStore, n_samples: int) -> list[Node]:
@@ -88,3 +96,7 @@ def _measure(
         shares.append(sum(hit.score >= least for hit in hits) / len(true))
     usual, exact = 1e3 * np.median(seconds, axis=0)
     return SearchRecall(float(np.mean(shares)), float(usual), float(exact))
+
+
+if __name__ == "__main__":
+    main()

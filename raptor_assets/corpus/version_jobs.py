@@ -1,0 +1,164 @@
+"""Jobs that publish another build of a tree: an earlier one, or one that waits for approval."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import dagster as dg
+from pydantic import Field
+
+from raptor_assets.assets.names import APPROVE, ROLLBACK
+from raptor_assets.assets.schemas import trees_table
+from raptor_assets.assets.versions import TreeVersion, code_versions
+from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
+from raptor_assets.chain.run import ChainRun, Event, Events
+from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
+from raptor_assets.corpus.jobs import corpus_job
+from raptor_assets.corpus.sync import execute
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.publication import PublishedBuild, Today, publishing
+from raptor_assets.home.rollback import refuse_gone, release, roll_back
+from raptor_core.documents import partition_key
+from raptor_core.errors import UnknownTreeError
+from raptor_core.transfer.kept import build_name
+
+
+class RollbackConfig(dg.Config):
+    """Configuration of a run that publishes an earlier build."""
+
+    tree: str = Field(description="Name of the tree.")
+    to: str = Field(
+        default="", description="Build to publish, or the beginning of its id; empty: the last one."
+    )
+    reason: str = Field(default="", description="Why; plan, status and UI show it.")
+    who: str = Field(default="", description="Who goes back.")
+    release: bool = Field(
+        default=False, description="End the pin instead, so that builds publish the tree again."
+    )
+
+
+class ApproveConfig(dg.Config):
+    """Configuration of a run that publishes what waits for approval."""
+
+    trees: list[str] = Field(
+        description="Names of the trees; all trees of their partitions are published."
+    )
+
+
+def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
+    """Return the jobs over builds of trees."""
+
+    def rollback(_context: dg.OpExecutionContext, config: RollbackConfig) -> Iterable[Event]:
+        if config.release:
+            published = release(access, config.tree)
+        else:
+            published = roll_back(access, config.tree, config.to, note_of(config))
+        pin = published.manifest.hold
+        note = f"pinned to an earlier build: {pin}" if pin else "released"
+        if published.n_withheld:
+            note += f"; {published.n_withheld} nodes are left out, since people set chunks aside"
+        manifest = published.manifest
+        version = TreeVersion.parse(manifest.inputs).published_as([manifest]).text
+        tags = {DATA_VERSION: version, IS_GIVEN: "true"}
+        return [_materialization(access, published, note, tags)]
+
+    def approve(context: dg.OpExecutionContext, config: ApproveConfig) -> Events:
+        yield from _approve(context, access, config.trees)
+
+    return [
+        corpus_job(
+            access,
+            ROLLBACK,
+            "Go back to an earlier build of a tree; builds leave it until it is released.",
+            RollbackConfig,
+            rollback,
+        ),
+        corpus_job(
+            access,
+            APPROVE,
+            "Publish a build of a tree that was made and checked, and waits for approval.",
+            ApproveConfig,
+            approve,
+        ),
+    ]
+
+
+def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
+    """Publish builds as they were made; then drop the partitions that these take the place of."""
+    inventory, grouping = access.source.inventory(), access.settings.grouping
+    today, chosen = Today.of(access, inventory), {partition_key(t, grouping): t for t in trees}
+    waiting = access.waiting.among(chosen)
+    for partition, tree in chosen.items():
+        if partition not in waiting:
+            raise UnknownTreeError(f"no build of the tree {tree!r} waits for approval")
+        for manifest in access.waiting.manifests(partition).values():
+            refuse_gone(access, inventory, manifest)
+    for partition in chosen:
+        with access.store.open() as store:
+            editions = access.waiting.read(partition, store.identity)
+            with publishing(access, store, today) as publication:
+                published = publication.publish(editions)
+        access.waiting.delete(partition)
+        yield from _approved(context, access, partition, published)
+    run = ChainRun(context, list(chosen), access, selected=([access.names.report.key], []))
+    yield from run.events()
+    yield from execute(context, access, _what_follows(context, access))
+    run.raise_failures()
+
+
+def _approved(
+    context: dg.OpExecutionContext,
+    access: CorpusAccess,
+    partition: str,
+    published: Sequence[PublishedBuild],
+) -> Events:
+    """Write the table of a partition's trees, and yield their materializations."""
+    tree, manifests = access.names.tree, [each.manifest for each in published]
+    version = TreeVersion.parse(manifests[0].inputs).published_as(manifests).text
+    properties = {"data_version": version, "inputs": version}
+    access.tables.write(tree.path, partition, trees_table(manifests), properties)
+    versions = code_versions(access.settings, access.components().custom_fingerprints)
+    parents = access.names.parents(access.settings.tree.max_layers)
+    tags = Provenance(context.instance, [partition], versions, parents).tags(
+        tree, partition, version
+    )
+    yield from (_materialization(access, each, "approved", tags) for each in published)
+
+
+def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
+    """Return the decision on what the published builds took the place of, which builds nothing."""
+    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    decision = decide(access, begun)
+    if decision.refusal:
+        return SyncDecision(decision.changes, decision.inventory, ())
+    unbuilt = {*decision.to_build}
+    drop = [name for name in decision.to_drop if name in decision.changes.droppable(unbuilt)]
+    return SyncDecision(
+        decision.changes, decision.inventory, (Withdraw(), DropPartitions(tuple(drop)))
+    )
+
+
+def note_of(config: RollbackConfig) -> str:
+    """Return who went back, when and why."""
+    moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"
+
+
+def _materialization(
+    access: CorpusAccess, published: PublishedBuild, note: str, tags: Mapping[str, str]
+) -> dg.AssetMaterialization:
+    manifest, replaced, counts = published.manifest, published.replaced, published.counts
+    return dg.AssetMaterialization(
+        asset_key=access.names.tree.key,
+        partition=partition_key(manifest.tree, access.settings.grouping),
+        description=note,
+        metadata={
+            "tree": manifest.tree,
+            "build": build_name(manifest),
+            "build_before": build_name(replaced) if replaced else "",
+            "pin": manifest.hold,
+            "n_nodes": sum(manifest.layer_sizes),
+            "n_nodes_withheld": published.n_withheld,
+            **{f"n_nodes_{name}": getattr(counts, name) for name in ("added", "removed")},
+        },
+        tags=dict(tags),
+    )

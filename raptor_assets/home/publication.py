@@ -1,0 +1,500 @@
+"""The one way to what readers see: every tree that is published or dropped passes here.
+
+Builds, approvals, rollbacks, releases, imports and removals hand their editions to a
+``Publication``. It applies what the source and people say today, commits, and hands the change on
+to the corpus tree, which is built from what is published. Nothing else of this package writes to a
+store of published trees; ``tests/test_architecture.py`` makes sure of it.
+
+Two rules stand side by side in ``Today``: where it is unknown whether a document still exists, it
+stays published; where its readers are unknown, nobody may read it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from raptor_assets.assets.versions import NARROWED, TreeVersion, documents_version
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
+from raptor_core.curation import Curation
+from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_core.documents.base import readers_of_both
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import SourceError
+from raptor_core.nodes import Node
+from raptor_core.store.base import Edition, Manifest, Mark, PublicationCounts, Where, readers_digest
+from raptor_core.store.facts import common_readers
+from raptor_core.store.publishing import UNFINISHED, PublicationBatch
+from raptor_core.store.store import VectorStore
+from raptor_core.tree.corpus_tree import top_readers
+from raptor_core.tree.publish import forbidden_nodes, without_nodes
+
+Readers = Mapping[str, tuple[str, ...]]
+"""Readers by document."""
+
+IMPORTED = "imported"
+"""``Manifest.inputs`` of an imported tree with a document of the source: the next build replaces
+it, or drops it where the source has the document in another tree."""
+
+
+def _every_tree(marks: Iterable[Mark]) -> list[str]:
+    return [mark.tree for mark in marks]
+
+
+@dataclass(frozen=True)
+class Today:
+    """What the source and people say today of documents that are, or will be, published.
+
+    Attributes:
+        curation: the decisions of people that apply.
+        readers_of: returns the readers of a document of a manifest. *Unknown is closed.* A right
+            that was given with a new text is not given for an older one, but where a person
+            published that on purpose, by a rollback.
+        is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
+        differing: returns the trees whose readers may differ from their published ones.
+        entries: the documents of the source.
+    """
+
+    curation: Curation
+    readers_of: Callable[[Manifest, PublishedDocument], tuple[str, ...]]
+    is_gone: Callable[[str, str, str], bool]
+    differing: Callable[[Iterable[Mark]], list[str]] = field(default=_every_tree)
+    entries: Sequence[Entry] = ()
+
+    @classmethod
+    def of(cls, access: CorpusAccess, inventory: Inventory | None = None) -> Today:
+        """Look at the source of a corpus, or at the trees below a corpus tree."""
+        if access.below is not None:
+            if not access.below.store.exists():
+                return cls.of_tops(access, ())
+            with access.below.store.open_existing() as store:
+                return cls.of_tops(access, store.manifests())
+        if not access.source.settings.is_named:
+            return cls(access.curation(), _published_readers, lambda *_: False, lambda _: [])
+        return cls._of_source(access, inventory or access.source.today())
+
+    @classmethod
+    def _of_source(cls, access: CorpusAccess, inventory: Inventory) -> Today:
+        partitions = inventory.partitions(access.settings.grouping)
+        trees = {tree: entries for of in partitions.values() for tree, entries in of.items()}
+        present = {tree: {entry.id for entry in entries} for tree, entries in trees.items()}
+        curation = access.curation()
+        entries = (*inventory.documents, *inventory.aside)
+        contents = {entry.id: entry.content_hash for entry in entries}
+        unread = Unread(inventory.skipped)
+        readers_of_text = _readers_by_text(inventory)
+
+        def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
+            published = manifest.readers.get(document.id, ())
+            content = contents.get(document.id)
+            is_foreign = not manifest.inputs and content is None
+            if is_foreign and not unread.place_of(document.id, document.source):
+                return published  # the import is all that says anything of it
+            today = inventory.readers_today(document.id, document.source, published)
+            if content == document.content_hash:
+                return today
+            elsewhere = readers_of_text.get(document.content_hash)
+            if elsewhere is not None:  # the text moved, and another one may have its id
+                today = readers_of_both(today, elsewhere)
+            is_meant = content is None or bool(manifest.hold)
+            return today if is_meant else readers_of_both(published, today)
+
+        def is_gone(tree: str, document: str, source: str) -> bool:
+            if document in present.get(tree, ()) or inventory.failure:
+                return False
+            return not unread.place_of(document, source)
+
+        def differing(marks: Iterable[Mark]) -> list[str]:
+            return [
+                mark.tree
+                for mark in marks
+                if mark.readers
+                != readers_digest({e.id: e.readers for e in trees.get(mark.tree, ()) if e.readers})
+                or (mark.readers and not is_current(mark))
+            ]
+
+        def is_current(mark: Mark) -> bool:
+            name = partition_key(mark.tree, access.settings.grouping)
+            digest = documents_version(partitions.get(name, {}), curation)
+            return TreeVersion.of(name, digest, access.build_version).text == mark.inputs
+
+        return cls(
+            curation,
+            readers_of,
+            is_gone,
+            differing,
+            entries,
+        )
+
+    @classmethod
+    def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
+        """Return what the published trees ``below`` say of the corpus trees above them.
+
+        The kept rows of the corpus tree have each top text with the readers that it had then.
+        """
+        readers = top_readers(below)
+        is_named = access.source.settings.is_named
+        entries = access.source.today().documents if is_named else ()
+        rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}
+
+        def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
+            known = (document.id, document.content_hash)
+            published = manifest.readers.get(document.id, ())
+            return readers_of_both(rows.get(known, published), readers.get(document.id, ()))
+
+        def is_gone(_tree: str, document: str, _source: str) -> bool:
+            return document not in readers
+
+        return cls(access.curation(), readers_of, is_gone)
+
+    def readers(self, manifest: Manifest) -> Readers:
+        """Return the readers of a manifest's documents, of those that have some.
+
+        The manifest's own readers bound those of a document that cannot be read now.
+        """
+        found = {d.id: self.readers_of(manifest, d) for d in manifest.published_documents}
+        return {name: names for name, names in found.items() if names}
+
+    def knows(self, manifest: Manifest) -> bool:
+        """Return whether the source has a document of a tree, in whatever tree."""
+        return any(entry.id in manifest.documents for entry in self.entries)
+
+    def gone(self, manifest: Manifest) -> set[str]:
+        """Return the documents of a manifest that certainly left its tree."""
+        documents = manifest.published_documents
+        return {d.id for d in documents if self.is_gone(manifest.tree, d.id, d.source)}
+
+    def moved(self, documents: Collection[str], manifest: Manifest, store: VectorStore) -> set[str]:
+        """Return those of a tree's documents that the source has elsewhere, not published yet."""
+        published = {d for m in store.manifests() if m.tree != manifest.tree for d in m.documents}
+        new = [entry for entry in self.entries if entry.id not in published]
+        ids, hashes = {entry.id for entry in new}, {entry.content_hash for entry in new}
+        return {d for d in documents if d in ids or manifest.documents[d] in hashes}
+
+    def forbids(self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]) -> bool:
+        """Return whether people do not want to show some nodes of a published tree."""
+        if not self.curation.digest(manifest.documents):
+            return False
+        return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation))
+
+    def apply(self, edition: Edition, gone: Collection[str] = ()) -> Edition:
+        """Return an edition with the readers of today, without what people do not want to show."""
+        manifest = replace(edition.manifest, readers=self.readers(edition.manifest))
+        edition = replace(edition, manifest=manifest)
+        if not (gone or self.curation.documents or self.curation.digest(manifest.documents)):
+            return edition
+        forbidden = forbidden_nodes(edition.nodes, self.curation, gone)
+        if not forbidden:
+            return edition
+        shown = without_nodes(edition, forbidden)
+        return replace(shown, manifest=replace(shown.manifest, inputs=_stale(manifest.inputs)))
+
+
+def _readers_by_text(inventory: Inventory) -> Readers:
+    """Return who may read each text of the source, by content hash, in whatever document."""
+    readers: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in (*inventory.documents, *inventory.aside):
+        readers[entry.content_hash].update(entry.readers or ())
+    return {text: tuple(sorted(names)) for text, names in readers.items()}
+
+
+def _published_readers(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
+    """Return the published readers, in a home without a source of its own."""
+    return manifest.readers.get(document.id, ())
+
+
+def _stale(inputs: str) -> str:
+    """Return ``Manifest.inputs`` that no build has, so that the next one publishes the tree."""
+    if not inputs or inputs == UNFINISHED:
+        return inputs
+    return replace(TreeVersion.parse(inputs), documents=NARROWED).text
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBuild:
+    """Build that was published: its manifest, the one that it replaced, and what changed.
+
+    ``n_withheld`` nodes of the build are not published, since people set them, or nodes below
+    them, aside.
+    """
+
+    manifest: Manifest
+    replaced: Manifest | None
+    counts: PublicationCounts
+    n_withheld: int = 0
+
+
+class Publication:
+    """Trees that become visible, or vanish, together; see ``publishing``."""
+
+    def __init__(
+        self, access: CorpusAccess, store: VectorStore, batch: PublicationBatch, today: Today
+    ) -> None:
+        self._access = access
+        self._store = store
+        self._batch = batch
+        self._today = today
+
+    def publish(
+        self, editions: Sequence[Edition], *, pin: str | None = None
+    ) -> list[PublishedBuild]:
+        """Publish editions in one commit, each with the readers and decisions of today.
+
+        The builds that they replace are kept (``runs.keep_builds``), but for those with a document
+        that is gone.
+
+        Args:
+            editions: trees with their nodes, and the vectors that the store lacks.
+            pin: who pins the trees to these builds, and why; "" ends a pin. With None, a tree that
+                is pinned to another build is refused.
+
+        Raises:
+            SourceError: a tree is pinned, or people set all of it aside. Nothing is published.
+            StoreError: see ``PublicationBatch.publish``.
+        """
+        live = {m.tree: m for m in self._store.manifests([e.manifest.tree for e in editions])}
+        ready = [self._ready(edition, live.get(edition.manifest.tree), pin) for edition in editions]
+        for edition in ready:
+            self._keep(live.get(edition.manifest.tree), edition.manifest)
+        counts = self._batch.publish(ready)
+        return [
+            PublishedBuild(
+                new.manifest, live.get(new.manifest.tree), count, len(old.nodes) - len(new.nodes)
+            )
+            for old, new, count in zip(editions, ready, counts, strict=True)
+        ]
+
+    def drop(self, trees: Collection[str]) -> int:
+        """Remove trees with all of their builds; return the number of their nodes."""
+        n_nodes = self._batch.drop(trees)
+        for tree in trees:
+            self._access.kept.delete(tree)
+        return n_nodes
+
+    def bring_up_to_date(self, manifests: Sequence[Manifest], *, forgets: bool = False) -> int:
+        """Apply today to published trees, without a build; return the number of nodes that change.
+
+        Args:
+            manifests: published trees.
+            forgets: also withdraw chunks of documents that are gone, with all summaries above.
+        """
+        n_nodes = 0
+        for manifest in manifests:
+            gone = _gone_for_good(self._today, manifest, self._store) if forgets else set()
+            nodes = self._store.nodes(Where(trees=(manifest.tree,)))
+            edition = self._today.apply(Edition(manifest, nodes), gone)
+            if edition.manifest == manifest:
+                continue
+            if edition.nodes:
+                (counts,) = self._batch.publish([edition])
+                n_nodes += counts.readers + counts.removed
+            else:
+                n_nodes += self.drop([manifest.tree])
+        return n_nodes
+
+    def _ready(self, edition: Edition, live: Manifest | None, pin: str | None) -> Edition:
+        """Return what is published of an edition, or raise a SourceError for a pinned tree."""
+        tree = edition.manifest.tree
+        manifest = replace(
+            edition.manifest, hold=pin or "", readers=_bounds(edition.manifest, live)
+        )
+        edition = self._today.apply(replace(edition, manifest=manifest))
+        if not edition.nodes:
+            raise SourceError(
+                f"nothing is left to publish of this build of {tree!r}, since people set all of "
+                "its chunks aside; `raptor curate list` names them"
+            )
+        manifest = edition.manifest
+        if live and live.hold and pin is None:
+            if live.build_id != manifest.build_id:
+                raise SourceError(explain_pin(tree, live.hold))
+            pin = live.hold
+        if not manifest.inputs:  # an import
+            is_published = live is not None and live.build_id == manifest.build_id
+            known = self._today.knows(manifest)
+            inputs = live.inputs if live and is_published else IMPORTED if known else ""
+            manifest = replace(manifest, inputs=inputs)
+        return replace(edition, manifest=replace(manifest, hold=pin or ""))
+
+    def _keep(self, live: Manifest | None, new: Manifest) -> None:
+        """Keep the build that another one replaces, and delete kept ones with a document gone."""
+        access, kept, tree = self._access, self._access.kept, new.tree
+        if live is None:
+            return
+
+        def is_gone(document: str) -> bool:
+            source = new.sources.get(document, live.sources.get(document, document))
+            return self._today.is_gone(tree, document, source)
+
+        kept.forget(tree, is_gone)
+        if live.build_id != new.build_id:
+            if access.settings.runs.keep_builds and not any(map(is_gone, live.documents)):
+                kept.keep(self._store, live, access.notes_of(live))
+            access.reports.delete(partition_key(tree, access.settings.grouping))
+        kept.prune(new, access.settings.runs.keep_builds)
+
+
+def _bounds(new: Manifest, live: Manifest | None) -> Readers:
+    """Return the most readers of documents that are published in an older text, or unread now.
+
+    Published ones have lost rights since that a build from before still has.
+    """
+    if live is None:
+        return new.readers
+    bounds = {}
+    for name, content in new.documents.items():
+        names = new.readers.get(name, ())
+        if name in live.documents:
+            of_live, is_same = live.readers.get(name, ()), live.documents[name] == content
+            names = of_live if is_same else readers_of_both(names, of_live)
+        bounds[name] = names
+    return bounds
+
+
+def explain_pin(tree: str, note: str) -> str:
+    """Return why builds leave a pinned tree as it is, and how a person ends that."""
+    return (
+        f"the tree {tree!r} is pinned to an earlier build: {note}. `raptor versions release "
+        f"{tree}` lets builds publish it again"
+    )
+
+
+@contextmanager
+def publishing(
+    access: CorpusAccess, store: VectorStore, today: Today | None = None
+) -> Iterator[Publication]:
+    """Publish and drop trees of an open store; then the corpus tree above follows.
+
+    A block that ends with an exception leaves uncommitted trees as they were.
+
+    Args:
+        today: what the source and people say, if the caller has just looked.
+    """
+    today = today or Today.of(access)
+    with store.publishing() as batch:
+        yield Publication(access, store, batch, today)
+    _hand_on(access, store)
+
+
+def _hand_on(access: CorpusAccess, store: VectorStore) -> int:
+    """Apply what is published to the corpus trees above it; return the number of their nodes.
+
+    Leaves of trees that are no longer published go, with every summary above them.
+    """
+    above, today, behind = _behind(access, store)
+    if not behind:
+        return 0
+    with above.store.open_existing() as upper, publishing(above, upper, today) as publication:
+        return publication.bring_up_to_date(behind, forgets=True)
+
+
+def _behind(access: CorpusAccess, store: VectorStore) -> tuple[CorpusAccess, Today, list[Manifest]]:
+    """Return the manifests of corpus trees that show more than the trees below allow today."""
+    above = corpus_tree_access(access)
+    if not (access.settings.corpus_tree.enabled and above.store.exists()):
+        return above, Today.of_tops(above, ()), []
+    today = Today.of_tops(above, store.manifests())
+    with above.store.open_existing() as upper:
+        behind = [m for m in upper.manifests() if m.readers != today.readers(m) or today.gone(m)]
+    return above, today, behind
+
+
+def sets_readers(access: CorpusAccess, inventory: Inventory) -> bool:
+    """Return whether published trees have other readers than the source gives them today."""
+    if not access.store.exists():
+        return False
+    with access.store.open_existing() as store:
+        if _with_other_readers(store, Today.of(access, inventory)):
+            return True
+        return bool(_behind(access, store)[-1])
+
+
+def count_other_readers(access: CorpusAccess, inventory: Inventory) -> int:
+    """Return the number of published nodes whose readers differ from those of today."""
+    if not access.store.exists():
+        return 0
+    today, n_nodes = Today.of(access, inventory), 0
+    with access.store.open_existing() as store:
+        for manifest in _with_other_readers(store, today):
+            old, new = manifest.readers, today.readers(manifest)
+            nodes = store.nodes(Where(trees=(manifest.tree,)))
+            n_nodes += sum(
+                common_readers(n.documents, old) != common_readers(n.documents, new) for n in nodes
+            )
+    return n_nodes
+
+
+def set_readers(access: CorpusAccess, inventory: Inventory | None = None) -> int:
+    """Give published trees, and the corpus trees above them, the readers of today.
+
+    Rights are granted and revoked by one write of a field; nothing is built.
+
+    Returns:
+        Number of nodes whose readers changed.
+    """
+    if not access.store.exists():
+        return 0
+    today = Today.of(access, inventory)
+    with access.store.open_existing() as store:
+        changed = _with_other_readers(store, today)
+        if not changed:
+            return _hand_on(access, store)
+        with publishing(access, store, today) as publication:
+            return publication.bring_up_to_date(changed)
+
+
+def _with_other_readers(store: VectorStore, today: Today) -> list[Manifest]:
+    trees = today.differing(store.marks())
+    manifests = store.manifests(trees) if trees else []
+    return [manifest for manifest in manifests if manifest.readers != today.readers(manifest)]
+
+
+def _gone_for_good(today: Today, manifest: Manifest, store: VectorStore) -> set[str]:
+    """Return the documents that left a tree, but those whose new place is not published yet."""
+    gone = today.gone(manifest)
+    return gone - today.moved(gone, manifest, store) if gone else gone
+
+
+def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[Manifest]:
+    """Return the manifests of those of these trees that show what is set aside or gone.
+
+    Only a pinned tree may have a document that is gone; any other is built without it.
+    """
+    if not (trees and access.store.exists()):
+        return []
+    with access.store.open_existing() as store:
+        return [
+            manifest
+            for manifest in store.manifests(list(trees))
+            if (manifest.hold and _gone_for_good(today, manifest, store))
+            or today.forbids(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
+        ]
+
+
+def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
+    """Withdraw from published trees what people set aside, and what is gone from pinned ones.
+
+    Builds do so by themselves. What remains are trees that no build publishes now: pinned ones,
+    and those whose build waits for approval or failed.
+
+    Returns:
+        Number of nodes that are not published any more.
+    """
+    if not access.store.exists():
+        return 0
+    today = Today.of(access, inventory)
+    with access.store.open_existing() as store:
+        pinned = {mark.tree for mark in store.marks() if mark.hold}
+        decided = {name for decision in today.curation.decisions for name in decision.documents}
+        chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
+        trees = sorted(pinned.union(node.tree for node in chunks))
+    manifests = outdated(access, today, trees)
+    if not manifests:
+        return 0
+    of_pinned = [manifest for manifest in manifests if manifest.hold]
+    others = [manifest for manifest in manifests if not manifest.hold]
+    with access.store.open_existing() as store, publishing(access, store, today) as publication:
+        n_nodes = publication.bring_up_to_date(of_pinned, forgets=True)
+        return n_nodes + publication.bring_up_to_date(others)

@@ -1,0 +1,143 @@
+"""Back to an earlier build of a tree, and forward again; no text is made and no model called.
+
+The jobs that do it in Dagster are in ``raptor_assets.corpus.version_jobs``.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from raptor_assets.assets.names import CHAIN_NAMES, table_paths
+from raptor_assets.assets.versions import TreeVersion, documents_version
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.publication import PublishedBuild, Today, publishing
+from raptor_core.documents import Entry, Inventory, partition_key
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import UnknownTreeError
+from raptor_core.home.published import require_trees
+from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.transfer.kept import choose_build
+
+
+def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> PublishedBuild:
+    """Publish a kept build of a tree and pin the tree to it.
+
+    Args:
+        to: id of the build, or its beginning; "" is the build before the published one.
+        note: who goes back, and why.
+
+    Raises:
+        UnknownTreeError: the tree is not published, no such build is kept, or a document of that
+            build is gone from the source.
+        ExportError: the build's file is damaged, or of another embedder.
+    """
+    inventory = access.source.inventory()
+    today = Today.of(access, inventory)
+    with access.store.open_existing() as store:
+        (replaced,) = require_trees(store, [tree])
+        name = choose_build(access.kept.ids(tree), replaced, to)
+        edition = access.kept.read(tree, name, store.identity)
+        refuse_gone(access, inventory, edition.manifest)
+        with publishing(access, store, today) as publication:
+            (published,) = publication.publish([edition], pin=note)
+    return published
+
+
+def release(access: CorpusAccess, tree: str) -> PublishedBuild:
+    """End the pin of a tree: builds publish it again.
+
+    Where the newest kept build is that of the present documents and settings, it is published now.
+    Else the next build updates the tree.
+
+    Raises:
+        UnknownTreeError: the tree is not pinned.
+    """
+    inventory = access.source.inventory()
+    today = Today.of(access, inventory)
+    with access.store.open_existing() as store:
+        (replaced,) = require_trees(store, [tree])
+        if not replaced.hold:
+            raise UnknownTreeError(f"the tree {tree!r} is not pinned; builds publish it")
+        present = _version(access, tree, inventory)
+        builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]
+        if builds:
+            edition = access.kept.read(tree, builds[-1].id, store.identity)
+        else:
+            edition = Edition(replaced, store.nodes(Where(trees=(tree,))))
+        with publishing(access, store, today) as publication:
+            (published,) = publication.publish([edition], pin="")
+    return published
+
+
+def refuse_gone(access: CorpusAccess, inventory: Inventory, manifest: Manifest) -> None:
+    """Raise an UnknownTreeError for a build with a document that is gone from the source."""
+    present = {entry.id for entry in _documents(access, manifest.tree, inventory)}
+    if missing := sorted(manifest.documents.keys() - present):
+        raise UnknownTreeError(
+            f"this build of {manifest.tree!r} has the document {missing[0]!r}, which is gone from "
+            "the source; the next `raptor build` makes one without it and deletes this one"
+        )
+
+
+def trees_to_forget(
+    access: CorpusAccess, pins: Collection[str], inventory: Inventory
+) -> tuple[str, ...]:
+    """Return the pinned trees with a document that is gone, in kept builds or in tables."""
+    trees = []
+    for tree in sorted(pins):
+        is_gone = _is_gone(access, tree, inventory)
+        if access.kept.outdated(tree, is_gone) or any(map(is_gone, _tabled(access, tree))):
+            trees.append(tree)
+    return tuple(trees)
+
+
+def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Inventory) -> None:
+    """Delete kept builds, tables and pages of pinned trees that have a document that is gone.
+
+    The trees stay pinned; ``publication.withdraw`` takes the document out of what is published. The
+    table of published trees stays, too; it has no text.
+    """
+    for tree in trees:
+        is_gone = _is_gone(access, tree, inventory)
+        access.kept.forget(tree, is_gone)
+        if any(map(is_gone, _tabled(access, tree))):
+            partition = partition_key(tree, access.settings.grouping)
+            access.reports.delete(partition)
+            for path in reversed(table_paths()):
+                if path != CHAIN_NAMES.tree.path:
+                    access.tables.delete(path, partition)
+    if trees:
+        with access.store.open_existing() as store:
+            store.optimize()
+
+
+def _is_gone(access: CorpusAccess, tree: str, inventory: Inventory) -> Callable[[str], bool]:
+    """Return the test if a document of a tree is gone; one that cannot be read is not."""
+    present = {entry.id for entry in _documents(access, tree, inventory)}
+    unread = Unread(inventory.skipped)
+    return lambda name: name not in present and not unread.place_of(name, name)
+
+
+def _documents(access: CorpusAccess, tree: str, inventory: Inventory) -> Sequence[Entry]:
+    return _partition(access, tree, inventory).get(tree, ())
+
+
+def _tabled(access: CorpusAccess, tree: str) -> list[str]:
+    """Return the ids of a tree's documents in the tables of its partition."""
+    partition = partition_key(tree, access.settings.grouping)
+    table = access.tables.find(CHAIN_NAMES.documents.path, partition, ["tree", "id"])
+    rows = () if table is None else zip(*(part.to_pylist() for part in table.columns), strict=True)
+    return [document for of_tree, document in rows if of_tree == tree]
+
+
+def _partition(
+    access: CorpusAccess, tree: str, inventory: Inventory
+) -> Mapping[str, Sequence[Entry]]:
+    """Return the documents of a tree's partition in the source, by tree."""
+    grouping = access.settings.grouping
+    return inventory.partitions(grouping).get(partition_key(tree, grouping), {})
+
+
+def _version(access: CorpusAccess, tree: str, inventory: Inventory) -> str:
+    """Return ``Manifest.inputs`` of a build of the present documents and settings."""
+    partition = partition_key(tree, access.settings.grouping)
+    digest = documents_version(_partition(access, tree, inventory), access.curation())
+    return TreeVersion.of(partition, digest, access.build_version).text

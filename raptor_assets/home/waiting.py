@@ -1,0 +1,79 @@
+"""Builds that wait for a person's approval (``runs.publish``), by partition.
+
+A table of the partition names its builds, and what they were made from; each build is a file of
+``raptor_core.transfer.kept`` with all its nodes and vectors. The table comes last, so that a
+partition waits with all of its trees or not at all.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from raptor_assets.assets.names import WAITING
+from raptor_core.store.base import Edition, Manifest, StoreIdentity
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.schema import Schema
+from raptor_core.transfer.kept import KeptBuilds
+
+_BUILDS = Schema(("tree", "string"), ("build", "string"))
+
+
+class WaitingBuilds:
+    """Builds of partitions that wait for approval, one of each tree.
+
+    Args:
+        tables: tables of the corpus.
+        builds: folder of the builds.
+    """
+
+    def __init__(self, tables: TableStore, builds: KeptBuilds) -> None:
+        self._tables = tables
+        self._builds = builds
+
+    def put(
+        self, partition: str, editions: Sequence[Edition], identity: StoreIdentity, inputs: str
+    ) -> None:
+        """Write the builds of a partition, made from ``inputs``, in place of earlier ones."""
+        self.delete(partition)
+        names = [self._builds.put(edition, identity, {}) for edition in editions]
+        trees = [edition.manifest.tree for edition in editions]
+        table = _BUILDS.table(zip(trees, names, strict=True))
+        self._tables.write(WAITING.path, partition, table, {"inputs": inputs})
+
+    def among(self, partitions: Iterable[str]) -> list[str]:
+        """Return those of these partitions whose build waits, each once, by one request."""
+        return self._tables.among(WAITING.path, dict.fromkeys(partitions))
+
+    def inputs(self, partitions: Iterable[str]) -> Mapping[str, str]:
+        """Return what the waiting builds of these partitions were made from, by partition."""
+        read = self._tables.properties
+        return {
+            name: (read(WAITING.path, name) or {}).get("inputs", "")
+            for name in self.among(partitions)
+        }
+
+    def manifests(self, partition: str) -> dict[str, Manifest]:
+        """Return the manifests of the builds of a partition that wait, by tree."""
+        return {
+            tree: build.manifest
+            for tree, name in self._names(partition).items()
+            for build in self._builds.builds(tree)
+            if build.id == name
+        }
+
+    def read(self, partition: str, identity: StoreIdentity) -> list[Edition]:
+        """Return the builds of a partition that wait, whole; none where none does.
+
+        Raises:
+            ExportError: a file is damaged, or has vectors of another embedder.
+        """
+        names = self._names(partition)
+        return [self._builds.read(tree, name, identity) for tree, name in names.items()]
+
+    def delete(self, partition: str) -> None:
+        """Delete the builds of a partition that wait."""
+        for tree in self._names(partition):
+            self._builds.delete(tree)
+        self._tables.delete(WAITING.path, partition)
+
+    def _names(self, partition: str) -> dict[str, str]:
+        table = self._tables.find(WAITING.path, partition)
+        return {} if table is None else dict(_BUILDS.rows(table))

@@ -1,0 +1,309 @@
+"""Chat in the form of OpenAI's API: each corpus is a model that answers from its documents.
+
+The last turn of the user is the question, and the turns before it are its history. The answer ends
+with a numbered list of its sources, which the field ``sources`` holds as values.
+"""
+
+import re
+import time
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.endpoints import APIRouter, Request, Response, json_response
+from raptor_assets.serving.parameters import MAX_QUESTION_CHARS
+from raptor_assets.serving.problems import OPENAI, problem_of, shaped
+from raptor_assets.serving.streams import EventStream, Turns, event, while_connected
+from raptor_assets.serving.values import Citation, citations_of
+from raptor_core.errors import SettingsError, UnknownTreeError
+from raptor_core.models.reading.reader import Answer
+from raptor_core.redaction import printable
+from raptor_core.retrieval import Query, Retrieval
+
+MAX_TURNS = 100
+"""Number of turns before a question that are read."""
+
+_SOURCES = re.compile(r"\n\nSources:\n(?:\d+\. .*(?:\n|\Z))+\Z")
+"""List at the end of an answer, which a client sends back with the answer as a turn."""
+_CITATION = re.compile(r"\[(\d+)\]")
+_MARKUP = re.compile(r"[\\`*\[\]<]")
+"""Characters that would make a title a link, an image or HTML."""
+
+
+class _Part(BaseModel):
+    """Part of a message; those that are no text are not read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: str = "text"
+    text: str | None = None
+
+
+class Message(BaseModel):
+    """Turn of a conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | list[_Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of the turn, without citations and the list of sources."""
+        content = self.content or ""
+        if not isinstance(content, str):
+            content = "\n".join(part.text or "" for part in content if part.type == "text")
+        if self.role == "assistant":
+            content = _CITATION.sub("", _SOURCES.sub("", content))
+        return content.strip()
+
+
+class _StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """Request of a chat; options of models that have no meaning here are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    messages: list[Message] = Field(min_length=1)
+    stream: bool | None = False
+    stream_options: _StreamOptions | None = None
+    stop: str | list[str] | None = None
+    n: int | None = 1
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Texts before which the answer ends."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return tuple(filter(None, stops))
+
+    def question(self) -> tuple[str, tuple[str, ...]]:
+        """Return the last turn of the user, and the turns before it.
+
+        Raises:
+            SettingsError: there is none, it is too long, or several answers are asked for.
+        """
+        if self.n not in (None, 1):
+            raise SettingsError(f"expected n = 1, got {self.n}; one answer is given")
+        turns = [m for m in self.messages if m.role in {"user", "assistant"} and m.text]
+        last = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
+        if last < 0:
+            raise SettingsError("expected a message of the role user with a text, got none")
+        question, earlier = turns[last].text, turns[max(0, last - MAX_TURNS) : last]
+        if len(question) > MAX_QUESTION_CHARS:
+            raise SettingsError(
+                f"expected a question of at most {MAX_QUESTION_CHARS:,} characters, got "
+                f"{len(question):,}; ask a shorter one"
+            )
+        return question, tuple(turn.text[:MAX_QUESTION_CHARS] for turn in earlier)
+
+
+class Completion:
+    """Answer to a chat, whole or in parts, in the form of OpenAI."""
+
+    def __init__(self, model: str) -> None:
+        self._fields = {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": model,
+        }
+
+    def complete(self, answer: Answer, text: str, sources: Sequence[Citation]) -> dict[str, Any]:
+        """Return a complete answer."""
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "logprobs": None}
+        return {
+            **self._fields,
+            "object": "chat.completion",
+            "choices": [{**choice, "finish_reason": _finish_reason(answer)}],
+            "usage": _usage(answer),
+            "sources": _sources(sources),
+        }
+
+    def part(self, finish_reason: str | None = None, **delta: str) -> dict[str, Any]:
+        """Return an event of a stream."""
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return {**self._fields, "object": "chat.completion.chunk", "choices": [choice]}
+
+    def last(self, answer: Answer, sources: Sequence[Citation]) -> dict[str, Any]:
+        """Return the event that ends the text."""
+        return {**self.part(_finish_reason(answer)), "sources": _sources(sources)}
+
+    def usage(self, answer: Answer) -> dict[str, Any]:
+        """Return the event with the tokens of the answer."""
+        return {**self.part(), "choices": [], "usage": _usage(answer)}
+
+
+def _finish_reason(answer: Answer) -> str:
+    return "length" if answer.cut_off else "stop"
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    used = answer.usage
+    total = used.prompt_tokens + used.completion_tokens
+    counts = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
+    return {**counts, "total_tokens": total}
+
+
+def _sources(citations: Sequence[Citation]) -> list[dict[str, Any]]:
+    """Return the field ``sources``; ``document`` is empty for a summary of several."""
+    return [
+        {
+            "document": cited.documents[0] if len(cited.documents) == 1 else "",
+            "page": cited.pages[0] if cited.pages else None,
+            **cited.model_dump(),
+        }
+        for cited in citations
+    ]
+
+
+def sources_text(citations: Sequence[Citation]) -> str:
+    """Return the list of sources in Markdown, "" without any; titles are no markup of their own."""
+    lines = []
+    for cited in citations:
+        place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
+        lines.append(f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place))
+    return "\n\nSources:\n" + "\n".join(lines) if lines else ""
+
+
+class StopText:
+    """Pieces of a text up to the first of some stop texts, which may lie across pieces."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = stops
+        self._pending = ""
+        self.text = ""
+        self.is_over = False
+
+    def add(self, piece: str, *, is_last: bool = False) -> str:
+        """Return what follows of the text, without what may begin a stop text."""
+        if self.is_over:
+            return ""
+        text = self._pending + piece
+        places = [at for stop in self._stops if (at := text.find(stop)) >= 0]
+        end = min(places) if places else len(text) - (0 if is_last else self._n_open(text))
+        self.is_over = bool(places)
+        self._pending = text[end:]
+        self.text += text[:end]
+        return text[:end]
+
+    def _n_open(self, text: str) -> int:
+        """Return how many last characters may begin a stop text."""
+        lengths = (n for stop in self._stops for n in range(1, len(stop)))
+        return max(
+            (n for n in lengths if any(text.endswith(s[:n]) for s in self._stops)), default=0
+        )
+
+
+def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
+    """Make the routes under /v1, which are described by OpenAI's own documents."""
+    router = APIRouter(prefix=OPENAI.rstrip("/"), include_in_schema=False)
+
+    @router.get("/models")
+    def models() -> dict[str, Any]:
+        return {"object": "list", "data": list(map(_model, reader.corpora()))}
+
+    @router.get("/models/{name}")
+    def model(name: str) -> dict[str, Any]:
+        require_corpus(reader, name)
+        return _model(name)
+
+    @router.post("/chat/completions")
+    async def complete(request: Request, chat: ChatRequest) -> Response:
+        question, history = chat.question()
+        retrieval = await to_thread.run_sync(_search, reader, chat.model, question, history)
+        completion = Completion(chat.model)
+        if chat.stream:
+            return EventStream(_events(reader, turns, chat, retrieval, completion))
+        work = partial(reader.read, retrieval, False)
+        answer = await while_connected(request, turns.result(work))
+        stopped = StopText(chat.stops)
+        stopped.add(answer.text or _nothing(retrieval), is_last=True)
+        sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
+        text = stopped.text + ("" if stopped.is_over else sources_text(sources))
+        return json_response(completion.complete(answer, text, sources))
+
+    return router
+
+
+def _search(reader: HomeReader, name: str, question: str, history: tuple[str, ...]) -> Retrieval:
+    """Search a corpus for what a question is answered from."""
+    require_corpus(reader, name)
+    query = Query.from_settings(reader.settings)
+    scoped = replace(query, scope=reader.corpora()[name], history=history)
+    return reader.search_for_answer(question, scoped)
+
+
+def require_corpus(reader: HomeReader, name: str) -> None:
+    """Raise UnknownTreeError if no corpus has this name."""
+    corpora = reader.corpora()
+    if name not in corpora:
+        raise UnknownTreeError(f"no corpus is called {name!r:.80}; there are: {', '.join(corpora)}")
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "raptor"}
+
+
+def _nothing(retrieval: Retrieval) -> str:
+    return f"Nothing in the documents answers this: {retrieval.explanation}."
+
+
+def _cited(citations: Sequence[Citation], stopped: StopText) -> list[Citation]:
+    """Return the citations of a text that may have ended early."""
+    numbers = {int(number) for number in _CITATION.findall(stopped.text)}
+    return [c for c in citations if not stopped.is_over or c.number in numbers]
+
+
+async def _events(
+    reader: HomeReader,
+    turns: Turns[Answer],
+    chat: ChatRequest,
+    retrieval: Retrieval,
+    completion: Completion,
+) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a streamed answer."""
+    stopped, work = StopText(chat.stops), partial(reader.read, retrieval, True)
+    try:
+        yield event(completion.part(role="assistant", content=""))
+        async with aclosing(turns.stream(work)) as items:
+            async for item in items:
+                if isinstance(item, str):
+                    if text := stopped.add(item):
+                        yield event(completion.part(content=text))
+                    continue
+                for value in _end(item, stopped, completion, retrieval, reader):
+                    yield event(value)
+                if chat.stream_options and chat.stream_options.include_usage:
+                    yield event(completion.usage(item))
+        yield b"data: [DONE]\n\n"
+    except Exception as error:  # noqa: BLE001  # the status was sent already
+        yield event(shaped(OPENAI, *problem_of(error))[1])
+
+
+def _end(
+    answer: Answer,
+    stopped: StopText,
+    completion: Completion,
+    retrieval: Retrieval,
+    reader: HomeReader,
+) -> Iterator[dict[str, Any]]:
+    """Yield the events after the last piece of an answer: the rest, and the sources."""
+    rest = stopped.add("" if retrieval.hits else _nothing(retrieval), is_last=True)
+    sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
+    rest += "" if stopped.is_over else sources_text(sources)
+    if rest:
+        yield completion.part(content=rest)
+    yield completion.last(answer, sources)

@@ -1,0 +1,102 @@
+"""Routes of people's decisions, which a server records under the name of the caller's key."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from raptor_assets.local.curate import Author, Curator
+from raptor_assets.serving.endpoints import (
+    PROBLEMS,
+    SCHEME,
+    APIRouter,
+    Depends,
+    HTTPException,
+    endpoint,
+)
+from raptor_assets.serving.identity import CALLER, current_readers
+from raptor_assets.serving.parameters import Line, Name
+from raptor_assets.serving.values import ApiModel
+from raptor_core.curation import Decision, Kind
+from raptor_core.errors import CurationError
+
+MAX_TEXT_CHARS = 100_000
+_VALUE = "The full new text of a summary; for a finding, right or wrong."
+
+
+class Decide(BaseModel):
+    """Decision to record, under the name of the caller's key or token."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Annotated[Kind, Field(description="What to do; see docs/curation.md.")]
+    subject: Annotated[Name, Field(description="Id of a node or a document.")]
+    value: Annotated[str, Field(max_length=MAX_TEXT_CHARS, description=_VALUE)] = ""
+    sentence: Annotated[Line, Field(description="The sentence that a finding is about.")] = ""
+    why: Annotated[Line, Field(description="The reason, for later readers.")] = ""
+
+
+class Decisions(ApiModel):
+    """Decisions, oldest first; ``can_decide`` is true if the server records new ones.
+
+    Where callers have readers of their own, it says whether this one may decide.
+    """
+
+    can_decide: bool
+    decisions: list[Decision]
+
+
+def decisions_router(curator: Curator, *, can_decide: bool) -> APIRouter:
+    """Make the routes under /decisions; unless one can decide, there is only the list."""
+    router = APIRouter(prefix="/decisions", responses=PROBLEMS)
+
+    def of_caller() -> Curator:
+        return curator.for_readers(current_readers())
+
+    def decisions() -> Decisions:
+        """List the decisions: texts set aside, summaries corrected, findings marked."""
+        caller = CALLER.get()
+        decides = caller is not None and (caller.decides or (can_decide and not caller.readers))
+        return Decisions(can_decide=decides, decisions=of_caller().decisions())
+
+    router.get("")(endpoint(decisions))
+    if not can_decide:
+        return router
+
+    def decide(decision: Decide) -> Decision:
+        """Record a decision, which takes effect with the next build."""
+        subject, author = decision.subject, _author(decision.why)
+        match decision.kind:
+            case "document":
+                return of_caller().set_document_aside(subject, author)
+            case "chunk":
+                return of_caller().set_chunk_aside(subject, author)
+            case "summary":
+                return of_caller().correct(subject, decision.value, author)
+            case "finding":
+                return of_caller().mark(subject, decision.sentence, decision.value, author)
+
+    def take_back(decision_id: Line, why: Line = "") -> Decision:
+        """Undo a decision, from the next build on."""
+        return of_caller().take_back(decision_id, _author(why))
+
+    writes = [Depends(SCHEME), Depends(_require_decider)]
+    router.post("", dependencies=writes)(endpoint(decide))
+    router.delete("/{decision_id}", dependencies=writes)(endpoint(take_back))
+    return router
+
+
+def _author(why: str) -> Author:
+    """Return the caller of this request as the author of a decision."""
+    caller = CALLER.get()
+    if caller is None or not caller.name:
+        raise CurationError("a decision needs a name, and the caller's token has no subject (sub)")
+    return Author(caller.name, why)
+
+
+async def _require_decider() -> None:
+    caller = CALLER.get()
+    if caller is None or not caller.decides:
+        # Where keys are the server's own, the page then asks for the one that decides.
+        status = 403 if caller is not None and caller.readers else 401
+        message = "this key reads only; decisions need one that may decide"
+        raise HTTPException(status, message, {"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,198 @@
+"""Retrieval in the form of Dify's external knowledge API: each corpus is a knowledge base.
+
+The score of a record is its score in the search divided by that of the best one, from 0 to 1.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.chat import require_corpus
+from raptor_assets.serving.endpoints import APIRouter, endpoint
+from raptor_assets.serving.parameters import Line, Question, Value
+from raptor_assets.serving.problems import DIFY
+from raptor_assets.serving.values import ApiModel
+from raptor_core.errors import SettingsError
+from raptor_core.integrations.base import best_hits, hit_metadata
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.store.base import Hit, Where
+
+MAX_RECORDS = 100
+
+
+class MetadataCondition(BaseModel):
+    """Condition on the metadata of documents."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: Line | Annotated[list[Line], Field(min_length=1, max_length=1)]
+    comparison_operator: str
+    value: Value | Annotated[list[Value], Field(max_length=1000)] | None = None
+
+    @property
+    def key(self) -> str:
+        """Name of the metadata; older clients send a list of one."""
+        return self.name if isinstance(self.name, str) else self.name[0]
+
+
+class Conditions(BaseModel):
+    """Conditions that all hold, or of which one does."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    logical_operator: Literal["and", "or"] | None = "and"
+    conditions: list[MetadataCondition] | None = Field(None, max_length=100)
+
+
+class RetrievalSetting(BaseModel):
+    """Bounds of the records."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    top_k: int = Field(10, ge=1, le=MAX_RECORDS)
+    score_threshold: float | None = Field(0.0, ge=0, le=1)
+
+
+class RetrievalRequest(BaseModel):
+    """Question to a corpus."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    knowledge_id: Line
+    query: Question
+    retrieval_setting: RetrievalSetting = RetrievalSetting()
+    metadata_condition: Conditions | None = None
+
+
+class DifyRecord(ApiModel):
+    """Passage of a document, or a summary."""
+
+    content: str
+    score: float
+    title: str
+    metadata: dict[str, Any]
+
+
+class Records(ApiModel):
+    """Records, the best first."""
+
+    records: list[DifyRecord]
+
+
+def dify_router(reader: HomeReader) -> APIRouter:
+    """Make the route /retrieval, which is described by Dify's own documents."""
+    router = APIRouter(include_in_schema=False)
+
+    def retrieve(body: RetrievalRequest) -> Records:
+        require_corpus(reader, body.knowledge_id)
+        setting, settings = body.retrieval_setting, reader.settings
+        longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
+        query = replace(
+            Query.from_settings(settings),
+            scope=reader.corpora()[body.knowledge_id],
+            top_k=setting.top_k,
+            budget_tokens=max(settings.retrieval.budget_tokens, setting.top_k * longest),
+            where=where_of(body.metadata_condition),
+        )
+        retrieval = reader.hits(body.query, query)
+        ranked = best_hits(retrieval, setting.top_k, "score")
+        least = setting.score_threshold or 0.0
+        records = [_record(*pair, retrieval, reader) for pair in ranked if pair[1] >= least]
+        return Records(records=records)
+
+    router.post(DIFY)(endpoint(retrieve))
+    return router
+
+
+def _record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeReader) -> DifyRecord:
+    node = hit.node
+    title = str(node.metadata.get("title", "")) or node.name or node.documents[0]
+    metadata = {**hit_metadata(hit, relevance, retrieval), "link": reader.link_of(node)}
+    return DifyRecord(content=node.shown_text, score=relevance, title=title, metadata=metadata)
+
+
+_BOUNDS = {">": "gt", "≥": "gte", "<": "lt", "≤": "lte", "after": "gt", "before": "lt"}
+_EQUAL, _UNEQUAL = {"is", "=", "in"}, {"is not", "≠", "not in"}
+_PRESENCE = {"empty", "not empty"}
+
+
+def where_of(conditions: Conditions | None) -> Where:
+    """Return the filter of conditions on metadata.
+
+    Raises:
+        SettingsError: no filter says what the conditions say.
+    """
+    chosen = (conditions.conditions if conditions else None) or []
+    if conditions and conditions.logical_operator == "or" and len(chosen) > 1:
+        chosen = [_either(chosen)]
+    metadata: dict[str, Any] = {}
+    excluded: dict[str, Any] = {}
+    for condition in chosen:
+        operator, key = condition.comparison_operator, condition.key
+        if operator in _EQUAL:
+            _put(metadata, key, _values(condition), _refuse_both)
+        elif operator in _UNEQUAL:
+            _put(excluded, key, _values(condition), lambda _key, old, new: [*old, *new])
+        elif operator in _PRESENCE:
+            _put(metadata if operator == "not empty" else excluded, key, {}, _refuse_both)
+        elif operator in _BOUNDS:
+            _put(metadata, key, {_BOUNDS[operator]: _value(condition)}, _narrowed)
+        else:
+            known = ", ".join([*sorted(_EQUAL | _UNEQUAL | _PRESENCE), *_BOUNDS])
+            raise SettingsError(
+                f"comparison_operator {operator!r:.40} is not supported, since metadata is "
+                f"compared as a whole; there are: {known}"
+            )
+    return Where(metadata=metadata, exclude=Where(metadata=excluded) if excluded else None)
+
+
+def _put(
+    target: dict[str, Any], key: str, value: Any, join: Callable[[str, Any, Any], Any]
+) -> None:
+    target[key] = join(key, target[key], value) if key in target else value
+
+
+def _refuse_both(key: str, _old: Any, _new: Any) -> Any:
+    raise SettingsError(
+        f"metadata_condition has several conditions on {key!r:.80} that no filter joins; send "
+        "one list of values with the operator in, or the two ends of a range"
+    )
+
+
+def _narrowed(key: str, old: Any, new: Mapping[str, Any]) -> Any:
+    """Return a range with one more bound."""
+    if not isinstance(old, Mapping) or not old or old.keys() & new.keys():
+        return _refuse_both(key, old, new)
+    return {**old, **new}
+
+
+def _either(conditions: list[MetadataCondition]) -> MetadataCondition:
+    """Return one condition that holds where one of several on the same key does."""
+    keys = {condition.key for condition in conditions}
+    if len(keys) > 1 or any(c.comparison_operator not in _EQUAL for c in conditions):
+        raise SettingsError(
+            'logical_operator "or" joins only equal values of one key; send several requests, or '
+            "one condition with the operator in"
+        )
+    values = [value for condition in conditions for value in _values(condition)]
+    return MetadataCondition(name=keys.pop(), comparison_operator="in", value=values)
+
+
+def _values(condition: MetadataCondition) -> list[Any]:
+    """Return the values of a condition, of which any is meant."""
+    value = condition.value
+    if condition.comparison_operator in {"in", "not in"} and isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]  # as some clients send a list
+    return value if isinstance(value, list) else [_value(condition)]
+
+
+def _value(condition: MetadataCondition) -> Any:
+    if condition.value is None or isinstance(condition.value, list):
+        raise SettingsError(
+            f"the condition {condition.comparison_operator!r:.40} on {condition.key!r:.80} needs "
+            "one value"
+        )
+    return condition.value

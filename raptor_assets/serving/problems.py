@@ -1,0 +1,70 @@
+"""Errors as clients get them: the status, and a body in the form of the interface they called.
+
+The handlers that answer with them are in ``http``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from raptor_assets.serving.values import ApiModel
+from raptor_core.errors import (
+    AccessError,
+    CurationError,
+    EndpointError,
+    MissingKeyError,
+    RaptorError,
+    SettingsError,
+    StoreLockedError,
+    UnknownTreeError,
+)
+
+REQUEST_ERRORS: tuple[tuple[type[RaptorError], int, str], ...] = (
+    (UnknownTreeError, 404, "UnknownTreeError"),
+    (AccessError, 403, "AccessError"),
+    (CurationError, 422, "CurationError"),
+    (StoreLockedError, 503, "StoreLockedError"),
+    (SettingsError, 422, "InvalidRequestError"),
+    (MissingKeyError, 501, "NoReaderError"),
+    (EndpointError, 502, "ReaderError"),
+)
+"""HTTP status and name of each error that a request may cause. Others may name what the caller may
+not read, so their text is in the log alone; over HTTP their status is 500."""
+
+OPENAI, DIFY = "/v1/", "/retrieval"
+"""Beginning of the paths in the form of OpenAI, and the path in that of Dify."""
+
+
+class Problem(ApiModel):
+    """Name of an error, and a message that says what to do."""
+
+    error: str
+    message: str
+
+
+def problem_of(error: Exception) -> tuple[int, Problem]:
+    """Return status and problem of an error, without the text of one that is no request's."""
+    for kind, status, name in REQUEST_ERRORS:
+        if isinstance(error, kind):
+            return status, Problem(error=name, message=str(error))
+    logging.getLogger(__name__).error("a request failed", exc_info=error)
+    return 500, Problem(error="ServerError", message="the server failed; its log says why")
+
+
+def shaped(path: str, status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
+    """Return the status and the body of a problem, as clients of a path expect them."""
+    if path.startswith(OPENAI):
+        return _openai(status, problem)
+    if path == DIFY:
+        codes = {401: 1002, 403: 1002, 404: 2001}
+        return status, {"error_code": codes.get(status, status), "error_msg": problem.message}
+    return status, problem.model_dump()
+
+
+def _openai(status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
+    codes = {401: "invalid_api_key", 404: "model_not_found"}
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    error = {"message": problem.message, "type": kind, "param": None}
+    code = codes.get(status, problem.error)
+    return 400 if status == 422 else status, {"error": {**error, "code": code}}

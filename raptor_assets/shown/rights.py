@@ -1,0 +1,38 @@
+"""Findings on rights: rules that match no document, documents that nobody may read."""
+
+from collections.abc import Iterable, Sequence
+
+from raptor_assets.assets.names import counted, listed
+from raptor_core.documents.reader_rules import ReaderRules
+from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest
+
+_NAMED = 10
+
+
+def has_rights(settings: Settings) -> bool:
+    """Return whether the settings say who may read, or that somebody has to."""
+    return bool(settings.source.readers) or settings.access.identifies
+
+
+def describe_unmatched(rules: Sequence[str]) -> list[str]:
+    """Return a line for each pattern of a rule that matches no document."""
+    return [
+        f"the rule {rule} matches no document, so it gives nobody a right and takes none"
+        for rule in rules
+    ]
+
+
+def published_findings(manifests: Iterable[Manifest], settings: Settings) -> list[str]:
+    """Return what is odd about the rights of published trees; nothing where there are none."""
+    documents = [(manifest, d) for manifest in manifests for d in manifest.published_documents]
+    if not has_rights(settings) and not any(manifest.readers for manifest, _ in documents):
+        return []
+    names = [(document.id, document.source) for _, document in documents]
+    findings = describe_unmatched(ReaderRules(settings.source).unmatched(names))
+    if hidden := sorted(d.id for manifest, d in documents if not manifest.readers.get(d.id)):
+        findings.append(
+            f"{counted(len(hidden), 'document')} that no caller may read, since no readers are "
+            f"declared or they cannot be read now: {listed(hidden, _NAMED)}"
+        )
+    return findings

@@ -1,0 +1,47 @@
+"""Effect of hallucinating nodes on contexts and answers, as in appendix E of the paper.
+
+There the nodes in which people found a hallucination had no discernible effect on answers.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.store.base import Where
+from raptor_core.store.store import VectorStore
+from raptor_core.tree.components import Components
+from raptor_lab.comparison.compare import Comparison, compare
+from raptor_lab.comparison.contexts import Context, Measurer, QuestionBatch
+from raptor_lab.comparison.index import Index
+from raptor_lab.comparison.systems import StrategySystem
+from raptor_lab.datasets.base import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """System that asks published trees by the strategy of the settings, without some nodes."""
+
+    name: str
+    without: Where | None = None
+
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        tree = batch.questions[0].document
+        where = Where(trees=(tree,) if tree else None, exclude=self.without)
+        strategy = StrategySystem(self.name, index.components.settings.retrieval.strategy)
+        return strategy.contexts(index, replace(batch, where=where), budget_tokens)
+
+
+def measure_effect(
+    store: VectorStore,
+    components: Components,
+    cases: Sequence[Question],
+    nodes: Collection[str],
+    measurer: Measurer | None,
+) -> Comparison:
+    """Ask published trees twice, the second time without ``nodes``."""
+    index = Index(Dataset("study", (), tuple(cases)), store, components)
+    without = Where(ids=tuple(sorted(nodes)))
+    systems = [_Published("all nodes"), _Published("without them", without)]
+    budget = components.settings.retrieval.budget_tokens
+    return compare(index, systems, [budget], measurer=measurer)

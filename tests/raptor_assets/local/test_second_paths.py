@@ -1,0 +1,204 @@
+"""What a right, a decision or a removal says reaches every path on which text becomes visible."""
+
+import json
+
+import pytest
+from support.command import embedder_made_by, raptor
+from support.workshop import Workshop, prose, settings_text
+
+from raptor_assets.corpus.changes import State, UpdateReaders, decide
+from raptor_assets.home.access import corpus_tree_access
+from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.local.build import update_corpus_tree
+from raptor_assets.local.curate import Author, Curator
+from raptor_assets.local.transfer import export_home, import_home
+from raptor_assets.local.versions import approve
+from raptor_core.errors import SourceError
+from raptor_core.store.base import Where
+
+pytestmark = pytest.mark.slow
+
+
+def write_rows(workshop, **readers):
+    """Rows with an id, a text and, unless they are None, readers."""
+    rows = [
+        {"id": name, "text": prose(8, seed=ord(name[0])), **({} if of is None else {"readers": of})}
+        for name, of in readers.items()
+    ]
+    workshop.write("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def readable(access, *readers):
+    """Documents of the nodes that a caller may read."""
+    with access.store.open_existing() as store:
+        return {name for node in store.nodes(Where(readers=readers)) for name in node.documents}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Three published rows with a corpus tree above them."""
+    made = Workshop(tmp_path)
+    source = {"paths": [str(made.docs)], "max_removed": 1.0}
+    made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2})
+    write_rows(made, a=["ana"], b=["ana"], c=["ana"])
+    made.build()
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    assert readable(corpus_tree_access(made.access()), "ana") == {"a", "b", "c"}
+    return made
+
+
+def test_a_rollback_and_a_release_revoke_in_the_corpus_tree_too(corpus):
+    write_rows(corpus, a=["ana"], b=["ana"], c=["ana"])
+    text = (corpus.docs / "rows.jsonl").read_text()
+    (corpus.docs / "rows.jsonl").write_text(text.replace('"text": "', '"text": "Later on. ', 1))
+    corpus.build()
+    write_rows(corpus, a=["ben"], b=["ana"], c=["ana"])
+    above = corpus_tree_access(corpus.access())
+    roll_back(corpus.access(), "a", "", "worse")
+    assert "a" not in readable(above, "ana")
+    write_rows(corpus, a=["eva"], b=["ana"], c=["ana"])
+    release(corpus.access(), "a")
+    assert readable(corpus.access(), "ben") == set()
+    assert readable(above, "ben") == set()
+
+
+def test_a_dropped_tree_leaves_the_corpus_tree_in_the_same_step(corpus):
+    corpus.drop("a")
+    with corpus_tree_access(corpus.access()).store.open_existing() as store:
+        (manifest,) = store.manifests()
+        nodes = store.nodes()
+    assert set(manifest.documents) == {"b", "c"}
+    assert {name for node in nodes for name in node.documents} == {"b", "c"}
+    update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
+    assert decide(corpus.access()).changes.of(State.NEW) == ("a",)
+
+
+@pytest.mark.parametrize("readers", [[], "", {"deny": "ana"}, ["ben"]])
+def test_rights_that_are_taken_by_an_odd_value_are_gone(corpus, readers):
+    write_rows(corpus, a=readers, b=["ana"], c=["ana"])
+    corpus.build()
+    assert readable(corpus.access(), "ana") == {"b", "c"}
+    assert set(corpus.manifests()) == {"a", "b", "c"}
+
+
+def test_rights_are_revoked_though_another_part_of_the_source_is_missing(corpus, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "note.md").write_text(f"---\nreaders: ana\n---\n{prose(6, seed=9)}")
+    paths = [str(corpus.docs), str(other)]
+    corpus.configure(source={"paths": paths, "max_removed": 1.0})
+    corpus.build()
+    assert "note.md" in readable(corpus.access(), "ana")
+    (other / "note.md").unlink()
+    other.rmdir()
+    write_rows(corpus, a=["ben"], b=["ana"], c=["ana"])
+    with pytest.raises(SourceError, match="other"):
+        corpus.build()
+    assert readable(corpus.access(), "ana") == {"b", "c"}
+    assert readable(corpus.access(), "ben") == {"a"}
+    assert "note.md" in corpus.manifests()
+
+
+def test_an_import_brings_back_no_right_and_no_chunk_that_was_set_aside(corpus, tmp_path):
+    folder = str(tmp_path / "export")
+    export_home(corpus.home, corpus.settings, folder)
+    corpus.home.settings.write_text(settings_text(corpus.docs))
+    with corpus.access().store.open() as store:
+        chunk = next(n for n in store.nodes(Where(layers=(0,))) if n.documents == ("b",))
+    Curator(corpus.home.path).set_chunk_aside(chunk.id, Author("Ines"))
+    write_rows(corpus, a=["ben"], b=["ana"], c=["ana"])
+    corpus.build()
+    identity = corpus.components.store_identity
+    import_home(corpus.home, corpus.settings, folder, identity, replace=True)
+    assert "a" not in readable(corpus.access(), "ana")
+    assert chunk.text not in corpus.texts("b")
+
+
+def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
+    text = (corpus.docs / "rows.jsonl").read_text()
+    (corpus.docs / "rows.jsonl").write_text(text.replace('"text": "', '"text": "Later on. ', 1))
+    corpus.build()
+    corpus.home.settings.write_text(settings_text(corpus.docs))
+    roll_back(corpus.access(), "a", "", "worse")
+    with corpus.access().store.open() as store:
+        chunk = next(n for n in store.nodes(Where(layers=(0,))) if n.documents == ("a",))
+    Curator(corpus.home.path).set_chunk_aside(chunk.id, Author("Ines"))
+    n_embedded = corpus.embedder.n_embedded
+    corpus.build()
+    assert chunk.text not in corpus.texts("a")
+    assert corpus.texts("a")
+    assert corpus.manifests()["a"].hold
+    assert corpus.build().run_ids == []
+    assert corpus.embedder.n_embedded == n_embedded
+
+
+def test_granting_a_right_is_one_write_of_a_field(corpus):
+    n_embedded = corpus.embedder.n_embedded
+    write_rows(corpus, a=["ana", "ben"], b=["ana"], c=["ana"])
+    assert decide(corpus.access()).actions == (UpdateReaders(),)
+    assert corpus.build().built == []
+    assert readable(corpus.access(), "ben") == {"a"}
+    assert corpus.embedder.n_embedded == n_embedded
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus, waits):
+    runs = {"publish": "when_approved" if waits else "at_once"}
+    source = {"paths": [str(corpus.docs)], "max_removed": 1.0}
+    corpus.configure(source=source, runs=runs, corpus_tree={"enabled": True, "min_trees": 2})
+    old = corpus.texts("a")
+    write_rows(corpus, a=["*"], b=["ana"], c=["ana"])
+    text = (corpus.docs / "rows.jsonl").read_text()
+    public = json.dumps({"id": "a", "text": "Nothing secret stands here.", "readers": ["*"]})
+    (corpus.docs / "rows.jsonl").write_text("\n".join([public, *text.splitlines()[1:]]) + "\n")
+    assert decide(corpus.access()).actions[0] != UpdateReaders()
+    corpus.build()
+    for access in (corpus.access(), corpus_tree_access(corpus.access())):
+        with access.store.open_existing() as store:
+            assert not old & {node.text for node in store.nodes(Where(readers=("guest",)))}
+    if waits:
+        approve(corpus.home, corpus.settings, ["a"], corpus.components)
+    assert readable(corpus.access(), "guest") == {"a"}
+
+
+def test_a_text_that_is_narrowed_under_another_id_is_narrowed_where_it_is_published(corpus):
+    """Though another document takes its id, with the readers that it had."""
+    corpus.configure(source={"paths": [str(corpus.docs)]}, runs={"publish": "when_approved"})
+    a, *rest = map(json.loads, (corpus.docs / "rows.jsonl").read_text().splitlines())
+    old = corpus.texts("a")
+    moved = {**a, "id": "archive", "readers": ["ben"]}
+    rows = [moved, {**a, "text": "Another text has this id now."}, *rest]
+    corpus.write("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    corpus.build()
+    with corpus.access().store.open_existing() as store:
+        assert not old & {node.text for node in store.nodes(Where(readers=("ana",)))}
+
+
+def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
+    write_rows(corpus, a=[], b=["ana"], c=["ana"])
+    rule = '[[source.readers]]\npaths = ["hr/**"]\nreaders = ["ana"]\n'
+    corpus.home.settings.write_text(settings_text(corpus.docs) + rule)
+    home = ["--home", corpus.home.path]
+    with embedder_made_by(lambda *_, **__: corpus.embedder):
+        for command in ("plan", "build", "status"):
+            printed = raptor(command, *home)
+            assert "'hr/**' matches no document" in printed.out + printed.err, command
+        assert "1 document that no caller may read" in raptor("status", *home).out
+
+
+def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_path):
+    made = Workshop(tmp_path)
+    made.configure(source={"paths": [str(made.docs)]}, grouping={"by": "folder"})
+    made.write("north/a.md", prose(4, seed=1))
+    made.write("north/b.md", prose(4, seed=2))
+    made.build()
+    made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
+    made.build()
+    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
+    report = made.build()
+    assert report.built == ["north (everyone)"]
+    with made.access().store.open_existing() as store:
+        (manifest,) = store.manifests()
+    assert list(manifest.documents) == ["north/a.md"]
+    assert decide(made.access()).actions == ()

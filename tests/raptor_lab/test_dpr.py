@@ -1,0 +1,87 @@
+"""DPR without and with the tree, by tiny encoders made here."""
+
+import numpy as np
+import pytest
+from support.evaluation_sets import records, write_lines
+from support.hashing import HashingEmbedder
+from support.tiny_models import build_tiny_dpr
+
+from raptor_core.errors import ModelError
+from raptor_core.settings import Settings
+from raptor_core.tree.components import Components
+from raptor_lab.comparison.compare import compare
+from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.datasets.load import load_dataset
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = {
+    "chunking": {"max_tokens": 24},
+    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "tree": {"max_layers": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("village")
+    dataset = load_dataset(write_lines(folder / "village.jsonl", records()))
+    components = Components(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
+    with open_index(dataset, components, folder) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    names = ("DPRQuestionEncoder", "DPRContextEncoder")
+    return tuple(str(build_tiny_dpr(folder / name, name)) for name in names)
+
+
+def encoded(model, class_name, *texts):
+    """The vector at [CLS], by the classes of transformers and nothing of ours."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    read = tokenizer(*texts, truncation=True, max_length=64, return_tensors="pt")
+    encoder = getattr(transformers, class_name).from_pretrained(model).eval()
+    return encoder(input_ids=read["input_ids"]).pooler_output[0].detach().numpy()
+
+
+def test_nodes_are_ranked_by_the_inner_product_of_two_encoders(index, encoders):
+    names = ("dpr", "collapsed-dpr")
+    found = compare(
+        index, [make_system(n, encoders) for n in names], [4000], pooled=True, keep_contexts=True
+    )
+    question = index.dataset.questions[0]
+    asked = encoded(encoders[0], "DPRQuestionEncoder", question.text)
+    nodes = index.store.nodes()
+    scores = [
+        asked @ encoded(encoders[1], "DPRContextEncoder", n.metadata.get("title", ""), n.text)
+        for n in nodes
+    ]
+    ranked = [nodes[at] for at in np.argsort(np.negative(scores), kind="stable")]
+    contexts = {s.system: s.context for s in found.scores if s.question == question}
+    assert contexts["collapsed-dpr"] == "\n\n".join(node.text for node in ranked)
+    leaves = [node.text for node in ranked if node.is_leaf]
+    assert contexts["dpr"].split() == "\n\n".join(leaves).split()
+    shares = {line.system: set(line.layers) for line in found.lines}
+    assert shares == {"dpr": {0}, "collapsed-dpr": {0, 1}}
+
+
+def test_a_question_is_asked_of_its_own_document_within_the_budget(index, encoders):
+    found = compare(index, [make_system("collapsed-dpr", encoders)], [30], keep_contexts=True)
+    by_id = {document.id: document.text for document in index.dataset.documents}
+    for score in found.scores:
+        assert 0 < score.n_tokens <= 30
+        assert set(score.context.split()) <= set(by_id[score.question.document].split())
+
+
+def test_encoders_that_are_swapped_or_absent_are_errors(index, encoders, tmp_path):
+    for models, message in (
+        (encoders[::-1], "it is another kind of model. Check --dpr"),
+        ((str(tmp_path), encoders[1]), "cannot be loaded"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            compare(index, [make_system("dpr", models)], [100])

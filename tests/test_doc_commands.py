@@ -1,0 +1,192 @@
+"""Commands of the pages: their options exist, and each block runs or says why it is not run."""
+
+import re
+import shlex
+import shutil
+import tomllib
+
+import pytest
+from support.command import SMALL_PARTS, embedder_made_by, raptor
+from support.documented import PAGES, Block, blocks, named_commands, raptor_lines, unknown_words
+from support.fenced import ROOT
+from support.hashing import HashingEmbedder
+
+from raptor_core import HomeRetriever
+from raptor_core.evaluation.golden_file import load_golden
+from raptor_core.models.embedding import make_embedder
+from raptor_core.settings import Settings
+from raptor_core.settings.base import Part
+
+ELSEWHERE = {
+    ("docs/applications.md", "json"): "tests/raptor_assets/cli/test_applications_doc.py",
+    ("docs/applications.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
+    ("docs/chat.md", "python"): "tests/raptor_assets/cli/test_chat_doc.py",
+    ("docs/dagster.md", "python"): "tests/test_dagster_doc.py",
+    ("docs/dagster.md", "yaml"): "tests/test_dagster_doc.py",
+}
+"""Blocks that a test of their page runs, by page and language."""
+PYTHON = ("docs/retrieval.md", "docs/rights.md")
+"""Pages whose Python runs here, on a home and a retriever over it."""
+WITH_NO_READER = 7
+SHELL = [block for page in PAGES for block in blocks(page) if block.language == "sh"]
+RUN = [block for block in SHELL if not block.reason]
+
+
+@pytest.mark.slow
+def test_every_command_and_option_that_a_text_names_is_there():
+    named = list(named_commands())
+    assert len(named) > 250
+    assert [(where, line) for where, line in named if unknown_words(line)] == []
+
+
+@pytest.mark.parametrize(
+    "line", ["raptor query x --beside y", "raptor eval index", "raptor plan --svg=a | cat"]
+)
+def test_a_command_that_is_not_there_is_noticed(line):
+    assert unknown_words(line)
+
+
+def test_a_block_that_no_test_runs_says_why():
+    """Python, TOML and JSON run below, in test_doc_examples, or in the test of their page."""
+    silent = [
+        str(block)
+        for page in PAGES
+        for block in blocks(page)
+        if block.language in ("console", "yaml", "text", "json", "python")
+        and not block.reason
+        and (page, block.language) not in ELSEWHERE
+        and not is_run(block)
+    ]
+    assert silent == []
+    for (page, _), test in ELSEWHERE.items():
+        assert page in (ROOT / test).read_text(encoding="utf-8")
+    assert all(len(block.reason.split()) >= 3 for block in SHELL if block.reason)
+
+
+def is_run(block: Block) -> bool:
+    if block.language == "python":
+        return block.page in ("README.md", "CONTRIBUTING.md", *PYTHON) or "docs/api" in block.page
+    return (block.page, block.language) == ("docs/evaluation.md", "json")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home over the vault of the handbook and a note, with a small embedder."""
+    folder = tmp_path_factory.mktemp("pages")
+    shutil.copytree(ROOT / "examples/handbook/vault", folder / "docs/vault")
+    (folder / "docs/point.md").write_text("# The lamp\n\nThe lamp was lit in 1872.\n")
+    (folder / "papers.jsonl").write_text('{"id": "a", "text": "A paper on lamps."}\n')
+    question = '{"question": "When was the lamp lit?", "expected": ["point.md"]}\n'
+    (folder / "questions.jsonl").write_text(question)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "notes").mkdir()
+    (folder / "notes/point.md").write_text("The lamp was lit in 1872.\n")
+    home = ("--home", folder / ".raptor")
+    assert raptor("init", folder / "docs", *home).code == 0
+    settings = folder / ".raptor/raptor.toml"
+    settings.write_text(f"{settings.read_text()}\n{SMALL_PARTS}\n")
+    assert raptor("build", *home).code == 0
+    return folder
+
+
+@pytest.fixture
+def sandbox(home, tmp_path, monkeypatch):
+    """The folder's copy as working folder and as home directory of the user."""
+    place = tmp_path / "place"
+    shutil.copytree(home, place, symlinks=True)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(place))
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        yield place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted({block.page for block in RUN}))
+def test_the_shell_blocks_of_a_page_run_in_their_order(page, sandbox):
+    lines = [line for block in RUN if block.page == page for line in raptor_lines(block.text)]
+    if lines[0].startswith("raptor init"):
+        shutil.rmtree(".raptor")
+    for line in lines:
+        words = [word.replace("~", str(sandbox)) for word in shlex.split(line, comments=True)]
+        printed = raptor(*words[1:])
+        expected = (0, WITH_NO_READER) if words[1] == "ask" else (0,)
+        assert printed.code in expected, (line, printed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PYTHON)
+@pytest.mark.usefixtures("sandbox")
+def test_python_of_a_page_runs_over_a_home(page):
+    names = {"retriever": HomeRetriever(".raptor"), "questions": ["When was the lamp lit?"]}
+    for block in blocks(page):
+        if block.language == "python":
+            exec(compile(block.text, str(block), "exec"), names)
+
+
+def test_a_block_that_runs_has_commands_of_raptor_alone():
+    for block in RUN:
+        others = [line for line in block.text.splitlines() if line and line[:7] != "raptor "]
+        assert [line for line in others if line != ". .venv/bin/activate"] == [], block
+
+
+def test_the_questions_of_a_page_are_a_golden_set(tmp_path):
+    (block,) = [block for block in blocks("docs/evaluation.md") if block.language == "json"]
+    (tmp_path / "questions.jsonl").write_text(block.text)
+    assert len(load_golden(tmp_path / "questions.jsonl")) == 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_table_is_whole(page):
+    """Rows of one number of cells, below a head and its line; a blank line would end a table."""
+    lines = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.MULTILINE | re.DOTALL).split("\n")
+    tables = "\n".join(line if line.startswith("|") else "" for line in lines).split("\n\n")
+    for rows in (table.strip("\n").split("\n") for table in tables if table.strip()):
+        assert len(rows) > 2, rows
+        assert re.fullmatch(r"[|\s:-]+", rows[1]), rows[:2]
+        assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1, rows[0]
+
+
+def test_the_page_of_settings_lists_those_that_people_change():
+    rows = re.findall(r"^\| `(\w+)\.(\w+)` \| `(.+?)` \|", PAGES["docs/settings.md"], re.MULTILINE)
+    parts = {name: type(part) for name, part in Settings() if isinstance(part, Part)}
+    expected = {
+        (name, key): part.model_fields[key].default
+        for name, part in parts.items()
+        for key in part.marked("common")
+    }
+    listed = {(part, key): tomllib.loads(f"it = {value}")["it"] for part, key, value in rows}
+    listed = {place: None if value == "none" else value for place, value in listed.items()}
+    assert {p: list(v) if isinstance(v, tuple) else v for p, v in expected.items()} == listed
+
+
+@pytest.mark.slow
+def test_the_tree_of_the_first_page_is_what_is_printed(tmp_path):
+    report = tmp_path / "handbook/vault/january-warming.html"
+    report.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "examples/handbook/vault" / report.name, report)
+    home = ("--home", tmp_path / "home")
+    assert raptor("init", tmp_path / "handbook", *home).code == 0
+    assert raptor("build", *home).code == 0
+    printed = raptor("tree", f"vault/{report.name}", *home).out.splitlines()
+    shown = next(block for block in blocks("README.md") if not block.language).text.splitlines()
+    assert len(shown) > 10
+    for line, whole in zip(shown, printed, strict=False):
+        assert whole.startswith(line.removesuffix(" …"))
+
+
+@pytest.mark.slow
+def test_strategies_take_the_layers_that_the_page_of_the_paper_says(sandbox):
+    """The layers alone, since another machine may move a node across the budget."""
+    (block,) = [block for block in blocks("docs/paper.md") if block.language == "sh"]
+    words = (*shlex.split(block.text)[1:], "--json", "--questions", "--home", "cinderella")
+    with embedder_made_by(make_embedder):
+        found = raptor(*words).json["questions"]
+    taken = {(q["id"], q["strategy"]): {int(layer) for layer in q["layers"]} for q in found}
+    head, _, *rows = re.findall(
+        r"^\|(.*)\|$", PAGES["docs/paper.md"].partition("## Cinder")[2], re.MULTILINE
+    )
+    strategies = [cell.strip(" `") for cell in head.split("|")[1:]]
+    for number, row in enumerate(rows, 1):
+        for strategy, cell in zip(strategies, row.split("|")[1:], strict=True):
+            layers = {at for at, n in enumerate(cell.strip().split("/")) if n != "0"}
+            assert taken[f"line {number}", strategy] == layers
