@@ -198,8 +198,8 @@ def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
     if reader in ("raptor", "before") and path.suffix != ".pdf":
         return _bounded(lambda: _read_office(path)) or "", []
     if reader in ("raptor", "before"):
-        from raptor_core.documents.formats import pdf
-        from raptor_core.documents.formats.parsed import UnreadableError
+        from raptor_formats.base import UnreadableError
+        from raptor_formats.pdf import pdf
 
         try:
             parsed = pdf.parse_pdf(path.read_bytes())
@@ -210,9 +210,10 @@ def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
 
 
 def _read_office(path: Path) -> str:
-    from raptor_core.documents.formats.kinds import FORMATS, FileName
-    from raptor_core.documents.formats.parsers import parse_file
+    from raptor_core.documents.parsing.files import parse_file
+    from raptor_core.documents.parsing.names import FileName
     from raptor_core.settings import SourceSettings
+    from raptor_formats.table import FORMATS
 
     if path.suffix not in FORMATS:
         return ""

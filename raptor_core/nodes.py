@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from raptor_core.documents.base import CHUNK_ID, MetadataValue
+from raptor_core.documents.base import CHUNK_ID
 from raptor_core.vectors import Vectors
+from raptor_formats.base import MetadataValue
 
 TOP_NODE = "raptor_node"
 """Metadata key of a leaf of the corpus tree: id of the top node that the leaf copies."""

@@ -1,7 +1,7 @@
 """Findings of people, in a small table next to the findings of a layer's judge.
 
 No build makes them, so no version contains them, and no audit changes them. Reports, drops, exports
-and quarantine treat them as they treat the judge's.
+treat them as they treat the judge's.
 """
 
 from collections import defaultdict

@@ -14,7 +14,7 @@ import raptor_core
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab", "dagster_project")
+PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab", "dagster_project")
 GROUND = set(re.findall(r"`(\w+)`", PAGE.partition("ground floor: ")[2].partition("\n")[0]))
 """Rooms that all others may import."""
 

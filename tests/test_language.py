@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab", "dagster_project")
+PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab", "dagster_project")
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-DOTTED = re.compile(r"``((?:raptor_core|raptor_assets|raptor_lab)(?:\.\w+)+)")
+DOTTED = re.compile(r"``((?:raptor_formats|raptor_core|raptor_assets|raptor_lab)(?:\.\w+)+)")
 FILE = re.compile(r"``((?:\w+/)*\w+\.py)``")
 NEAR = re.compile(r"\b(?:[Ii]n|[Rr]ead|[Bb]y|[Ff]rom) ``([a-z]\w*)``")
 """A module of the same folder or the one above, as the docstrings of modules name it."""

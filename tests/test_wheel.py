@@ -15,7 +15,7 @@ import pytest
 from support.smoke import smoke
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab")
+PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 

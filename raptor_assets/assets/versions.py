@@ -105,7 +105,7 @@ class TreeVersion:
     Attributes:
         documents: digest of the partition's documents, their grouping, and people's decisions.
         build: beginning of the settings' code version, see ``build_version``.
-        content: digest of the published nodes, and of those that are hidden; "" in a manifest.
+        content: digest of the published nodes; "" in a manifest.
     """
 
     documents: str
@@ -130,8 +130,8 @@ class TreeVersion:
 
     def published_as(self, manifests: Iterable[Manifest]) -> TreeVersion:
         """Return the version with the content of these manifests."""
-        marks = ("\0".join((m.build_id, *m.quarantined)) for m in manifests)
-        return replace(self, content=_short("tree", *sorted(marks)))
+        builds = sorted(manifest.build_id for manifest in manifests)
+        return replace(self, content=_short("tree", *builds))
 
 
 def _short(*parts: str) -> str:

@@ -22,11 +22,11 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
-from raptor_core.documents.base import READERS
-from raptor_core.documents.formats.declared import CHUNKS
 from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
+from raptor_formats.base import READERS
+from raptor_formats.declared import CHUNKS
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """Asset, by any of its names; a text has slashes between the parts of its key."""

@@ -27,7 +27,6 @@ from raptor_core.documents import (
     partition_key,
     read_scanned,
 )
-from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.catalog.scan import refuse_unassigned
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
@@ -42,6 +41,7 @@ from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import corpus_tree_settings
+from raptor_formats.base import MEGABYTE
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -13,7 +13,6 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from raptor_assets.shown.markdown import shorten
-from raptor_core.documents.base import MetadataValue
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage
 from raptor_core.nodes import Node, grouped
@@ -22,6 +21,7 @@ from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store.base import Hit, Manifest
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.corpus_tree import is_corpus_tree
+from raptor_formats.base import MetadataValue
 
 NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
 BEGINNING_CHARS = 200

@@ -192,7 +192,6 @@ def published_metadata(
             for change in ("added", "updated", "unchanged", "removed")
         },
         "n_nodes_readers_changed": sum(counts.readers for counts in published),
-        "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
         "trees": dg.MetadataValue.md(

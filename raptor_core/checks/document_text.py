@@ -12,9 +12,10 @@ from itertools import chain, pairwise
 
 from raptor_core.checks.base import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.checks.languages import LATIN, writing
-from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document, Skipped
+from raptor_core.documents.base import Document, Skipped
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.settings import CheckSettings
+from raptor_formats.base import DOUBT, UNKNOWN_GLYPHS
 
 _SAMPLE_CHARS = 4_000
 _PART_CHARS = 2_000

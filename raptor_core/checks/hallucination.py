@@ -58,8 +58,7 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
     if exceeds or not n_unknown:
         check = audit_check(settings.audit)
         remedy = (
-            "Read the sentences named; try another summarizer.model, or let audit.on_unsupported "
-            '= "quarantine" hide them from search.'
+            "Read the sentences named; mark those that are right, or try another summarizer.model."
         )
     else:  # sentences that were not judged warn and never block
         check = HALLUCINATION

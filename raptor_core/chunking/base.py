@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from raptor_core.documents.base import Document, MetadataValue
+from raptor_core.documents.base import Document
+from raptor_formats.base import MetadataValue
 
 
 @dataclass(frozen=True, slots=True)

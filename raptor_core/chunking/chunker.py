@@ -17,12 +17,12 @@ from raptor_core.chunking.outline import SectionPaths, find_tables, outline, tab
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
 from raptor_core.chunking.sentences import Measure, Span, cut_sentence, sentences_of
 from raptor_core.documents.base import CHUNK_ID, Document, with_tuples
-from raptor_core.documents.blocks import is_rule, strip_spans, unpack
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.errors import SourceError
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
+from raptor_formats.blocks import is_rule, strip_spans, unpack
 
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 4

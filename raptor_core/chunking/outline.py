@@ -1,6 +1,6 @@
 """Blocks of a document for the chunker: what opens and introduces, columns, paths of headings.
 
-The readers of the formats find the blocks; see ``raptor_core.documents.blocks``. Sentences inside a
+The readers of the formats find the blocks; see ``raptor_formats.blocks``. Sentences inside a
 block are in ``sentences``, the packing of sentences in ``packing``.
 """
 
@@ -13,11 +13,11 @@ from itertools import pairwise
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.packing import Opens
 from raptor_core.documents.base import Document
-from raptor_core.documents.blocks import Block, unpack
-from raptor_core.documents.formats.markdown import read_markdown
-from raptor_core.documents.formats.plain import WRAP_CHARS, title_starts
 from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
+from raptor_formats.blocks import Block, unpack
+from raptor_formats.markup.markdown import read_markdown
+from raptor_formats.markup.plain import WRAP_CHARS, title_starts
 
 MAX_TITLE_CHARS = 120
 """Longest paragraph that can be the title of the table below it."""

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.documents.blocks import Block, strip_spans
-from raptor_core.documents.formats.plain import read_plain
 from raptor_core.text.sentence_ends import sentence_ends
 from raptor_core.tokens.base import TokenCounter
+from raptor_formats.blocks import Block, strip_spans
+from raptor_formats.markup.plain import read_plain
 
 Span = tuple[int, int]
 

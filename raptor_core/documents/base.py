@@ -11,13 +11,8 @@ from typing import Any
 
 from raptor_core.errors import SourceError
 from raptor_core.identity import composed, digest
-
-MetadataScalar = str | int | float | bool
-MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
-"""Value of a metadata entry; a tuple has a fact for each item. Tables and stores hold lists."""
-
-READERS = "readers"
-"""Key of the metadata by which a row or front matter declares the readers of a document."""
+from raptor_formats.base import MetadataScalar, MetadataValue
+from raptor_formats.blocks import Section
 
 EVERYONE = "*"
 """Reader that stands for all readers."""
@@ -28,18 +23,8 @@ CHUNK_ID = "chunk_id"
 MAX_METADATA_CHARS = 256
 """Longest metadata value that a leaf keeps; a longer one is text, and no search filters by it."""
 
-MEGABYTE = 1_000_000
-
-UNKNOWN_GLYPHS = "unknown_glyphs"
-"""Metadata key: number of glyphs of a PDF file that stand for no letter and are left out."""
-
 FOLDER = "folder"
 """Key of the metadata that names the folder of a document's file, relative to the source."""
-
-ENCODING = "encoding"
-"""Key of the metadata that names an encoding which nothing declared."""
-DOUBT = "doubt"
-"""Key of the metadata that says what a text lacks or has wrong, in words for a person."""
 
 
 def readers_of_both(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
@@ -64,19 +49,6 @@ def metadata_entries(
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """Part of a text from a heading to ``end`` (exclusive), with all deeper sections.
-
-    ``start`` and ``end`` are character offsets into ``Document.text``; the outermost level is 1.
-    """
-
-    title: str
-    level: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """Document as its source holds it.
 
@@ -88,7 +60,7 @@ class Document:
         source: its file, relative to the source folder, or a URL without its password.
         sections: sections ordered by ``start``.
         pages: offsets at which printed pages start.
-        blocks: its blocks as ``raptor_core.documents.blocks.pack`` writes them. Empty for a text
+        blocks: its blocks as ``raptor_formats.blocks.pack`` writes them. Empty for a text
             whose format is not known, which is read as Markdown.
         readers: sorted names of users and groups who may read it, "*" for everyone; empty if no
             one may. None if nothing is declared, and no one may read it until a rule applies.

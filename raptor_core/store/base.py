@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
-from raptor_core.documents.base import EVERYONE, MetadataScalar, PublishedDocument
+from raptor_core.documents.base import EVERYONE, PublishedDocument
 from raptor_core.errors import SettingsError
 from raptor_core.identity import composed, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.vectors import Vectors
+from raptor_formats.base import MetadataScalar
 
 Value = TypeVar("Value")
 
@@ -246,8 +247,7 @@ class Manifest:
     ``build_id`` is a digest of all nodes, and ``layer_sizes[k]`` the number of those in layer
     ``k``. ``documents`` maps document id to content hash. ``end`` says why the tree ended at its
     top layer. ``published_at`` is an ISO 8601 time in UTC, and no part of any identity. ``fits``
-    are those of ``Tree``: the next rebuild anchors on them. ``quarantined`` are sorted ids of
-    summaries that no search returns; they are listed and traced. ``title`` is that of the only
+    are those of ``Tree``: the next rebuild anchors on them. ``title`` is that of the only
     document or the name of the only top node; empty where there are several. ``sources`` are those
     of documents that differ from their ids. ``readers`` are those of documents that have some.
 
@@ -266,7 +266,6 @@ class Manifest:
     settings_fingerprint: str
     published_at: str
     fits: tuple[Fit, ...] = ()
-    quarantined: tuple[str, ...] = ()
     title: str = ""
     inputs: str = ""
     is_refused: bool = False
@@ -283,8 +282,7 @@ class Manifest:
     def part_for(self, readers: Collection[str]) -> Self:
         """Return the manifest of the documents that one of these readers may read; itself of all.
 
-        A part has no build id and no title; its numbers and quarantined nodes are still those of
-        the whole.
+        A part has no build id and no title; its numbers are still those of the whole.
         """
         known = {*readers, EVERYONE} if readers else set()
         readable = {name for name, names in self.readers.items() if not known.isdisjoint(names)}

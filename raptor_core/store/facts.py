@@ -17,10 +17,11 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
-from raptor_core.documents.base import EVERYONE, FOLDER, MetadataScalar
+from raptor_core.documents.base import EVERYONE, FOLDER
 from raptor_core.errors import SettingsError
 from raptor_core.identity import composed, digest
 from raptor_core.nodes import Node
+from raptor_formats.base import MetadataScalar
 
 UNKNOWN = "*"
 """Key of a node whose leaves are not known, as in the corpus tree; every exclusion leaves it out"""

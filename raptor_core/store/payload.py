@@ -39,15 +39,13 @@ _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
-def point_id(node: Node, facts: Facts, *, embedded: bool) -> str:
+def point_id(node: Node, facts: Facts) -> str:
     """Return the id of the point of a node: UUIDv5 of a digest of all that it holds.
-
-    ``embedded`` is whether the point has vectors; one in quarantine lacks them.
 
     Raises:
         StoreError: the node cannot be stored.
     """
-    parts = (LEXICAL_VERSION, check_storable(node, facts), str(embedded))
+    parts = (LEXICAL_VERSION, check_storable(node, facts))
     return str(uuid.uuid5(NODE_NAMESPACE, digest("point", *parts)))
 
 
@@ -151,10 +149,10 @@ def payload_to_manifest(payload: Payload) -> Manifest:
     """Return the manifest of a payload; raise DamagedTreeError if it cannot be read."""
     try:
         values: dict[str, Any] = json.loads(payload["manifest"])
-        lists = {name: tuple(values[name]) for name in ("layer_sizes", "quarantined")}
+        sizes = tuple(values["layer_sizes"])
         fits = tuple(Fit(**fit) for fit in values["fits"])
         readers = {name: tuple(names) for name, names in values["readers"].items()}
-        return Manifest(**{**values, **lists, "fits": fits, "readers": readers})
+        return Manifest(**{**values, "layer_sizes": sizes, "fits": fits, "readers": readers})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged_manifest(f"of tree {payload.get('tree')!r}") from error
 

@@ -11,7 +11,7 @@ request.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -116,19 +116,16 @@ class PublicationBatch:
         """
         stored = self._stored([edition.manifest.tree for edition in editions])
         facts = {name: known for e in editions for name, known in facts_by_node(e.nodes).items()}
-        hidden = {name for edition in editions for name in edition.manifest.quarantined}
         updates: list[TreeUpdate] = []
         new: dict[str, Node] = {}
         for edition in editions:
             _check_trees(edition)
-            points = {
-                point_id(n, facts[n.id], embedded=n.id not in hidden): n for n in edition.nodes
-            }
+            points = {point_id(node, facts[node.id]): node for node in edition.nodes}
             of_tree = stored[edition.manifest.tree]
             updates.append(_compare(edition.manifest, points, of_tree))
             new |= {name: node for name, node in points.items() if name not in of_tree}
         vectors = {key: vector for edition in editions for key, vector in edition.vectors.items()}
-        stage(self._engine, self._identity, new, facts, vectors, hidden)
+        stage(self._engine, self._identity, new, facts, vectors)
         self._add(updates)
         return [update.counts for update in updates]
 
@@ -252,9 +249,8 @@ def stage(
     nodes: Mapping[str, Node],
     facts: Mapping[str, Facts],
     vectors: Mapping[str, Vectors],
-    hidden: Container[str] = (),
 ) -> None:
-    """Write nodes by point id, which no search returns; those in ``hidden`` without vectors.
+    """Write nodes by point id, which no search returns.
 
     Raises:
         StoreError: a vector is missing or no unit vector; nothing of its part was written.
@@ -262,14 +258,16 @@ def stage(
     names = list(nodes)
     for at in range(0, len(names), COMMIT_POINTS):
         part = {name: nodes[name] for name in names[at : at + COMMIT_POINTS]}
-        _check_vectors([n for n in part.values() if n.id not in hidden], vectors, identity)
-        points = []
-        for name, node in part.items():
-            is_hidden = node.id in hidden
-            dense = None if is_hidden else vectors[node.embedding_key]
-            words = None if is_hidden else passage_vector(node.text)
-            payload = node_to_payload(node, facts[node.id], "staged")
-            points.append(Point(name, payload, dense, words))
+        _check_vectors(list(part.values()), vectors, identity)
+        points = (
+            Point(
+                name,
+                node_to_payload(node, facts[node.id], "staged"),
+                vectors[node.embedding_key],
+                passage_vector(node.text),
+            )
+            for name, node in part.items()
+        )
         engine.apply([Upsert(tuple(points))])
 
 
@@ -284,8 +282,6 @@ def _check_vectors(
             f"{node.position}) has no vector, and neither have {len(missing) - 1} others; embed "
             "them first. The tree stays as it was"
         )
-    if not nodes:
-        return
     rows = np.stack([vectors[node.embedding_key] for node in nodes])
     expected = (len(nodes), identity.n_dims)
     if rows.shape != expected:

@@ -308,14 +308,12 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _sized(self, part: Manifest) -> Manifest:
         """Return a manifest with the nodes that the readers may read: their numbers and tokens."""
         condition = live_condition(Where(trees=(part.tree,)), self._rights)
-        nodes = [r.payload for r in self._points(condition, ("node_id", "layer", "n_tokens"))]
-        ids = {node["node_id"] for node in nodes}
+        nodes = [r.payload for r in self._points(condition, ("layer", "n_tokens"))]
         sizes = Counter(node["layer"] for node in nodes)
         return replace(
             part,
             layer_sizes=tuple(sizes[layer] for layer in range(max(sizes, default=-1) + 1)),
             n_tokens=sum(node["n_tokens"] for node in nodes),
-            quarantined=tuple(name for name in part.quarantined if name in ids),
         )
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
@@ -359,7 +357,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             StoreError: a node cannot be stored, or its vector is no unit vector.
         """
         facts = facts_by_node([*below, *nodes])
-        points = {point_id(node, facts[node.id], embedded=True): node for node in nodes}
+        points = {point_id(node, facts[node.id]): node for node in nodes}
         with self._open():
             known = {record.id for record in self._engine.fetch(list(points), ())}
             new = {name: node for name, node in points.items() if name not in known}

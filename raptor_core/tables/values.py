@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.documents.base import Document, Section, with_tuples
+from raptor_core.documents.base import Document, with_tuples
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
+from raptor_formats.blocks import Section
 
 if TYPE_CHECKING:
     import pyarrow as pa

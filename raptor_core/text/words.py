@@ -15,17 +15,8 @@ import re
 import unicodedata
 from itertools import pairwise
 
-IDEOGRAPHIC = (
-    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-"""Chinese and Japanese; like the next ones, the inside of a class of characters."""
-SYLLABIC = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff"
-    "\uaa60-\uaa7f"
-)
-"""Thai, Lao, Burmese, Khmer and their neighbours."""
-UNSPACED = f"{IDEOGRAPHIC}{SYLLABIC}"
-"""Scripts without spaces between words."""
+from raptor_formats.text import UNSPACED
+
 _PAIRED = f"{UNSPACED}\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
 _HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
 _HAS_PAIRED = re.compile(f"[{_PAIRED}]")

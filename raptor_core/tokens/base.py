@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from raptor_core.identity import fingerprint
-from raptor_core.text.words import IDEOGRAPHIC, SYLLABIC, UNSPACED
+from raptor_formats.text import IDEOGRAPHIC, SYLLABIC, UNSPACED
 
 
 class TokenCounter(Protocol):

@@ -72,8 +72,7 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         manifest = manifests[0]
         nodes = store.nodes(Where(trees=(tree,)))
         vectors = store.vectors(node.embedding_key for node in nodes)
-        shown = [node for node in nodes if node.id not in manifest.quarantined]
-        missing = [node for node in shown if node.embedding_key not in vectors]
+        missing = [node for node in nodes if node.embedding_key not in vectors]
         if build_id(nodes) == manifest.build_id and not missing:
             return TreeFile(manifest, folder.put(tree_file(tree), encode_rows(nodes, vectors)))
         # On a server another process may have published between the reads.

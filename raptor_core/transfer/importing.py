@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, StoreIdentity
+from raptor_core.store.base import Edition, StoreIdentity
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.format import (
     MANIFEST,
@@ -88,13 +88,9 @@ def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition
 
 def differing_trees(store: VectorStore, export: Export) -> list[str]:
     """Return the trees of the export that are published with other content, sorted."""
-    exported = {file.manifest.tree: _content(file.manifest) for file in export.trees}
-    live = store.manifests(sorted(exported))
-    return sorted(m.tree for m in live if _content(m) != exported[m.tree])
-
-
-def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
-    return manifest.build_id, manifest.quarantined
+    exported = {file.manifest.tree: file.manifest.build_id for file in export.trees}
+    live = store.marks(sorted(exported))
+    return sorted(mark.tree for mark in live if mark.build_id != exported[mark.tree])
 
 
 def _read(folder: ExportFolder, file: TreeFile) -> tuple[tuple[Node, ...], dict[str, Vectors]]:

@@ -9,15 +9,11 @@ from collections.abc import Mapping, Sequence
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import add_tables, context_lines
 from raptor_core.chunking.outline import Parts, parts_of
-from raptor_core.documents.base import (
-    MAX_METADATA_CHARS,
-    Document,
-    MetadataValue,
-    metadata_entries,
-)
+from raptor_core.documents.base import MAX_METADATA_CHARS, Document, metadata_entries
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
 from raptor_core.tree.components import Components
+from raptor_formats.base import MetadataValue
 
 
 def make_leaves(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from raptor_core.checks.document_text import find_odd_text, language_of
 from raptor_core.chunking.base import Chunk
-from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
+from raptor_core.documents.base import Document, Entry, Skipped
 from raptor_core.documents.catalog.scan import NO_READERS
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.sources import load
@@ -14,6 +14,7 @@ from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
 from raptor_core.identity import composed
 from raptor_core.tree.components import Components
+from raptor_formats.base import ENCODING
 
 
 @dataclass(frozen=True, slots=True)

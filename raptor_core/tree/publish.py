@@ -55,10 +55,9 @@ def make_manifest(
     tree: Tree,
     documents: Sequence[Document],
     settings_fingerprint: str,
-    quarantined: Collection[str] = (),
     inputs: str = "",
 ) -> Manifest:
-    """Make the manifest of a finished tree, with the current time and ``quarantined`` nodes."""
+    """Make the manifest of a finished tree, with the current time."""
     nodes = list(tree.nodes())
     return Manifest(
         tree=tree.name,
@@ -70,7 +69,6 @@ def make_manifest(
         settings_fingerprint=settings_fingerprint,
         published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         fits=tree.fits,
-        quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
         title=_title(tree, documents),
         inputs=inputs,
         is_refused=any(FALLBACK in node.quality for node in nodes),
@@ -121,7 +119,7 @@ def without_nodes(edition: Edition, forbidden: Collection[str]) -> Edition:
     nodes = [node for node in edition.nodes if node.id not in forbidden]
     sizes = Counter(node.layer for node in nodes)
     documents = {node.documents[0] for node in nodes if node.is_leaf}
-    manifest, ids = edition.manifest, {node.id for node in nodes}
+    manifest = edition.manifest
 
     def kept(values: Mapping[str, Value]) -> dict[str, Value]:
         return {name: value for name, value in values.items() if name in documents}
@@ -136,7 +134,6 @@ def without_nodes(edition: Edition, forbidden: Collection[str]) -> Edition:
             n_tokens=sum(node.n_tokens for node in nodes),
             documents=kept(manifest.documents),
             fits=manifest.fits[: max(0, len(sizes) - 1)],
-            quarantined=tuple(name for name in manifest.quarantined if name in ids),
             sources=kept(manifest.sources),
             readers=kept(manifest.readers),
         ),

@@ -18,8 +18,6 @@ from raptor_core.identity import summary_id
 from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.store.base import Manifest, Where, content_of
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.earlier import mean_direction
-from raptor_core.vectors import Vectors
 
 
 def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict[str, str]:
@@ -134,8 +132,8 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         return None
     manifest = manifests[0]
     nodes = store.nodes(Where(trees=(name,)))
-    rows = _rows(nodes, store.vectors(node.embedding_key for node in nodes), manifest)
-    missing = len(nodes) - len(rows)
+    vectors = store.vectors(node.embedding_key for node in nodes)
+    missing = sum(node.embedding_key not in vectors for node in nodes)
     layers = [tuple(layer) for _, layer in groupby(nodes, key=lambda node: node.layer)]
     sizes = tuple(map(len, layers))
     if missing or sizes != manifest.layer_sizes:
@@ -145,26 +143,12 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         )
     return Tree(
         name,
-        tuple(Layer(layer, np.stack([rows[node.id] for node in layer])) for layer in layers),
+        tuple(
+            Layer(layer, np.stack([vectors[node.embedding_key] for node in layer]))
+            for layer in layers
+        ),
         End(len(layers) - 1, manifest.end),
         manifest.fits,
         manifest.settings_fingerprint,
         manifest.readers,
     )
-
-
-def _rows(
-    nodes: Sequence[Node], vectors: Mapping[str, Vectors], manifest: Manifest
-) -> dict[str, Vectors]:
-    """Return vectors by node id of nodes from the leaves up, without nodes that have none.
-
-    The store holds no vector of a quarantined node; it gets the mean direction of its children.
-    """
-    hidden = set(manifest.quarantined)
-    rows: dict[str, Vectors] = {}
-    for node in nodes:
-        if node.embedding_key in vectors:
-            rows[node.id] = vectors[node.embedding_key]
-        elif node.id in hidden and node.children and all(c in rows for c in node.children):
-            rows[node.id] = mean_direction([rows[child] for child in node.children])
-    return rows

@@ -13,13 +13,13 @@ import numpy as np
 from raptor_core import identity
 from raptor_core.checks.junk import Junk, find_junk
 from raptor_core.curation import CURATED
-from raptor_core.documents.base import MetadataValue
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.nodes import Layer, Node, grouped
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
+from raptor_formats.base import MetadataValue
 
 Draft = tuple[Node, tuple[int, ...]]
 """Node without text, tokens and embedding key, with the rows of its children."""

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raptor_core.documents.base import Document, Skipped
-from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.parsed import UnreadableError, clean_text, one_line
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.golden_file import Question
+from raptor_formats.base import UnreadableError
+from raptor_formats.encoding.decoding import decode
+from raptor_formats.markup.html import parse_html
+from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.rows import Row, read_text
 

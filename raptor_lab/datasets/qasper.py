@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.parsed import clean_text, one_line
 from raptor_core.evaluation.golden_file import Question
+from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.records import UNANSWERABLE, text_evidence
 from raptor_lab.datasets.rows import Row, parse_row

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.parsed import clean_text, one_line
 from raptor_core.evaluation.golden_file import Question
+from raptor_formats.markup.html import parse_html
+from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.records import options_of
 from raptor_lab.datasets.rows import Row, json_lines

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.records import TableOrigin, row_document
+from raptor_core.documents.parsing.names import TableOrigin
+from raptor_core.documents.parsing.records import row_document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import SourceSettings
+from raptor_formats.base import UnreadableError
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.rows import Row, json_lines
 from raptor_lab.datasets.sections import find_sections, line_sections

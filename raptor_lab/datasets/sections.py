@@ -6,8 +6,9 @@ Documents of a source have the sections that the reader of their format finds.
 import re
 from collections.abc import Mapping
 
-from raptor_core.documents.base import Section
-from raptor_core.documents.formats.parsed import Heading, clean_text, nest
+from raptor_formats.blocks import Section
+from raptor_formats.sections import Heading, nest
+from raptor_formats.text import clean_text
 
 NESTED_NAME = " ::: "
 """Separator of the names of nested sections, as QASPER has it."""

@@ -22,7 +22,15 @@ from pathlib import Path
 from queue import Queue
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("raptor_core", "raptor_assets", "raptor_lab", "dagster_project", "tests", "examples")
+COPIED = (
+    "raptor_formats",
+    "raptor_core",
+    "raptor_assets",
+    "raptor_lab",
+    "dagster_project",
+    "tests",
+    "examples",
+)
 N_WORKERS = 2
 SECONDS = 300  # limit of one fault's tests
 FAILED = 1  # exit code of pytest if a test failed

@@ -76,5 +76,5 @@ def test_a_published_version_depends_on_inputs_contents_and_findings():
     found = inputs.published_as([one, two])
     assert found.text.startswith(inputs.text)
     assert found == inputs.published_as([two, one])
-    assert found != inputs.published_as([one, replace(two, quarantined=("x",))])
+    assert found != inputs.published_as([one, replace(two, build_id="x")])
     assert audited_version(found.text, ["one"]) != audited_version(found.text, ["two"])

@@ -12,7 +12,7 @@ from raptor_assets import dagster_private
 from raptor_assets.chain import provenance
 
 ROOT = Path(raptor_assets.__file__).parents[1]
-PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab", "dagster_project")
+PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab", "dagster_project")
 
 
 def imported(path):

@@ -14,7 +14,7 @@ import click
 from raptor_assets.cli import main
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab")
+PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab")
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 """Documents of files that a test writes."""
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.parsers import parse_file
+from raptor_core.documents.parsing.files import parse_file
+from raptor_core.documents.parsing.names import FileName
 from raptor_core.settings import SourceSettings
 
 

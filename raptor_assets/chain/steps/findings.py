@@ -7,7 +7,6 @@ from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, Record, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import findings_metadata
-from raptor_assets.shown.report_records import read_findings
 from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.checks.base import CheckResult
 from raptor_core.checks.hallucination import evaluate_audit
@@ -65,13 +64,3 @@ class FindingsStep(Step):
 def _run_audits(audits: Sequence[Audit], context: RunContext) -> list[AuditReport]:
     checks = context.settings.checks
     return run_audits(audits, context.components.judge, checks.audit_rate, checks.audit_minimum)
-
-
-def quarantined(state: PartitionState) -> set[str]:
-    """Return the ids of the summaries that the settings hide from every search."""
-    context = state.context
-    if context.settings.audit.on_unsupported != "quarantine":
-        return set()
-    curation = context.components.curation
-    findings = read_findings(context.tables, state.name, state.summary_layers, curation) or ()
-    return {finding.node_id for finding in findings if finding.judgement == "unsupported"}

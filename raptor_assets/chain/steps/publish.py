@@ -15,7 +15,6 @@ from raptor_assets.assets.versions import (
 from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step
-from raptor_assets.chain.steps.findings import quarantined
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
 from raptor_assets.home.publication import Publication, Today, publishing
@@ -177,10 +176,11 @@ class PublishStep(Step):
         context, documents = part.state.context, part.state.documents
         digest = documents_version(documents, context.components.curation)
         version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
-        fingerprint, hidden = context.settings_fingerprint, quarantined(part.state)
-        part.version, inputs = version, version.text
+        part.version = version
         part.manifests = {
-            tree.name: make_manifest(tree, documents[tree.name], fingerprint, hidden, inputs)
+            tree.name: make_manifest(
+                tree, documents[tree.name], context.settings_fingerprint, version.text
+            )
             for tree in part.trees
         }
 

@@ -12,7 +12,7 @@ from raptor_assets.cli.options import absolute_sources, home_and_json, home_sett
 from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say, say_text
-from raptor_core.documents.formats.kinds import describe_formats
+from raptor_core.documents.parsing.names import describe_formats
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
 from raptor_core.models.local.records import require_file

@@ -12,8 +12,8 @@ from importlib import metadata
 from typing import Any
 
 from raptor_core.documents.base import Entry, Skipped
-from raptor_core.documents.formats.parser_process import PARSER_FIELDS
-from raptor_core.documents.formats.records import Named
+from raptor_core.documents.parsing.names import Named
+from raptor_core.documents.parsing.process import PARSER_FIELDS
 from raptor_core.documents.sources.base import (
     CLOCK_SECONDS,
     Content,

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped, readers_of_both
 from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
-from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
+from raptor_core.documents.parsing.names import Named
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.removal import Unread
 from raptor_core.documents.sources.base import Content, Source, SourceFile

@@ -15,21 +15,15 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
-from raptor_core.documents.formats.kinds import (
-    FORMATS,
-    MANY_DOCUMENTS,
-    OPTIONAL,
-    FileName,
-    explain_unsupported,
-)
-from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parser_process import parse
-from raptor_core.documents.formats.records import Named
+from raptor_core.documents.parsing.names import FileName, Named, explain_unsupported
+from raptor_core.documents.parsing.process import parse
 from raptor_core.errors import SourceError
 from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 from raptor_core.settings.sources import pattern_fault
+from raptor_formats.base import UnreadableError
+from raptor_formats.table import FORMATS, MANY_DOCUMENTS, OPTIONAL
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

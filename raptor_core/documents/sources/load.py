@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Generic
 
 from raptor_core.documents.base import Corpus, Document, Skipped, readers_of_both
-from raptor_core.documents.formats.kinds import describe_formats
-from raptor_core.documents.formats.records import Named
+from raptor_core.documents.parsing.names import Named, describe_formats
 from raptor_core.documents.reader_rules import Item, ReaderRules
 from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource

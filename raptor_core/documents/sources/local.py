@@ -5,9 +5,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from raptor_core.documents.base import MEGABYTE, Skipped
-from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import UnreadableError, check_size
+from raptor_core.documents.base import Skipped
 from raptor_core.documents.own_files import HOME_REASON, is_home
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
@@ -20,6 +18,8 @@ from raptor_core.documents.sources.base import (
 from raptor_core.errors import SourceError
 from raptor_core.identity import composed
 from raptor_core.settings import SourceSettings
+from raptor_formats.base import MEGABYTE, UnreadableError, check_size
+from raptor_formats.encoding.decoding import decode
 
 _HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot hold
 

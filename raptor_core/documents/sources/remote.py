@@ -6,9 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from raptor_core.documents.base import MEGABYTE, Skipped
-from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import UnreadableError, check_size
+from raptor_core.documents.base import Skipped
 from raptor_core.documents.own_files import HOME_REASON, find_homes
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
@@ -25,6 +23,8 @@ from raptor_core.filesystems import answer_within, open_place, storage_errors
 from raptor_core.identity import composed
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
+from raptor_formats.base import MEGABYTE, UnreadableError, check_size
+from raptor_formats.encoding.decoding import decode
 
 Info = Mapping[str, Any]
 Infos = dict[str, Info]

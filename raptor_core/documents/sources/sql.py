@@ -17,10 +17,9 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from raptor_core.documents.base import FOLDER, READERS, MetadataValue, Skipped
-from raptor_core.documents.formats.declared import METADATA, is_like_readers
-from raptor_core.documents.formats.parsed import UnreadableError, one_line
-from raptor_core.documents.formats.records import Named, TableOrigin, row_document
+from raptor_core.documents.base import FOLDER, Skipped
+from raptor_core.documents.parsing.names import Named, TableOrigin
+from raptor_core.documents.parsing.records import row_document
 from raptor_core.documents.sources.base import (
     Content,
     SourceFile,
@@ -29,6 +28,9 @@ from raptor_core.documents.sources.base import (
 from raptor_core.errors import SourceError
 from raptor_core.identity import composed, digest
 from raptor_core.settings import DatabaseTable, SourceSettings
+from raptor_formats.base import READERS, MetadataValue, UnreadableError
+from raptor_formats.declared import METADATA, is_like_readers
+from raptor_formats.text import one_line
 
 ROWS_PER_READ = 500
 """Ids in a SELECT; databases limit the parameters of a statement."""

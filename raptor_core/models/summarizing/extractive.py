@@ -20,8 +20,8 @@ from raptor_core.models.summarizing.sentence import (
     split_sentences,
 )
 from raptor_core.settings.models import SummarizerSettings
-from raptor_core.text.words import UNSPACED
 from raptor_core.tokens.base import TokenCounter
+from raptor_formats.text import UNSPACED
 
 VERSION = 1
 """Version of the method; raise it with every change that changes a text."""

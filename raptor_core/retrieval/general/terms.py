@@ -188,9 +188,7 @@ def read_terms(where: Where, store: VectorStore) -> TermTable:
         table = _tables.pop(key, None)
     if table is None:
         manifests = store.manifests(where.trees)
-        hidden = {name for manifest in manifests for name in manifest.quarantined}
-        nodes = _read_nodes(where, manifests, store)
-        table = TermTable.from_nodes([node for node in nodes if node.id not in hidden])
+        table = TermTable.from_nodes(list(_read_nodes(where, manifests, store)))
     with _lock:
         _tables[key] = table
         while len(_tables) > MAX_TABLES:

@@ -11,11 +11,9 @@ from support.workshop import Workshop, prose
 from raptor_assets.home.source_state import look
 from raptor_assets.local.forecast import forecast
 from raptor_assets.local.status import read_costs
-from raptor_core.curation import subject_of_finding
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.store.base import Where
-from raptor_core.tables.curation import decide
 from raptor_core.tables.values import table_to_findings
 
 pytestmark = pytest.mark.slow
@@ -110,50 +108,6 @@ def test_findings_are_rows_with_what_is_missing_and_are_judged_once(tmp_path):
     workshop.build(force=True)
     changed = {key for key in versions if workshop.data_version(key, "a.md") != versions[key]}
     assert changed == set(AUDITED)
-
-
-def test_quarantine_hides_from_search_what_no_person_marks_until_the_setting_ends(
-    tmp_path,
-):
-    workshop = lying(tmp_path, on_unsupported="quarantine")
-    workshop.build()
-    hidden = {node.id for node in lies(workshop)}
-    assert hidden
-    assert set(workshop.manifests()["a.md"].quarantined) == hidden
-    assert workshop.manifests()["b.md"].quarantined == ()
-    every = found_by_search(workshop, [LIE, prose(24, seed=1)])
-    assert every
-    assert every.isdisjoint(hidden)
-    assert workshop.metadata("tree", "a.md")["n_nodes_quarantined"] == len(hidden)
-    with workshop.access().store.open() as store:
-        assert {n.id for n in store.nodes(Where(ids=tuple(hidden)))} == hidden
-        assert hidden <= set(store.point_ids("a.md"))
-
-    wrong, *others = sorted(hidden)
-    tables = workshop.access().tables
-    for node_id in hidden:
-        decide(
-            tables,
-            "finding",
-            "a.md",
-            subject_of_finding(node_id, LIE),
-            value="wrong" if node_id == wrong else "right",
-            who="Ines",
-            documents=("a.md",),
-        )
-    n_judged = workshop.judge.n_judged
-    assert workshop.build().built == ["a.md"]
-    assert workshop.judge.n_judged == n_judged
-    assert set(workshop.manifests()["a.md"].quarantined) == {*others}
-    assert wrong in found_by_search(workshop, [LIE])
-    metadata = workshop.metadata("layer_1/findings", "a.md")
-    assert metadata["n_unsupported"] == len(others)
-    assert (metadata["n_marked_right"], metadata["n_marked_wrong"]) == (len(others), 1)
-
-    workshop.configure(checks={"audit_rate": 1.0}, audit={"on_unsupported": "report"})
-    assert workshop.build().built == ["a.md", "b.md"]
-    assert workshop.manifests()["a.md"].quarantined == ()
-    assert found_by_search(workshop, [LIE]) >= hidden
 
 
 def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):

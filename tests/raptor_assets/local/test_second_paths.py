@@ -197,7 +197,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
     report = made.build()
-    assert report.built == ["north (everyone)"]
+    assert report.built == ["north"]
     with made.access().store.open_existing() as store:
         (manifest,) = store.manifests()
     assert list(manifest.documents) == ["north/a.md"]

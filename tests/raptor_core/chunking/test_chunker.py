@@ -8,9 +8,10 @@ import pytest
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.context import context_lines
 from raptor_core.chunking.sentences import Measure, cut_sentence
-from raptor_core.documents.base import Document, Section
+from raptor_core.documents.base import Document
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
+from raptor_formats.blocks import Section
 
 COUNTER = make_counter(TokensSettings(), EmbedderSettings())
 

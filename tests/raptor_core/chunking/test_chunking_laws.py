@@ -13,10 +13,10 @@ from raptor_core.chunking import SentenceChunker, make_chunker
 from raptor_core.chunking.outline import blocks_of, parts_of
 from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest
 from raptor_core.chunking.sentences import sentences_of
-from raptor_core.documents.base import Document, Section
-from raptor_core.documents.blocks import is_rule
+from raptor_core.documents.base import Document
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
+from raptor_formats.blocks import Section, is_rule
 
 
 class Words:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.chunking.sentences import sentences
-from raptor_core.documents.blocks import is_rule
+from raptor_formats.blocks import is_rule
 
 CASES = {
     "titles": ["Dr. Smith met Mrs. Jones.", "They left."],

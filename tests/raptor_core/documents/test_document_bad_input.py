@@ -9,7 +9,7 @@ import pytest
 from fpdf import FPDF
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.parser_process import PARSERS
+from raptor_core.documents.parsing.process import PARSERS
 from raptor_core.errors import MissingExtraError
 from raptor_core.settings import SourceSettings
 

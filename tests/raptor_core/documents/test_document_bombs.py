@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from support import offices
 from support.examples import examples
 
-from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parser_process import PARSERS
-from raptor_core.documents.formats.parsers import parse_file
+from raptor_core.documents.parsing.files import parse_file
+from raptor_core.documents.parsing.names import FileName
+from raptor_core.documents.parsing.process import PARSERS
 from raptor_core.settings import SourceSettings
+from raptor_formats.base import UnreadableError
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 

@@ -12,12 +12,12 @@ from raptor_core.documents import (
     partition_key,
     tree_name,
 )
-from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.markdown import parse_markdown
-from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.errors import SourceError
 from raptor_core.identity import composed
 from raptor_core.settings import GroupingSettings
+from raptor_formats.markup.html import parse_html
+from raptor_formats.markup.markdown import parse_markdown
+from raptor_formats.markup.rst import parse_rst
 
 WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
     lambda text: " ".join(["T", *text.split()])

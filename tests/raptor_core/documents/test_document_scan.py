@@ -22,7 +22,7 @@ from raptor_core.documents import (
     read_scanned,
 )
 from raptor_core.documents import scan_source as scan_at
-from raptor_core.documents.formats import parsers
+from raptor_core.documents.parsing import files as parsing
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.identity import digest
@@ -94,13 +94,13 @@ def hashes(scan):
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
     told = []
-    original = parsers.parse_file
+    original = parsing.parse_file
 
     def counted(file, *given):
         told.append(file.id)
         return original(file, *given)
 
-    monkeypatch.setattr(parsers, "parse_file", counted)
+    monkeypatch.setattr(parsing, "parse_file", counted)
     return told
 
 
@@ -142,7 +142,7 @@ def test_new_and_removed_files_cost_no_other_reading(folder, reads):
 def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
     first = scan_source(of(folder))
     os.utime(folder / "a.md", (2000, 2000))
-    monkeypatch.setattr("raptor_core.documents.formats.parsers.parse_file", None)
+    monkeypatch.setattr("raptor_core.documents.parsing.files.parse_file", None)
     second = scan_source(of(folder), first.catalog)
     assert second.n_read == 1
     assert second.inventory == first.inventory
@@ -201,7 +201,7 @@ def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
     original = LocalSource._read
 
     def refused(self, file):
-        from raptor_core.documents.formats.parsed import UnreadableError
+        from raptor_formats.base import UnreadableError
 
         if file.id == "b.txt":
             raise UnreadableError("cannot be read: no")

@@ -9,9 +9,9 @@ import pytest
 from support import offices
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.kinds import FileName
-from raptor_core.documents.formats.parser_process import PARSERS, ParserPool
-from raptor_core.documents.formats.parsers import read_file
+from raptor_core.documents.parsing.files import read_file
+from raptor_core.documents.parsing.names import FileName
+from raptor_core.documents.parsing.process import PARSERS, ParserPool
 from raptor_core.settings import SourceSettings
 
 PAGE = FileName("page.html", "page.html")

@@ -12,7 +12,8 @@ from support.workshop import prose
 
 from raptor_core import Components, Query, Retriever, build_tree, load_documents
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.records import TableOrigin, row_document
+from raptor_core.documents.parsing.names import TableOrigin
+from raptor_core.documents.parsing.records import row_document
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store.base import Where

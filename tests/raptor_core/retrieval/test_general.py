@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_core.documents.base import Document, Section
+from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.general import terms
@@ -17,6 +17,7 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
+from raptor_formats.blocks import Section
 
 GENERAL = """Summarize the whole meeting.
 What's the gist of this book?

@@ -8,7 +8,6 @@ from support.hashing import HashingEmbedder
 from support.trees import leaf, outlined, summary, uid
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Passages
@@ -25,6 +24,7 @@ from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
+from raptor_formats.markup.markdown import parse_markdown
 
 LEXICAL = HybridSettings().lexical
 NOTHING = {"neighbours": (), "document": 0}

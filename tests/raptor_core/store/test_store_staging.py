@@ -1,13 +1,10 @@
 """Staged points: written with their layer, and live with their tree."""
 
-from dataclasses import replace
-
 import pytest
 from support.engines import edge_only
 from support.stores import (
     faults,
     keyed_vectors,
-    make_manifest,
     make_node,
     make_tree,
     publish,
@@ -91,20 +88,6 @@ def test_a_tree_that_was_only_staged_is_dropped_with_its_points(store):
     assert states(store) == {"staged": 15}
     assert store.drop("t") == 0  # none of them was live
     assert states(store) == {}
-
-
-@edge_only
-def test_a_staged_point_that_differs_is_replaced(store, monkeypatch):
-    stage(store, NEW)
-    manifest = replace(make_manifest(NEW), quarantined=(NEW[-1].id,))
-    written, apply = [], store._engine.apply
-    monkeypatch.setattr(
-        store._engine, "apply", lambda operations: written.extend(operations) or apply(operations)
-    )
-    store.publish(manifest, NEW)
-    assert [len(one[0]) for one in written] == [1, 1, 15, 1, 1]
-    assert [point.dense for point in written[0].points] == [None]
-    assert states(store) == {"live": 15, "manifest": 1}
 
 
 @edge_only

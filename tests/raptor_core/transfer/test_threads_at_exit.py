@@ -9,7 +9,8 @@ from support.stores import PROCESS_PATH
 CALLS = {
     "an export": "from raptor_core.transfer.format import decode_rows; decode_rows(data, 'here')",
     "a source": (
-        "from raptor_core.documents.formats.records import TableOrigin, read_parquet;"
+        "from raptor_core.documents.parsing.records import read_parquet;"
+        "from raptor_core.documents.parsing.names import TableOrigin;"
         "from raptor_core.settings import SourceSettings;"
         "list(read_parquet(data, TableOrigin('a.parquet', 'here', {}), SourceSettings()))"
     ),

@@ -3,7 +3,6 @@
 import pytest
 from support.stores import (
     open_at,
-    vectors_of,
 )
 from support.transfers import ODD, exported, import_trees, make_tree, publish, rich_tree, state
 
@@ -64,18 +63,6 @@ def test_a_tree_that_is_published_while_it_is_read_is_read_again(open_kind, tmp_
 
 def ids_of(store):
     return {node.id for node in store.nodes()}
-
-
-def test_a_quarantined_node_stays_hidden(tmp_path):
-    nodes = make_tree("t")
-    hidden = nodes[-1].id
-    with open_at(None) as store:
-        publish(store, nodes, "t", quarantined=(hidden,))
-        folder, export = exported(store, tmp_path / "export")
-    with open_at(None) as store:
-        import_trees(store, folder, export)
-        assert hidden in {node.id for node in store.nodes()}
-        assert hidden not in {hit.node.id for hit in store.search(vectors_of(nodes[-1:]), 99)[0]}
 
 
 def test_a_tree_that_is_there_with_other_content_is_told(one, open_kind):

@@ -1,0 +1,1 @@
+"""Files and rows as documents; the parsers of the formats are in ``raptor_formats``."""

@@ -1,0 +1,207 @@
+"""Processes that parse untrusted files, each with a limit of memory and of time.
+
+A file that ends its process or exceeds a limit is skipped, and no other file is. A process starts
+at the first file that needs it, reads further files, and ends with its parent. There are as many as
+files are parsed at the same time. An answer is JSON: a compromised process must not send a pickle.
+What a process does with a file is in ``files``.
+"""
+
+import atexit
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from raptor_core.documents.base import Skipped
+from raptor_core.documents.parsing.files import read_file
+from raptor_core.documents.parsing.names import SIMPLE, FileName, Named
+from raptor_core.errors import MissingExtraError
+from raptor_core.settings import SourceSettings
+from raptor_formats.base import MissingLibraryError
+
+MEMORY_BYTES = 2 * 2**30
+"""Memory limit of a process; a file that unpacks to more ends it."""
+
+PARSER_FIELDS = frozenset({"encoding", "id_field", "max_file_mb", "text_field", "title_field"})
+"""Settings that decide how a file is parsed."""
+
+EXIT_SECONDS = 10
+"""Time to end after the connection broke, in seconds."""
+
+_ITEMS, _MISSING = b"+", b"!"
+
+Items = list[Named | Skipped]
+
+
+@cache
+def _adapter() -> TypeAdapter[Items]:
+    return TypeAdapter(Items)
+
+
+class ParserPool:
+    """Pool of parser processes; each call uses an idle process, or starts one."""
+
+    def __init__(self) -> None:
+        self._idle: list[_ParserProcess] = []
+        self._lock = Lock()
+
+    def parse(self, name: FileName, data: bytes, settings: SourceSettings) -> Items:
+        """Return the documents of a file, or the reason why it is skipped.
+
+        Raises:
+            MissingExtraError: the format needs an extra that is not installed.
+        """
+        options = settings.model_dump(mode="json", include=set(PARSER_FIELDS))
+        request = json.dumps([name, options]).encode()
+        process = self._take()
+        has_read, process.has_read = process.has_read, True
+        try:
+            answer = process.answer(request, data, settings.parse_seconds)
+        except (ConnectionError, EOFError):
+            code = process.end(is_dead=True)
+            if has_read:  # earlier files may have used the memory
+                return self.parse(name, data, settings)
+            return [Skipped(name.id, _death(code))]
+        except BaseException:
+            process.end()
+            raise
+        if answer is None:
+            process.end()
+            return [Skipped(name.id, _delay(settings.parse_seconds))]
+        with self._lock:
+            self._idle.append(process)
+        if answer.startswith(_MISSING):
+            raise MissingExtraError(*json.loads(answer[1:]))
+        return _adapter().validate_json(answer[1:])
+
+    def close(self) -> None:
+        """End all idle processes; later calls start new ones."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for process in idle:
+            process.end()
+
+    def _take(self) -> "_ParserProcess":
+        """Return a process that this process started; a fork needs its own."""
+        with self._lock:
+            while self._idle:
+                process = self._idle.pop()
+                if process.is_usable():
+                    return process
+        return _ParserProcess()
+
+
+class _ParserProcess:
+    """Process that parses one file after the other."""
+
+    def __init__(self) -> None:
+        self.has_read = False
+        self._owner = os.getpid()
+        self._connection, remote = Pipe()
+        with remote:
+            self.process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-c", f"from {__name__} import main; main({remote.fileno()})"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[remote.fileno()],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+
+    def is_usable(self) -> bool:
+        return self._owner == os.getpid() and self.process.poll() is None
+
+    def answer(self, request: bytes, data: bytes, seconds: float) -> bytes | None:
+        """Return the answer, or None if it did not come in time."""
+        self._connection.send_bytes(request)
+        self._connection.send_bytes(data)
+        return self._connection.recv_bytes() if self._connection.poll(seconds) else None
+
+    def end(self, *, is_dead: bool = False) -> int:
+        """End the process, unless it is about to end itself, and return its exit code."""
+        self._connection.close()
+        if self._owner != os.getpid():
+            return 0
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(EXIT_SECONDS if is_dead else 0)
+        self.process.kill()
+        return self.process.wait()
+
+
+def _death(code: int) -> str:
+    return (
+        f"is damaged, or needs more than {MEMORY_BYTES >> 20} MB to read: that ended the process "
+        f"that read it (exit code {code}); repair or split it, or leave it out by source.exclude"
+    )
+
+
+def _delay(seconds: float) -> str:
+    return (
+        f"took more than {seconds:g} s to read; split it, raise source.parse_seconds, or leave it "
+        "out by source.exclude"
+    )
+
+
+PARSERS = ParserPool()
+atexit.register(PARSERS.close)
+
+
+def parse(name: FileName, data: bytes, settings: SourceSettings) -> Items:
+    """Return the documents of a file, in this process only for formats that bear no risk.
+
+    A command that converts files is bounded by itself.
+    """
+    if name.kind in SIMPLE or name.extension in settings.convert:
+        return read_file(name, data, settings)
+    return PARSERS.parse(name, data, settings)
+
+
+def main(descriptor: int) -> None:
+    """Answer requests until the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches all; this ends with its parent
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve more than the limit
+    logging.disable(logging.WARNING)  # a vendor's words about a file do not belong on the terminal
+    with suppress(ImportError, OSError, ValueError):  # systems that have no such limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    # After a MemoryError the process ends, since its memory is in pieces.
+    ends = ConnectionError, EOFError, MemoryError
+    with suppress(*ends), Connection(descriptor) as connection:
+        while True:
+            connection.send_bytes(_answer(connection.recv_bytes(), connection.recv_bytes()))
+
+
+def _answer(request: bytes, data: bytes) -> bytes:
+    values, options = json.loads(request)
+    name = FileName(*values)
+    try:
+        items: Items = read_file(name, data, SourceSettings.model_validate(options))
+    except MemoryError:
+        raise
+    except MissingLibraryError as error:
+        return _MISSING + json.dumps([error.extra, error.purpose]).encode()
+    except Exception as error:  # noqa: BLE001 - an unknown fault of a parser costs one file
+        items = [Skipped(name.id, _fault(error))]
+    return _ITEMS + _adapter().dump_json(items)
+
+
+def _fault(error: Exception) -> str:
+    """Return what failed and where, for a fault of a parser."""
+    at: Any = error.__traceback__
+    while at.tb_next:
+        at = at.tb_next
+    place = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}"
+    return (
+        f"cannot be parsed: {type(error).__name__} at {place}, a fault of raptor; report it, and "
+        "leave the file out by source.exclude"
+    )

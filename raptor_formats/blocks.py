@@ -1,0 +1,113 @@
+"""Blocks of a text: headings, paragraphs, items, code and rows, as its format marks them.
+
+The parser of a format finds the blocks, and no other package knows the marks of a format. What
+cuts and joins blocks is in ``raptor_core.chunking``.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+Kind = Literal[
+    "heading", "paragraph", "item", "quote", "code", "names", "row", "directive", "rule", "chunk"
+]
+_KINDS: dict[str, Kind] = {
+    "h": "heading",
+    "p": "paragraph",
+    "i": "item",
+    "q": "quote",
+    "c": "code",
+    "n": "names",
+    "r": "row",
+    "d": "directive",
+    "-": "rule",
+    "k": "chunk",
+}
+_LETTERS = {kind: letter for letter, kind in _KINDS.items()}
+
+_RULE = re.compile(r"[\s\-=_*~+|:#^>─━═│┃┼╋╪·•]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Part of a text from a heading to ``end`` (exclusive), with all deeper sections.
+
+    ``start`` and ``end`` are character offsets into ``Document.text``; the outermost level is 1.
+    """
+
+    title: str
+    level: int
+    start: int
+    end: int
+
+
+class Block(NamedTuple):
+    """Block of a text from character ``start`` to ``end`` (exclusive), without white space around.
+
+    What no block covers, apart from white space, is no text: comments, front matter, tags of JSX. A
+    rule is no text either, but it may stand between the rows of a table.
+
+    Attributes:
+        kind: "names" is the row that names the columns of a table, "directive" the line that
+            introduces its indented body. "code" is cut at lines, rows are not cut. A "chunk" is
+            neither cut nor joined; where a source supplies chunks, it has no other blocks.
+        depth: of a heading, 1 for the outermost.
+        label: of a "names" row, the names with " | " between them; of a directive, its title; of a
+            chunk, its metadata as JSON text.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    depth: int = 0
+    label: str = ""
+
+
+def pack(blocks: Iterable[Block]) -> str:
+    """Return blocks as JSON text; starts are relative to the preceding end."""
+    rows: list[list[object]] = []
+    at = 0
+    for kind, start, end, depth, label in blocks:
+        row: list[object] = [_LETTERS[kind], start - at, end - start]
+        rows.append([*row, depth, label] if depth or label else row)
+        at = end
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def unpack(packed: str) -> list[Block]:
+    """Return the blocks that ``pack`` wrote."""
+    blocks = []
+    at = 0
+    for letter, gap, length, *more in json.loads(packed):
+        start, at = at + gap, at + gap + length
+        blocks.append(Block(_KINDS[letter], start, at, *more))
+    return blocks
+
+
+def is_rule(text: str) -> bool:
+    """Return whether a text consists of marks that draw lines."""
+    return _RULE.match(text) is not None
+
+
+def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the spans between the bounds without white space around them; skip empty ones."""
+    for start, end in pairwise(bounds):
+        part = text[start:end]
+        first = start + len(part) - len(part.lstrip())
+        if first < end:
+            yield first, start + len(part.rstrip())
+
+
+def stripped(text: str, block: Block) -> Iterator[Block]:
+    """Yield the block without white space around it, as a rule if it only draws lines."""
+    for start, end in strip_spans(text, (block.start, block.end)):
+        kind = "rule" if block.kind != "code" and is_rule(text[start:end]) else block.kind
+        yield block._replace(kind=kind, start=start, end=end)
+
+
+def join_cells(cells: Iterable[str]) -> str:
+    """Return the names of columns with " | " between them, without empty ones."""
+    return " | ".join(filter(None, (" ".join(cell.split()) for cell in cells)))

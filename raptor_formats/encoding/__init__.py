@@ -1,0 +1,1 @@
+"""Encodings of text: declared, recognized and doubted."""

@@ -1,0 +1,1 @@
+"""HTML, Markdown, reStructuredText, plain text and subtitles."""

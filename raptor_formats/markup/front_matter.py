@@ -1,0 +1,204 @@
+"""Front matter of Markdown, in YAML between ``---`` or TOML between ``+++``: no text.
+
+A file that begins like front matter and cannot be read as such is an error of the document, since
+its metadata may declare who reads it. See ``read_front_matter`` for the rule.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, dropwhile, takewhile
+from typing import Any, NamedTuple
+
+from raptor_formats.base import READERS, MetadataScalar, MetadataValue, UnreadableError
+from raptor_formats.declared import declared_readers, refuse_repeated, resembles_declaration
+from raptor_formats.metadata import clean_metadata, metadata_values
+from raptor_formats.text import one_line
+
+_LEAD = re.compile(r"(?:\s+|<!--.*?-->)*", re.DOTALL)
+_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FENCES = ("---", "+++")
+_KEY = re.compile(r"""[^\w#]*[\w.-]{1,64}["'\s]*[:=](?:\s|\Z)""")
+_JSON_KEY = re.compile(r"""\{\s*["']?[\w.-]{1,64}["']?\s*:""")
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})\Z")
+_FLOAT = re.compile(r"-?(?:0|[1-9]\d*)\.\d+\Z")
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+
+HEAD_LINES, HEAD_CHARS = 50, 8000
+"""Beginning of a text that can be a declaration although no line closes it."""
+
+_MAX_VALUES = 10_000
+"""Most values of front matter, those that an alias repeats included."""
+
+
+class FrontMatter(NamedTuple):
+    """Values of front matter, the readers that it declares, and its end; 0 without any."""
+
+    metadata: dict[str, MetadataValue]
+    readers: tuple[str, ...] | None
+    end: int
+
+
+_NONE = FrontMatter({}, None, 0)
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Return the front matter of a text, which may follow blank lines and comments.
+
+    Lists stay lists. A value in a table of values has the key "table.key".
+
+    A rule of dashes with prose after it is text. These texts are metadata, and an error if they
+    cannot be read:
+
+    - lines between two lines ``---`` or ``+++``, or after the first of them without a second, if a
+      line of their first paragraph begins with a word and ":" or "=";
+    - a text that begins with ``{``, a word and ":", as JSON does;
+    - lines that begin with a key like "readers": between ``---`` or ``+++``, soon after one that
+      is never closed, in the first paragraph of a text, or after a ``---`` near its beginning.
+
+    Raises:
+        UnreadableError: one of these, or malformed readers.
+    """
+    start = _start(text)
+    for pattern, load in ((_YAML, _load_yaml), (_TOML, _load_toml)):
+        if block := pattern.match(text, start):
+            values = _values(block[1], load)
+            return _NONE if values is None else _front_matter(values, block)
+    lines = _head(text, start)
+    if lines[0].strip() in _FENCES and _resembles_metadata(lines[1:]):
+        raise _fault(f"begins with {lines[0].strip()} and metadata, and no line closes them")
+    if _JSON_KEY.match(text, start):
+        raise _fault("begins with metadata in JSON, which is not read")
+    refuse_declaration(text)
+    return _NONE
+
+
+def refuse_declaration(text: str) -> None:
+    """Raise UnreadableError if a text without front matter begins with a declaration of readers."""
+    lines = _head(text, _start(text))
+    _refuse_declarations(lines[1:] if lines[0].strip() in _FENCES else _paragraph(lines))
+    in_code = False
+    for number, line in enumerate(lines):
+        in_code ^= line.startswith(("```", "~~~"))
+        if line.rstrip() in _FENCES and not in_code:
+            _refuse_declarations(_paragraph(lines[number + 1 :]))
+
+
+def front_matter_end(text: str) -> int:
+    """Return the length of the front matter of a text; 0 if it has none, or none that is read."""
+    try:
+        return read_front_matter(text).end
+    except UnreadableError:
+        return 0
+
+
+def _values(text: str, load: Callable[[str], object]) -> Mapping[str, Any] | None:
+    """Return the values of a block; None if it is text, as between two rules of dashes."""
+    problem, values = "is no table of values", None
+    try:
+        values = load(text)
+    except (ValueError, RecursionError) as error:
+        problem = one_line(str(error))
+    if isinstance(values, Mapping):
+        return values
+    if _resembles_metadata(text.split("\n")):
+        raise _fault(f"begins with metadata that cannot be read: {problem:.160}")
+    return None
+
+
+def _front_matter(values: Mapping[str, Any], block: re.Match[str]) -> FrontMatter:
+    is_blank = READERS in values and values[READERS] is None
+    readers = declared_readers({READERS: ""} if is_blank else values, nested=())
+    if readers is None:
+        _refuse_declarations(block[1].split("\n"))
+        refuse_declaration(block.string[block.end() :])
+    fields = {key: value for key, value in values.items() if key != READERS}
+    metadata = clean_metadata(metadata_values(dict(_flat("", fields))))
+    return FrontMatter(metadata, readers, block.end())
+
+
+def _resembles_metadata(lines: Sequence[str]) -> bool:
+    return any(map(_KEY.match, _paragraph(lines))) or any(map(resembles_declaration, lines))
+
+
+def _refuse_declarations(lines: Sequence[str]) -> None:
+    if line := next(filter(resembles_declaration, lines), ""):
+        raise _fault(f"declares readers in a place that is not read: {line.strip()!r:.60}")
+
+
+def _fault(problem: str) -> UnreadableError:
+    return UnreadableError(
+        f"{problem}; correct the front matter. If it is none, write *** for the rule, or put "
+        "a heading before it",
+        readers=(),
+    )
+
+
+def _start(text: str) -> int:
+    match = _LEAD.match(text)
+    return match.end() if match else 0
+
+
+def _head(text: str, start: int) -> list[str]:
+    """Return the first lines of a text from character ``start`` on, at least one."""
+    return text[start : start + HEAD_CHARS].split("\n")[:HEAD_LINES]
+
+
+def _paragraph(lines: Sequence[str]) -> list[str]:
+    """Return the first lines up to a blank line, without blank lines before them."""
+    return list(takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines)))
+
+
+def _load_yaml(text: str) -> object:
+    """Return the value of YAML with scalars as they are written."""
+    import yaml
+
+    try:
+        node = yaml.compose(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    return {} if node is None else _node_value(node, count(1))
+
+
+def _load_toml(text: str) -> object:
+    return tomllib.loads(text)
+
+
+def _node_value(node: Any, numbers: Iterator[int]) -> Any:
+    """Return the value of a node of YAML; ``numbers`` counts the values."""
+    if next(numbers) > _MAX_VALUES:
+        raise ValueError(f"it has more than {_MAX_VALUES:,} values")
+    if node.id == "mapping":
+        keys = [key.value for key, _ in node.value]
+        if not all(isinstance(key, str) for key in keys):
+            raise ValueError("a key is no text")
+        refuse_repeated(keys)
+        values = (_node_value(value, numbers) for _, value in node.value)
+        return dict(zip(keys, values, strict=True))
+    if node.id == "sequence":
+        return [_node_value(item, numbers) for item in node.value]
+    return node.value if node.style else _scalar(node.value)  # a style quotes the text
+
+
+def _scalar(raw: str) -> MetadataScalar | None:
+    """Return a truth value, or a number whose digits say all that is written, else the text."""
+    if raw in _NULLS:
+        return None
+    if raw.lower() in {"true", "false"}:
+        return raw.lower() == "true"
+    if _INTEGER.match(raw):
+        return int(raw)
+    if _FLOAT.match(raw) and str(float(raw)) == raw:
+        return float(raw)
+    return raw
+
+
+def _flat(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield values by key, those of nested mappings after the key of the mapping."""
+    for key, value in values.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(name, value)
+        else:
+            yield name, value

@@ -1,0 +1,102 @@
+"""Rows of tables in HTML, in which a cell may reach into the rows below it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from raptor_formats.text import one_line
+from raptor_formats.writer import Blocks
+
+TABLE_TAGS = frozenset({"table", "tr", "td", "th"})
+
+_MAX_SPAN = 1000
+_MAX_LABEL_CHARS = 200
+
+
+class _Cell(NamedTuple):
+    """Cell with the rows and columns that it covers from its own on; a label stands in each row."""
+
+    n_rows: int
+    n_columns: int
+    names_column: bool
+    label: str = ""
+
+
+@dataclass
+class _Table:
+    """Open table: the column of the next cell, the open cell, and cells from above by column."""
+
+    column: int = 0
+    cell: _Cell | None = None
+    label: str = ""
+    above: dict[int, _Cell] = field(default_factory=dict)
+
+    def labels(self, *, is_end: bool) -> Iterator[_Cell]:
+        """Yield cells from above at the next columns, at the end of a row all that follow."""
+        while self.above:
+            later = [column for column in self.above if column >= self.column]
+            if not later or not (is_end or self.column in self.above):
+                return
+            self.column = min(later)
+            cell = self.above.pop(self.column)
+            if cell.n_rows > 1:
+                self.above[self.column] = cell._replace(n_rows=cell.n_rows - 1)
+            self.column += cell.n_columns
+            yield cell
+
+
+class HtmlRows:
+    """Writer of the rows of tables, which may be nested."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._open = [_Table()]  # cells outside of a table, and tables
+
+    def start(self, tag: str, attributes: Mapping[str, str], *, in_head: bool) -> None:
+        """Handle the start of an element of ``TABLE_TAGS``."""
+        table = self._open[-1]
+        if tag == "table":
+            self._blocks.begin_table()
+            self._open.append(_Table())
+        elif tag == "tr":
+            self._blocks.begin_row()
+            table.column = 0
+        else:
+            self._write(table, is_end=False)
+            names_column = tag == "th" or in_head
+            self._blocks.cell(names_column=names_column)
+            n_rows, n_columns = (_number(attributes.get(n, "")) for n in ("rowspan", "colspan"))
+            table.cell, table.label = _Cell(n_rows, n_columns, names_column), ""
+
+    def text(self, text: str) -> None:
+        """Note the text of the open cell."""
+        table = self._open[-1]
+        if table.cell and len(table.label) <= _MAX_LABEL_CHARS:
+            table.label += text
+
+    def end(self, tag: str) -> None:
+        """Handle the end of an element of ``TABLE_TAGS``."""
+        table = self._open[-1]
+        if tag == "table" and len(self._open) > 1:
+            self._open.pop()
+        elif tag == "tr":
+            self._write(table, is_end=True)
+        elif tag in {"td", "th"} and table.cell:
+            cell, label = table.cell, one_line(table.label)
+            if cell.n_rows > 1:  # a long text is no label
+                label = label if len(label) <= _MAX_LABEL_CHARS else ""
+                below = cell._replace(n_rows=cell.n_rows - 1, label=label)
+                table.above[table.column] = below
+            table.cell = None
+            table.column += cell.n_columns
+
+    def _write(self, table: _Table, *, is_end: bool) -> None:
+        for cell in table.labels(is_end=is_end):
+            self._blocks.cell(names_column=cell.names_column)
+            self._blocks.text(cell.label)
+
+
+def _number(text: str) -> int:
+    """Return a number of rows or columns; 0 is all that follow."""
+    number = int(text) if text.strip().isdecimal() else 1
+    return min(number, _MAX_SPAN) or _MAX_SPAN

@@ -1,0 +1,248 @@
+"""Markdown: the source text unchanged, with blocks and sections (CommonMark and its tables).
+
+Front matter is in ``front_matter``.
+"""
+
+import html
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from raptor_formats.base import Parsed
+from raptor_formats.blocks import Block, Kind, join_cells, pack, stripped
+from raptor_formats.encoding.decoding import decode
+from raptor_formats.markup.front_matter import front_matter_end, read_front_matter
+from raptor_formats.markup.plain import split_lines
+from raptor_formats.sections import Heading, nest
+from raptor_formats.text import clean_text, one_line
+
+MAX_TITLE_CHARS = 300
+"""Maximum length of a title; the rest of a heading is dropped."""
+
+_DELIMITER = r"[ \t>]*(?:[-*+][ \t]+)?\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$"
+_PLAIN_LINE = re.compile(
+    rf"^([ \t]*(?:[-*+] +)?)(?!{_DELIMITER})[^\s#>\-*+_=\d`~<\[][^<>\n]*$(?!\n{_DELIMITER})",
+    re.MULTILINE,
+)
+_UNMARKED = re.compile(r" {0,3}x\Z")
+_INLINE_MARKUP = re.compile(r"[\\`*_\[\]<&!]")
+_HTML_HEADING = re.compile(r"\s*<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.DOTALL | re.IGNORECASE)
+_ATTRIBUTES = re.compile(r"\s*\{\s*[:#.][^{}]*\}\s*\Z")
+_TAG = re.compile(r"<[^>]*>")
+_COMMENT = re.compile(r"(?<!`)(?P<code>`++).*?(?<!`)(?P=code)(?!`)|<!--.*?-->", re.DOTALL)
+_CELL = re.compile(r"(?<!\\)\|")
+_LEAVES: dict[str, Kind] = {
+    "heading_open": "heading",
+    "paragraph_open": "paragraph",
+    "fence": "code",
+    "code_block": "code",
+    "html_block": "paragraph",
+    "table_open": "row",
+    "hr": "rule",
+}
+
+
+def parse_markdown(data: bytes) -> Parsed:
+    """Parse Markdown; the text is unchanged, so that spans resolve to the file.
+
+    Sections begin at ATX and setext headings, and at an HTML heading that begins a block, but not
+    in code, comments, quotes and lists. The title is the front matter's, else the first heading.
+    """
+    text = clean_text(decode(data))
+    metadata, readers, body = read_front_matter(text)
+    reader = _Reader(text, body)
+    blocks = list(reader.blocks())
+    title = one_line(str(metadata.get("title", "")))
+    title = title or next((h.title for h in reader.headings), "")
+    kept = {key: value for key, value in metadata.items() if key != "title"}
+    sections = nest(reader.headings, len(text))
+    return Parsed(text, title, sections, kept, blocks=pack(blocks), readers=readers)
+
+
+def read_markdown(text: str, headings: Collection[int] = ()) -> list[Block]:
+    """Return the blocks of a text that may be Markdown; see ``Document.blocks``.
+
+    ``headings`` are the characters at which sections begin; a line there is a heading.
+    """
+    return list(_Reader(text, front_matter_end(text), headings).blocks())
+
+
+class _Leaf(NamedTuple):
+    """Block that holds no further blocks, with its first and its last line.
+
+    ``source`` is the type of its token, ``depth`` is over 6 inside a list or a quote.
+    """
+
+    kind: Kind
+    first: int
+    last: int
+    source: str = "paragraph_open"
+    depth: int = 0
+    title: str = ""
+
+
+class _Reader:
+    """Reader of a text from character ``body`` on; ``headings`` are collected with the blocks."""
+
+    def __init__(self, text: str, body: int, starts: Collection[int] = ()) -> None:
+        self.headings: list[Heading] = []
+        self._text, self._body, self._section_starts = text, body, starts
+        self._source = text.replace("\r", " ")  # the parser counts them as line ends
+        self._lines = self._source.split("\n")
+        self._starts = [*accumulate((len(line) + 1 for line in self._lines), initial=0)]
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks in order; a line that no block holds is a paragraph or a rule."""
+        at = self._text.count("\n", 0, self._body)
+        for leaf in self._leaves():
+            yield from self._between(at, leaf.first)
+            yield from self._leaf(leaf)
+            at = leaf.last + 1
+        yield from self._between(at, len(self._lines))
+
+    def _leaves(self) -> Iterator[_Leaf]:
+        skeleton, rows = self._skeleton()
+        if all(line.strip() == "" or _UNMARKED.match(line) for line in skeleton):
+            yield from _runs(skeleton, rows)
+            return
+        tokens = _block_parser().parse("\n".join(skeleton))
+        begins_item, n_quotes = False, 0
+        for number, token in enumerate(tokens):
+            begins_item |= token.type == "list_item_open"
+            n_quotes += {"blockquote_open": 1, "blockquote_close": -1}.get(token.type, 0)
+            if token.map is None or token.type not in _LEAVES or token.map[1] <= token.map[0]:
+                continue
+            kind, depth = _LEAVES[token.type], 6 if token.level else 0
+            first, last = rows[token.map[0]], rows[token.map[1] - 1]
+            title = ""
+            if kind == "heading":
+                depth += int(token.tag[1])
+                source = "\n".join(self._lines[first : last + 1])
+                is_atx = token.markup.startswith("#")
+                title = tokens[number + 1].content if is_atx else source.rpartition("\n")[0]
+            elif kind == "paragraph":
+                kind = "item" if begins_item else "quote" if n_quotes else kind
+            begins_item = False
+            yield _Leaf(kind, first, last, token.type, depth, title)
+
+    def _skeleton(self) -> tuple[list[str], list[int]]:
+        """Return the lines that decide the block structure, and their rows in the text.
+
+        That makes the parser many times faster. A line that begins no block and has no angle
+        bracket becomes "x". Runs of equal lines keep their first and their last line.
+        """
+        front = "\n" * self._text.count("\n", 0, self._body)
+        lines = (front + _PLAIN_LINE.sub(r"\1x", self._source[self._body :])).split("\n")
+        last = len(lines) - 1
+        rows = [
+            row
+            for row, line in enumerate(lines)
+            if row in (0, last) or not lines[row - 1] == line == lines[row + 1]
+        ]
+        return [lines[row] for row in rows], rows
+
+    def _span(self, first: int, last: int) -> tuple[int, int]:
+        return self._starts[first], self._starts[last + 1] - 1
+
+    def _between(self, first: int, end: int) -> Iterator[Block]:
+        """Yield the lines that belong to no block, such as definitions of links."""
+        if first < end and any(map(str.strip, self._lines[first:end])):
+            yield from self._prose("paragraph", *self._span(first, end - 1), only_wrap=False)
+
+    def _leaf(self, leaf: _Leaf) -> Iterator[Block]:
+        start, end = self._span(leaf.first, leaf.last)
+        source = self._source[start:end]
+        if leaf.source in {"fence", "hr"}:
+            yield from stripped(self._source, Block(leaf.kind, start, end))
+        elif leaf.kind == "row":
+            yield from self._table(leaf)
+        elif leaf.kind == "heading":
+            yield from self._heading(_plain(leaf.title), leaf.depth, start, end)
+        elif leaf.source == "html_block" and (tag := _HTML_HEADING.match(source)):
+            name = one_line(html.unescape(_TAG.sub(" ", tag[2])))
+            yield from self._heading(name, leaf.depth + int(tag[1]), start, start + tag.end())
+            yield from self._prose(leaf.kind, start + tag.end(), end, only_wrap=False)
+        else:
+            only_wrap = leaf.source == "paragraph_open"
+            yield from self._prose(leaf.kind, start, end, only_wrap=only_wrap)
+
+    def _heading(self, title: str, depth: int, start: int, end: int) -> Iterator[Block]:
+        """Yield a heading; one inside a list or a quote begins no section."""
+        for block in stripped(self._source, Block("heading", start, end, min(depth, 7))):
+            if depth <= 6:
+                self.headings.append(Heading(title, depth, block.start))
+            yield from self._without_comments(block)
+
+    def _table(self, leaf: _Leaf) -> Iterator[Block]:
+        for row in range(leaf.first, leaf.last + 1):
+            line = self._lines[row]
+            block = Block("row", *self._span(row, row))
+            if row == leaf.first:
+                cells = _CELL.split(line.strip(" \t>").strip("|"))
+                block = block._replace(kind="names", label=join_cells(map(_plain, cells)))
+            for shown in stripped(self._source, block):
+                yield from self._without_comments(shown)
+
+    def _prose(self, kind: Kind, start: int, end: int, *, only_wrap: bool) -> Iterator[Block]:
+        starts = self._section_starts
+        for span in self._spans(start, end):
+            yield from split_lines(self._source, *span, starts, kind=kind, only_wrap=only_wrap)
+
+    def _without_comments(self, block: Block) -> Iterator[Block]:
+        """Yield the parts of a block that ``_spans`` returns."""
+        for start, end in self._spans(block.start, block.end):
+            yield from stripped(self._source, block._replace(start=start, end=end))
+
+    def _spans(self, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Return the spans between comments."""
+        source = self._source[begin:stop]
+        bounds = [begin, stop]
+        if "<!--" in source and "-->" in source:
+            last = source.find("\n", source.rfind("-->"))  # what is not closed is no comment
+            matches = _COMMENT.finditer(source, 0, last if last >= 0 else len(source))
+            comments = (m.span() for m in matches if m["code"] is None)
+            bounds[1:1] = [begin + at for comment in comments for at in comment]
+        spans = zip(bounds[::2], bounds[1::2], strict=True)
+        return ((start, end) for start, end in spans if start < end)
+
+
+def _runs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
+    """Yield the paragraphs of a text without any mark: lines between blank lines."""
+    filled = [bool(line.strip()) for line in skeleton]
+    borders = [0, *(n for n in range(1, len(filled)) if filled[n] != filled[n - 1]), len(filled)]
+    for first, end in pairwise(borders):
+        if first < end and filled[first]:
+            yield _Leaf("paragraph", rows[first], rows[end - 1])
+
+
+@cache
+def _block_parser() -> Any:
+    """Return markdown-it for blocks only."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _inline_parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
+
+
+def _plain(raw: str) -> str:
+    """Return the text of a heading without inline markup and a trailing ``{#anchor .class}``."""
+    parts: list[str] = []
+    source = _ATTRIBUTES.sub("", raw[:MAX_TITLE_CHARS])
+    if not _INLINE_MARKUP.search(source):
+        return one_line(source)
+    for token in _inline_parser().parseInline(source)[0].children or ():
+        if token.type in {"softbreak", "hardbreak"}:
+            parts.append(" ")
+        elif token.type in {"text", "text_special", "code_inline", "image"}:
+            parts.append(token.content)
+    return one_line("".join(parts))

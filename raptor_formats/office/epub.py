@@ -1,0 +1,98 @@
+"""Electronic books (.epub): chapters in reading order, a section for each."""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote
+
+from raptor_formats.base import Parsed, UnreadableError
+from raptor_formats.markup.html import parse_html
+from raptor_formats.metadata import clean_metadata
+from raptor_formats.office.archive import open_archive, read_xml, refuse_damage, tag_of
+from raptor_formats.sections import head, join
+from raptor_formats.text import one_line
+
+_CONTAINER = "META-INF/container.xml"
+_PROTECTED = "META-INF/encryption.xml"
+_PAGES = frozenset({"application/xhtml+xml", "text/html"})
+
+
+def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
+    """Parse chapters as web pages; a chapter without a heading takes its name in the contents."""
+    with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
+        book = _Book(archive)
+        chapters = list(book.chapters()) or list(book.chapters(with_pictures=True))
+    body = join(chapters)
+    metadata = clean_metadata({"chapters": len(chapters), "author": book.author})
+    return replace(body, title=book.title, metadata=metadata)
+
+
+class _Book:
+    """Package of an open book: its pages in reading order, and their names."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        root = next(e for e in read_xml(archive, _CONTAINER).iter() if tag_of(e) == "rootfile")
+        self._package = root.get("full-path")
+        elements = list(read_xml(archive, self._package).iter())
+        items = {e.get("id"): e for e in elements if tag_of(e) == "item"}
+        order = [items.get(e.get("idref")) for e in elements if tag_of(e) == "itemref"]
+        self._pages = dict.fromkeys(
+            self._path(self._package, item.get("href"))
+            for item in order
+            if item is not None
+            and item.get("media-type") in _PAGES
+            and "nav" not in (item.get("properties") or "").split()
+        )
+        self._names = self._read_names(items)
+        self.title = self._first(elements, "title")
+        self.author = self._first(elements, "creator")
+
+    def chapters(self, *, with_pictures: bool = False) -> Iterator[Parsed]:
+        """Yield the chapters that hold text, or pictures with alternative texts."""
+        protected = self._protected()
+        for page in self._pages:
+            if page in protected:
+                raise UnreadableError("is protected (DRM); store it without")
+            data = self._archive.read(page)
+            chapter = parse_html(data, is_whole=True, with_pictures=with_pictures)
+            if not chapter.text:
+                continue
+            name = self._names.get(page, "")
+            if name and not chapter.sections:
+                chapter = head(name, chapter)
+            yield chapter
+
+    def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:
+        """Return the names of the chapters by path, from the contents of EPUB 2 or 3."""
+        names: dict[str, str] = {}
+        for item in items.values():
+            kind, properties = item.get("media-type") or "", item.get("properties") or ""
+            if not kind.endswith("ncx+xml") and "nav" not in properties.split():
+                continue
+            contents = self._path(self._package, item.get("href"))
+            for point in read_xml(self._archive, contents).iter():
+                if tag_of(point) not in {"navPoint", "a"}:
+                    continue
+                links = (e.get("src") or e.get("href") for e in point.iter())
+                link = next(filter(None, links), "")
+                label = next((e for e in point.iter() if tag_of(e) in {"navLabel", "a"}), point)
+                path = self._path(contents, link.partition("#")[0])
+                names.setdefault(path, one_line(" ".join(label.itertext())))
+        return names
+
+    def _protected(self) -> set[str]:
+        if _PROTECTED not in self._archive.namelist():
+            return set()
+        marked = (e.get("URI") for e in read_xml(self._archive, _PROTECTED).iter())
+        return {unquote(path) for path in marked if path}
+
+    @staticmethod
+    def _path(base: str, link: str) -> str:
+        return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(link)))
+
+    @staticmethod
+    def _first(elements: list[Any], name: str) -> str:
+        return next((one_line(e.text) for e in elements if tag_of(e) == name and e.text), "")

@@ -1,0 +1,115 @@
+"""Packages of Office Open XML: their parts, relations, properties, and texts of drawings.
+
+Elements are compared by their names without namespaces, so that the Strict variant of the format
+reads like the transitional variant. The readers are in ``docx``, ``pptx`` and ``xlsx``.
+"""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from raptor_formats.office.archive import read_xml, root_tag, tag_of
+from raptor_formats.text import one_line
+
+_BREAKS = {"br": "\n", "tab": " "}
+
+
+class Package:
+    """Parts of an open archive, by name and by relation."""
+
+    def __init__(self, archive: zipfile.ZipFile, root: str) -> None:
+        """Find the main part, whose root element has the name ``root``."""
+        self._archive = archive
+        self._names = {f"/{name}".lower(): name for name in archive.namelist()}
+        self._relations = cache(self._read_relations)
+        self.main = self.related("/", "officeDocument")
+        data = self.read(self.main)
+        if not data or root_tag(data, self.main.lstrip("/")) != root:
+            raise zipfile.BadZipFile(f"it has no part <{root}>")
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a part; empty if the package lacks it."""
+        known = self._names.get(name.lower())
+        return self._archive.read(known) if known else b""
+
+    def root(self, name: str) -> Any:
+        """Return the root element of a part; None if the package lacks it."""
+        known = self._names.get(name.lower())
+        return read_xml(self._archive, known) if known else None
+
+    def target(self, part: str, relation_id: str | None) -> str:
+        """Return the name of the part that a relation of ``part`` points to, or ""."""
+        return self._relations(part).get(relation_id or "", ("", ""))[1]
+
+    def related(self, part: str, kind: str) -> str:
+        """Return the name of the first part that ``part`` has by relations of a kind, or ""."""
+        return next((name for key, name in self._relations(part).values() if key == kind), "")
+
+    def about(self) -> tuple[str, str]:
+        """Return the title and the author in the properties."""
+        properties = self.root(self.related("/", "core-properties"))
+        elements = () if properties is None else properties
+        texts = {tag_of(element): one_line(element.text or "") for element in elements}
+        return texts.get("title", ""), texts.get("creator", "")
+
+    def _read_relations(self, part: str) -> dict[str, tuple[str, str]]:
+        folder, name = posixpath.split(part)
+        listed = self.root(f"{folder.rstrip('/')}/_rels/{name}.rels")
+        return {
+            element.get("Id", ""): (
+                element.get("Type", "").rpartition("/")[2],
+                posixpath.normpath(posixpath.join(folder, element.get("Target", ""))),
+            )
+            for element in (() if listed is None else listed)
+            if element.get("TargetMode") != "External"
+        }
+
+    def drawing_texts(self, part: str, element: Any) -> Iterator[str]:
+        """Yield the paragraphs of a drawing in ``part``: of shapes, SmartArt, titles of charts."""
+        tag = tag_of(element)
+        if tag == "p":
+            yield paragraph_text(element)
+        elif tag == "relIds":
+            yield from self._diagram_texts(self.target(part, attribute(element, "dm")))
+        elif tag == "chart" and attribute(element, "id"):
+            chart = self.root(self.target(part, attribute(element, "id")))
+            for title in () if chart is None else chart.iter("{*}title"):
+                yield " ".join(map(paragraph_text, title.iter("{*}p")))
+        elif tag != "Fallback":
+            for child in element.iterchildren():
+                yield from self.drawing_texts(part, child)
+
+    def _diagram_texts(self, part: str) -> Iterator[str]:
+        diagram = self.root(part)
+        for point in () if diagram is None else diagram.iter("{*}pt"):
+            for text in point.iterchildren("{*}t"):
+                yield " ".join(map(paragraph_text, text.iter("{*}p")))
+
+
+def alternative_texts(element: Any) -> list[str]:
+    """Return the alternative texts of the pictures inside an element, each once."""
+    marks = element.iter("{*}docPr", "{*}cNvPr")
+    texts = (one_line(mark.get("descr") or mark.get("title") or "") for mark in marks)
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def attribute(element: Any, name: str) -> str:
+    """Return the value of an attribute of any namespace, or ""."""
+    pairs = element.attrib.items()
+    return next((str(value) for key, value in pairs if key.rpartition("}")[2] == name), "")
+
+
+def relation_id(element: Any) -> str:
+    """Return the id of the relation to the part of a slide or sheet, or ""."""
+    return next((str(v) for key, v in element.attrib.items() if key.endswith("}id")), "")
+
+
+def paragraph_text(paragraph: Any) -> str:
+    """Return the text of a paragraph of DrawingML, with its line breaks."""
+    pieces = (
+        _BREAKS.get(tag_of(e)) or (e.text or "" if tag_of(e) == "t" else "")
+        for e in paragraph.iter()
+    )
+    return "".join(pieces)

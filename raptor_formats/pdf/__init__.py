@@ -1,0 +1,1 @@
+"""PDF: lines of a page, the blocks that they print, and sections."""

@@ -1,0 +1,92 @@
+"""Blocks of printed pages: titles at the top of a page, and rows of numbers under their names.
+
+A PDF file has no tables, only lines. Short lines that stayed lines, most of them with a number, are
+rows; the lines above them name their columns.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from raptor_formats.blocks import Block, Section, stripped
+from raptor_formats.markup.plain import split_lines, title_starts
+
+MIN_ROWS = 3
+"""Least number of rows with a number in a table."""
+
+MIN_NUMBERED_SHARE = 0.6
+"""Least share of rows with a number among the lines under the names."""
+
+MAX_NAMES_LINES = 3
+"""Most lines that name the columns."""
+
+MAX_TITLE_CHARS = 100
+PAGE_TITLE_DEPTH = 7
+"""Depth of the title of a page, below all headings; it begins no section."""
+
+_PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
+_LINE = re.compile(r"[^\n]+")
+_SIGNS = "()[]$€£¥%*+-−–†‡"
+_YEAR = re.compile(r"(?:19|20)\d\d\Z")
+_NO_TITLE_END = (".", "!", "?", ",", ";", ":", "-")
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def read_print(text: str, sections: Sequence[Section], pages: Sequence[int]) -> Iterator[Block]:
+    """Yield the blocks of the text of printed pages.
+
+    Args:
+        text: the text of all pages, a blank line between paragraphs.
+        sections: the sections of the text.
+        pages: starts of the pages.
+    """
+    headings, tops = title_starts(text, sections), set(pages)
+    for paragraph in _PARAGRAPH.finditer(text):
+        matches = _LINE.finditer(text, *paragraph.span())
+        lines = [_Line(line.start(), line.end(), line[0]) for line in matches]
+        n_names = _count_names(lines)
+        is_top = lines[0].start in tops and _is_title(lines[0].text)
+        is_heading = lines[0].start in headings
+        n_title = 1 if is_heading or (is_top and (n_names or len(lines) == 1)) else 0
+        if n_title and not (is_heading and n_names is None):
+            depth = 1 if is_heading else PAGE_TITLE_DEPTH
+            yield Block("heading", lines[0].start, lines[0].end, depth)
+            lines, n_names = lines[1:], None if n_names is None else max(0, n_names - 1)
+        if n_names is not None:
+            yield from _rows(text, lines, n_names)
+        elif lines:
+            yield from split_lines(text, lines[0].start, lines[-1].end, headings)
+
+
+def _count_names(lines: Sequence[_Line]) -> int | None:
+    """Return the number of lines above the rows of a table; None if the lines are no table."""
+    numbered = [_has_number(line.text) for line in lines]
+    n_names = numbered.index(True) if True in numbered else len(lines)
+    n_rows = sum(numbered)
+    is_table = n_rows >= MIN_ROWS and n_rows >= MIN_NUMBERED_SHARE * (len(lines) - n_names)
+    return n_names if is_table and n_names <= MAX_NAMES_LINES else None
+
+
+def _has_number(line: str) -> bool:
+    """Return whether a line has a number that is no year; a column may be named by a year."""
+    words = (word.strip(_SIGNS).replace(",", "").replace(".", "") for word in line.split())
+    return any(word.isdigit() and not _YEAR.match(word) for word in words)
+
+
+def _is_title(line: str) -> bool:
+    first = next((char for char in line if char.isalpha()), "a")
+    is_short = len(line) <= MAX_TITLE_CHARS and not line.rstrip().endswith(_NO_TITLE_END)
+    return is_short and not first.islower() and not _has_number(line)
+
+
+def _rows(text: str, lines: Sequence[_Line], n_names: int) -> Iterator[Block]:
+    if n_names:
+        label = " ".join(" ".join(line.text for line in lines[:n_names]).split())
+        yield Block("names", lines[0].start, lines[n_names - 1].end, label=label)
+    for line in lines[n_names:]:
+        yield from stripped(text, Block("row", line.start, line.end))

@@ -1,0 +1,216 @@
+"""PDF: the text layer by PDFium, paragraph by paragraph, with sections and pages.
+
+Letters, fields and comments of a page are in ``pdf_layer``, sections in ``pdf_sections``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from raptor_formats.base import UNKNOWN_GLYPHS, MissingLibraryError, Parsed, UnreadableError
+from raptor_formats.blocks import pack
+from raptor_formats.metadata import clean_metadata
+from raptor_formats.pdf.blocks import read_print
+from raptor_formats.pdf.layer import IDEOGRAM, read_page
+from raptor_formats.pdf.pages import DIVIDED, PrintedLine, without_running_lines
+from raptor_formats.pdf.sections import HEADING_SIZE, find_larger_lines, place_outline, read_outline
+from raptor_formats.sections import nest
+from raptor_formats.text import one_line
+
+FULL_LINE_SHARE = 0.9
+"""Share of the page's longest lines which a full line reaches with the next word."""
+
+BROKEN_LINE_SHARE = 0.5
+"""Share of a full line above which a line runs on if the next begins in lower case."""
+
+PARAGRAPH_PITCH = 1.4
+"""Multiple of the usual distance of lines that separates paragraphs."""
+
+SENTENCE_PITCH = 2.6
+"""Multiple of the usual distance of lines that separates paragraphs inside a sentence."""
+
+_PAGE_GAP = "\n\n"
+_NOTE_BASE = -1e6  # below any page, so that each note is a paragraph
+_HYPHENS = ("-", "\u2010", "\xad")
+_HYPHENED = re.compile(r"[^\W\d_][-\u2010\xad][^\W\d_]|\d-\d")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_LAST_WORD = re.compile(r"\w+\Z")
+_FIRST_WORD = re.compile(r"\w+")
+_IDEOGRAM = re.compile(f"[{IDEOGRAM}]")
+_OPEN_END = re.compile(r"[^\W\d_A-Z],?\Z")
+_BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
+_NO_TEXT = "holds no text; it needs OCR first, such as by ocrmypdf, if its pages show letters"
+_NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
+
+
+class Flow(NamedTuple):
+    """Text of all pages, with the offsets of the pages and of the lines of each page."""
+
+    text: str
+    pages: list[int]
+    lines: list[list[int]]
+
+
+def parse_pdf(data: bytes) -> Parsed:
+    """Parse all pages; join wrapped lines to paragraphs, and the halves of divided words.
+
+    Running heads and feet and page numbers are omitted. Sections come from the outline, else from
+    larger lines.
+
+    Raises:
+        UnreadableError: encrypted, damaged, or without a text layer.
+        MissingLibraryError: the extra "pdf" is not installed.
+    """
+    try:
+        import pypdfium2 as pdfium
+    except ImportError as error:
+        raise MissingLibraryError("pdf", "reading PDF files") from error
+
+    try:
+        document = pdfium.PdfDocument(data)
+        document.init_forms()
+        read = [read_page(document, at) for at in range(len(document))]
+        info = document.get_metadata_dict()
+        outline = list(read_outline(document))
+        printed = without_running_lines([page.lines for page in read])
+        for lines, page in zip(printed, read, strict=True):
+            lines += [PrintedLine(note, 0, at * _NOTE_BASE) for at, note in enumerate(page.notes)]
+        flow = reflow(printed)
+        if not flow.text.strip():
+            raise UnreadableError(_NO_TEXT)
+    except pdfium.PdfiumError as error:
+        raise UnreadableError(_problem(str(error))) from error
+    headings = place_outline(outline, printed, flow.lines, flow.pages)
+    headings = headings or find_larger_lines(printed, flow.lines)
+    about = {
+        "pages": len(printed),
+        "author": info.get("Author", ""),
+        UNKNOWN_GLYPHS: sum(page.n_unknown for page in read) or "",
+    }
+    sections = nest(headings, len(flow.text))
+    return Parsed(
+        text=flow.text,
+        title=_title(info.get("Title") or ""),
+        sections=sections,
+        metadata=clean_metadata(about),
+        pages=tuple(flow.pages),
+        blocks=pack(read_print(flow.text, sections, flow.pages)),
+    )
+
+
+def _problem(message: str) -> str:
+    if "password" in message.lower():
+        return "is encrypted with a password; store it without"
+    if "security" in message.lower():
+        return "is encrypted in a way that cannot be read; store it without encryption"
+    return f"is damaged, or no PDF file: {message}"
+
+
+def _title(raw: str) -> str:
+    title = one_line(raw)
+    return "" if _NO_TITLE.match(title) else title
+
+
+def reflow(pages: Sequence[Sequence[PrintedLine]]) -> Flow:
+    """Return the text of the pages with a blank line between paragraphs.
+
+    A line runs on if it is full, or not short and the next begins in lower case, but not over a gap
+    or a change of size. A short line ends its paragraph; consecutive short lines (verse, rows of a
+    table) stay lines. A sentence and a divided word go on across pages.
+    """
+    known = _known_words(pages)
+    lines = [line for page in pages for line in page]
+    gaps = [gap for page in pages for gap in _gaps(page)]
+    starts = accumulate(map(len, pages), initial=0)
+    for at in list(starts)[1:]:
+        if 0 < at < len(lines) and _is_open(lines[at - 1], lines[at]):
+            gaps[at - 1] = _space(lines[at - 1].text, lines[at].text)
+    parts: list[str] = []
+    for (line, following), gap in zip(pairwise([*lines, PrintedLine("")]), gaps, strict=True):
+        if _is_divided(line, following):
+            parts.append(line.text[:-1] + _hyphen(line.text[:-1], following.text, known))
+        else:
+            parts.append(line.text.replace(DIVIDED, "-") + gap)
+    if parts:
+        parts[-1] = parts[-1].removesuffix(_PAGE_GAP)
+    places = [0, *accumulate(map(len, parts))]
+    rows = [0, *accumulate(map(len, pages))]
+    line_starts = [places[first:end] for first, end in pairwise(rows)]
+    return Flow("".join(parts), [places[row] for row in rows[:-1]], line_starts)
+
+
+def _gaps(lines: Sequence[PrintedLine]) -> list[str]:
+    """Return the gap below each line of a page."""
+    lengths = sorted(len(line.text) for line in lines)
+    full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
+    steps = [line.base - lower.base for line, lower in pairwise(lines) if line.base > lower.base]
+    pitch = median(steps) if steps else 0
+    gaps: list[str] = []
+    ran_on = False
+    for line, following in pairwise([*lines, PrintedLine("")]):
+        is_open = _is_open(line, following)
+        max_step = (SENTENCE_PITCH if is_open else PARAGRAPH_PITCH) * pitch
+        is_apart = line.base - following.base > max_step or not _is_alike(line, following)
+        runs_on = not is_apart and _runs_on(line.text, following.text, full)
+        ends = is_apart or ((ran_on or len(following.text) >= full) and not is_open)
+        space = _space(line.text, following.text)
+        gaps.append(space if runs_on else _PAGE_GAP if ends else "\n")
+        ran_on = runs_on
+    return [*gaps[:-1], _PAGE_GAP] if gaps else []
+
+
+def _is_alike(line: PrintedLine, following: PrintedLine) -> bool:
+    smaller, larger = sorted((line.size, following.size))
+    return larger <= HEADING_SIZE * smaller
+
+
+def _is_open(line: PrintedLine, following: PrintedLine) -> bool:
+    """Return whether a sentence goes on in the next line, by its letters."""
+    is_broken = following.text[:1].islower() and bool(_OPEN_END.search(line.text))
+    return (is_broken or _is_divided(line, following)) and _is_alike(line, following)
+
+
+def _is_divided(line: PrintedLine, following: PrintedLine) -> bool:
+    if line.text.endswith(DIVIDED):
+        return bool(following.text)
+    if not line.text.endswith(_HYPHENS):
+        return False
+    pair = f"{line.text[-2:]}{following.text[:1]}"
+    return bool(_HYPHENED.match(pair)) and not pair[-1].isupper() and _is_alike(line, following)
+
+
+def _space(line: str, following: str) -> str:
+    """Return the space between two lines; Chinese and Japanese have none."""
+    return "" if all(map(_IDEOGRAM.match, (line[-1:], following[:1]))) else " "
+
+
+def _runs_on(line: str, following: str, full: float) -> bool:
+    """Return whether a line was broken only because the next word did not fit."""
+    word = following.partition(" ")[0]
+    if not word or _BULLET.match(word):
+        return False
+    if _IDEOGRAM.match(word):
+        word = word[0]
+    is_broken = word[0].islower() and len(line) >= BROKEN_LINE_SHARE * full
+    return is_broken or len(line) + 1 + len(word) >= full
+
+
+def _known_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
+    """Return the words of a file with their numbers, if it has a divided word."""
+    if not any(line.text.endswith((DIVIDED, "-")) for page in pages for line in page):
+        return Counter()
+    words = (_WORD.findall(line.text) for page in pages for line in page)
+    return Counter(word.casefold() for line in words for word in line)
+
+
+def _hyphen(first: str, second: str, known: Mapping[str, int]) -> str:
+    """Return the hyphen of a divided word, or "" if the file writes the word without it."""
+    start, end = _LAST_WORD.search(first), _FIRST_WORD.match(second)
+    if start is None or end is None:
+        return "-"
+    hyphened, joined = (f"{start[0]}{sign}{end[0]}".casefold() for sign in ("-", ""))
+    is_name = not end[0][0].islower()
+    return "-" if known.get(hyphened, 0) + is_name > known.get(joined, 0) else ""

@@ -1,0 +1,116 @@
+"""Rows of tables: names of columns, merged cells, and CSV. Sheets are in ``xlsx`` and ``odt``."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat, zip_longest
+
+from raptor_formats.base import Parsed
+from raptor_formats.encoding.decoding import decode
+from raptor_formats.office.archive import refuse_damage
+from raptor_formats.text import clean_text, is_number
+from raptor_formats.writer import Blocks
+
+COVERED = "\0"
+"""Text of a cell that a merged cell at its left covers."""
+
+_DELIMITERS = ",;\t|"
+_DELIMITER_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
+_SNIFFED_CHARS = 20_000
+
+
+def carry_down(cells: Iterable[str | None], above: Sequence[str]) -> list[str]:
+    """Return a row in which None, a cell that a merged cell covers, has the text above it."""
+    texts = zip(cells, chain(above, repeat("")), strict=False)
+    return [text if cell is None else cell for cell, text in texts]
+
+
+def visible(row: Iterable[str]) -> Iterator[str]:
+    """Yield the texts of a row without covered cells."""
+    return (cell for cell in row if cell != COVERED)
+
+
+def parse_csv(data: bytes) -> Parsed:
+    """Parse rows of values with commas, semicolons, tabs or bars between them."""
+    text = clean_text(decode(data))
+    named = _DELIMITER_LINE.match(text)
+    try:
+        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
+    except csv.Error:
+        dialect = csv.excel
+    lines = text[named.end() if named else 0 :].splitlines(keepends=True)
+    delimiter = named[1] if named else dialect.delimiter
+    blocks = Blocks()
+    with refuse_damage("CSV file"):
+        write_rows(blocks, csv.reader(lines, dialect, delimiter=delimiter, doublequote=True))
+    return blocks.parsed()
+
+
+def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows, each cell with its column's name, so that each line can be understood alone.
+
+    The first row of two cells or more names the columns, unless it has a number. Names of columns
+    without a value are written at the end.
+    """
+    table = _Table(blocks)
+    for row in rows:
+        table.write(row)
+    table.end()
+
+
+class _Table:
+    """Writer of rows that looks for the names of the columns in the first of them."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._names: list[str] | None = None
+        self._spans: list[bool] = []  # columns that share a name, which the next row may divide
+        self._filled: set[int] = set()
+
+    def write(self, row: Sequence[str]) -> None:
+        filled = {n for n, cell in enumerate(row) if cell.strip() and cell != COVERED}
+        has_number = any(is_number(row[n]) for n in filled)
+        if self._names is None and len(filled) > 1:
+            self._names = [] if has_number else _named(row)
+            self._spans = [COVERED in row[n : n + 2] for n in range(len(row))]
+            if self._names:
+                return
+        elif self._names and self._divides(row) and not has_number:
+            pairs = zip(self._names, _named(row), strict=False)
+            self._names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
+            self._spans = []
+            return
+        self._filled |= filled if self._names else set()
+        self._spans = self._spans if not filled else []
+        self._write(row, self._names or ())
+
+    def end(self) -> None:
+        """Write the names of columns without a value."""
+        names = self._names or []
+        if not self._filled:
+            self._write(names, ())
+            return
+        empty = [name for n, name in enumerate(names) if name and n not in self._filled]
+        self._blocks.row([f"Empty columns: {', '.join(empty)}"] if empty else (), may_name=False)
+
+    def _divides(self, row: Sequence[str]) -> bool:
+        """Return whether a row names only columns that share a name, or have none."""
+        columns = zip_longest(row, self._names or (), self._spans, fillvalue="")
+        pairs = ((cell, name) for cell, name, is_shared in columns if not is_shared)
+        return any(self._spans) and all(
+            not cell or not name or cell == name for cell, name in pairs
+        )
+
+    def _write(self, row: Sequence[str], names: Sequence[str]) -> None:
+        cells = zip_longest(row, names[: len(row)], fillvalue="")
+        shown = ((name, cell) for cell, name in cells if cell.strip() and cell != COVERED)
+        texts = (f"{name}: {cell}" if name else cell for name, cell in shown)
+        self._blocks.row(texts, may_name=False)
+
+
+def _named(row: Sequence[str]) -> list[str]:
+    """Return the names in a row, each also for the columns that its cell covers."""
+    names: list[str] = []
+    for cell in row:
+        names.append((names or [""])[-1] if cell == COVERED else cell.strip())
+    return names

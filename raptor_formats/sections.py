@@ -1,0 +1,68 @@
+"""Sections of a text from its headings, and texts that are joined with their sections."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from raptor_formats.base import Parsed
+from raptor_formats.blocks import Block, Section, pack
+
+_GAP = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Heading with its start and its rank in the format, 1 for the outermost."""
+
+    title: str
+    rank: int
+    start: int
+
+
+def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
+    """Return the sections of a text of ``n_chars`` characters from its headings, both in order.
+
+    A section ends at the next heading of the same or an outer rank. Its level is its depth of
+    nesting, from 1, so that levels have no gap. Headings without a title are ignored.
+    """
+    kept = [heading for heading in headings if heading.title]
+    ends = [n_chars] * len(kept)
+    levels = [1] * len(kept)
+    open_rows: list[int] = []
+    for row, heading in enumerate(kept):
+        while open_rows and kept[open_rows[-1]].rank >= heading.rank:
+            ends[open_rows.pop()] = heading.start
+        open_rows.append(row)
+        levels[row] = len(open_rows)
+    return tuple(
+        Section(heading.title, level, heading.start, end)
+        for heading, level, end in zip(kept, levels, ends, strict=True)
+    )
+
+
+def join(parts: Iterable[Parsed]) -> Parsed:
+    """Return parts as one text with their sections, a blank line between them."""
+    headings: list[Heading] = []
+    blocks: list[Block] = []
+    texts: list[str] = []
+    start = 0
+    for part in parts:
+        headings += [Heading(s.title, s.level, start + s.start) for s in part.sections]
+        blocks += _moved(part.list_blocks(), start)
+        texts.append(part.text)
+        start += len(part.text) + len(_GAP)
+    text = _GAP.join(texts)
+    return Parsed(text, sections=nest(headings, len(text)), blocks=pack(blocks))
+
+
+def _moved(blocks: Iterable[Block], start: int) -> Iterator[Block]:
+    for block in blocks:
+        yield block._replace(start=block.start + start, end=block.end + start)
+
+
+def head(title: str, part: Parsed) -> Parsed:
+    """Return a part under a heading, with its own sections below it."""
+    start = len(title) + len(_GAP)
+    inner = [Heading(s.title, s.level + 1, start + s.start) for s in part.sections]
+    text = f"{title}{_GAP}{part.text}"
+    blocks = pack([Block("heading", 0, len(title), 1), *_moved(part.list_blocks(), start)])
+    return Parsed(text, sections=nest([Heading(title, 1, 0), *inner], len(text)), blocks=blocks)

@@ -1,0 +1,166 @@
+"""Writer of a text from pieces, for formats that mark their blocks."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from raptor_formats.base import MetadataValue, Parsed
+from raptor_formats.blocks import Block, is_rule, join_cells, pack
+from raptor_formats.metadata import clean_metadata
+from raptor_formats.sections import Heading, nest
+from raptor_formats.text import clean_text, is_number, one_line
+
+_WHITE = re.compile(r"[ \t\n\r\f\xa0]+")
+_SPACES = re.compile(r" {2,}")
+_BREAKS = re.compile(r"\n{3,}")
+_AROUND_BREAK = re.compile(r" ?\n ?")
+_CELL = " | "
+
+
+class Blocks:
+    """Blocks of text with a blank line between them, or a newline between rows and list items.
+
+    Text arrives in pieces; ``end`` closes the open block. White space folds to one space, except
+    in preformatted text.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._n_chars = 0
+        self._last_kind = ""
+        self._pieces: list[str] = []
+        self._pre = False
+        self._kind = ""  # "item" and "row" are tight, "h1" and so on are headings
+        self._marker = ""
+        self._n_cells = 0
+        self._n_named = 0  # cells that name a column
+        self._begins_table = False
+        self._headings: list[Heading] = []
+        self._blocks: list[Block] = []
+
+    def text(self, data: str) -> None:
+        """Add running text."""
+        if self._pre:
+            self.end()
+        self._pieces.append(_WHITE.sub(" ", data))
+
+    def paragraph(self, data: str) -> None:
+        """Write a paragraph whose newlines are line breaks, and close the block."""
+        for number, line in enumerate(data.split("\n")):
+            if number:
+                self.line_break()
+            self.text(line)
+        self.leave()
+
+    def preformatted(self, data: str) -> None:
+        """Add text whose white space counts."""
+        if not self._pre and self._kind in {"", "item"}:
+            self.end()
+            self._pre = True
+        self._pieces.append(data)
+
+    def line_break(self) -> None:
+        """End a line within the block."""
+        self._pieces.append("\n")
+
+    def begin_heading(self, rank: int) -> None:
+        """Make the next block a heading; rank 1 is the outermost."""
+        self._kind = f"h{rank}"
+
+    def begin_item(self, marker: str) -> None:
+        """Make the next block an item of a list."""
+        self._kind, self._marker = "item", marker
+
+    def begin_table(self) -> None:
+        """Let a table begin with the next row."""
+        self._begins_table = True
+
+    def begin_row(self) -> None:
+        """Make the next block a row of a table."""
+        self._kind = "row"
+
+    def row(self, cells: Iterable[str], *, may_name: bool = True) -> None:
+        """Write a row of a table; the first may name the columns, if it has no number."""
+        texts = list(cells)
+        filled = [text for text in texts if text.strip()]
+        names = may_name and len(filled) > 1 and not any(map(is_number, filled))
+        has_corner = may_name and len(filled) > 1 and not texts[0].strip()
+        self.begin_row()
+        for text in texts:
+            self.cell(names_column=names or has_corner)
+            self.text(text)
+        self.leave()
+
+    def cell(self, *, names_column: bool = False) -> None:
+        """Begin a cell of a row."""
+        if self._pre:
+            self.end()
+        self._kind = self._kind or "row"
+        self._pieces.append(_CELL if self._n_cells else "")
+        self._n_cells += 1
+        self._n_named += names_column
+
+    def end(self) -> None:
+        """Close the open block; without text it only passes its kind to the next block."""
+        if not self._pieces:
+            return
+        body = self._body()
+        kind, pre = self._kind, self._pre
+        is_named = 1 < self._n_cells == self._n_named
+        self._pieces, self._pre, self._n_cells, self._n_named = [], False, 0, 0
+        if not body:
+            return
+        self._kind = ""
+        if kind == "item":
+            body, self._marker = self._marker + body, ""
+        begins_table = kind == "row" and (self._begins_table or self._last_kind != "row")
+        tight = kind in {"item", "row"} and kind == self._last_kind and not begins_table
+        gap = "" if not self._parts else "\n" if tight else "\n\n"
+        start = self._n_chars + len(gap)
+        block = Block("paragraph", start, start + len(body))
+        if pre:
+            block = block._replace(kind="code")
+        elif kind.startswith("h"):
+            body = body.replace("\n", " ")
+            self._headings.append(Heading(body, int(kind[1:]), start))
+            block = block._replace(kind="heading", depth=int(kind[1:]))
+        elif kind == "row" and begins_table and is_named:
+            block = block._replace(kind="names", label=join_cells(body.split("|")))
+        elif kind:
+            block = block._replace(kind="row" if kind == "row" else "item")
+        self._blocks.append(block._replace(kind="rule") if is_rule(body) else block)
+        self._begins_table = self._begins_table and kind != "row"
+        self._parts += [gap, body]
+        self._n_chars = start + len(body)
+        self._last_kind = kind
+
+    def leave(self) -> None:
+        """Close the open block, and forget its kind."""
+        self.end()
+        self._kind = self._marker = ""
+
+    @property
+    def n_headings(self) -> int:
+        """Number of headings read so far, without one that is still open."""
+        return len(self._headings)
+
+    def parsed(
+        self, title: str = "", metadata: Mapping[str, MetadataValue] | None = None
+    ) -> Parsed:
+        """Return the text with its sections; the first heading replaces a missing title."""
+        self.end()
+        text, headings = "".join(self._parts), self._headings
+        name = one_line(title) or next((h.title for h in headings if h.title), "")
+        sections = nest(headings, len(text))
+        return Parsed(
+            text, name, sections, clean_metadata(metadata or {}), blocks=pack(self._blocks)
+        )
+
+    def _body(self) -> str:
+        joined = clean_text("".join(self._pieces))
+        if self._pre:
+            return "\n".join(line.rstrip() for line in joined.split("\n")).strip("\n")
+        folded = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", joined)).strip()
+        if self._kind == "row":
+            folded = folded.replace("\n", " ")
+            return folded if folded.strip(" |") else ""
+        return _BREAKS.sub("\n\n", folded)
