@@ -15,7 +15,7 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.store.base import StoreIdentity
 
-SCHEMA = 8
+SCHEMA = 7
 """Version of payloads and layout; another one is refused, and an export carries trees over."""
 
 LEAST_COSINE = 0.95
