@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, Protocol
 from unicodedata import category
 
-from raptor_core.errors import QuestionError
+from raptor_core.errors import QuestionError, SettingsError
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
@@ -75,6 +75,14 @@ class Query:
     scope: Scope = "trees"
     kind: Kind = "auto"
     history: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a text as history, whose letters would be its turns."""
+        if isinstance(self.history, str):
+            raise SettingsError(
+                f"history: expected a list of turns, got the text {self.history!r:.60}; write "
+                "history=[...]"
+            )
 
     @property
     def limit(self) -> int:

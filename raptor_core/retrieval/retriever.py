@@ -83,12 +83,13 @@ class AsyncSearch(ABC):
             question: the question.
             query: None for the default query.
             history: turns of the conversation before it, the last one at the end. Their terms
-                join a question with hardly a term of its own, such as "And why?".
+                join a question that leans on them, such as "And why?".
             readers: users and groups of the caller; see ``for_readers``.
         """
         searcher = self if readers is None else self.for_readers(readers)
         if history:
-            query = replace(query or self.query, history=tuple(history))
+            turns = history if isinstance(history, str) else tuple(history)
+            query = replace(query or self.query, history=turns)
         return searcher.search_many([question], query)[0]
 
     async def asearch(
@@ -227,7 +228,10 @@ class Retriever(AsyncSearch):
             where = query.where.narrowed(readers=self._store.readers)
             retrievals = strategy.retrieve(batch, replace(query, where=where), self._store)
         note = _unknown_keys(query.where, self._store)
-        return [replace(retrieval.with_words, query=query, note=note) for retrieval in retrievals]
+        return [
+            replace(each.with_words, query=query, note="; ".join(filter(None, (note, each.note))))
+            for each in retrievals
+        ]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.

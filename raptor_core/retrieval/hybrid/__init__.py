@@ -10,6 +10,7 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import QuestionDecision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
+from raptor_core.retrieval.hybrid.naming import OTHER_EDITION
 from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.reading import read_best, with_words
 from raptor_core.retrieval.hybrid.scoring import Pool, Ranked, add_hop, add_surroundings
@@ -49,6 +50,7 @@ def _retrieval(
     weights = query.hybrid
     leaves = Ranked.from_pool(pool.leaves, weights.lexical)
     packing = Packing(query.budget_tokens, query.top_k)
+    n_last = 0
     if not len(leaves.outlines.nodes):
         packing.add_summaries(Ranked.from_pool(pool.summaries, weights.lexical))
     else:
@@ -58,7 +60,8 @@ def _retrieval(
         named = pool.leaves.named
         if named.any():
             leaves = leaves.plus("named", weights.named * named)
-        diversity = 0.0 if named.min() < 0 else weights.diversity
+        n_last = len(set(leaves.outlines.nodes["name"][named <= OTHER_EDITION]))
+        diversity = 0.0 if n_last else weights.diversity
         by_paragraph = query.top_k is None and query.max_per_document is None
         read = read_best(leaves, query.budget_tokens, store) if by_paragraph else {}
         leaves = leaves.with_parts({row: node.paragraphs for row, node in read.items()})
@@ -69,6 +72,7 @@ def _retrieval(
         packing.add_leaves(leaves, passages, diversity, query.max_per_document)
         packing.read = {node.id: node for node in read.values()}
     hits = packing.hits(store)
+    note = f"the question asks for a year's edition: {n_last} of other years come last"
     return Retrieval(
         question=question.texts[0],
         query=query,
@@ -78,4 +82,5 @@ def _retrieval(
         n_passed_over=packing.n_passed_over,
         kind="detail",
         reason=decision.reason,
+        note=note if n_last else "",
     )
