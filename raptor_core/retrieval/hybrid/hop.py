@@ -27,9 +27,6 @@ N_PAIRS = 40
 MAX_HOLDERS = 20
 """Maximum number of chunks that hold a name; a word in more of them is no name."""
 
-KEPT = 0.5
-"""Share of the highest score by names that the best chunk itself gets."""
-
 
 @dataclass(frozen=True, slots=True)
 class Hop:
@@ -65,7 +62,7 @@ class Hop:
         """Return the scores of nodes by the names that they share with the best chunk.
 
         Names lead to other documents: neighbours and the document have parts of their own. The best
-        chunk keeps ``KEPT`` of the highest score, so that it stays ahead of most that it leads to.
+        chunk itself gets the highest score, so that it stays ahead of those that it leads to.
 
         Args:
             holders: answers to ``searches``.
@@ -80,5 +77,5 @@ class Hop:
         is_best = ids == halves(self.chunk.id)[0]
         documents = outlines.nodes["document"]
         scores[np.isin(documents, documents[is_best])] = 0.0
-        scores[is_best] = KEPT * scores.max()
+        scores[is_best] = scores.max()
         return scores

@@ -22,7 +22,7 @@ from raptor_core.text.sentence_ends import sentence_ends
 from raptor_core.text.vocabulary import stem
 from raptor_core.text.words import folded_words
 
-MAX_READ = 32
+MAX_READ = 16
 """Maximum number of chunks that are read."""
 
 _LINE = re.compile(r"^.*\w", re.MULTILINE)

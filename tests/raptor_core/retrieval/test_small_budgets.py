@@ -7,14 +7,14 @@ from support.hashing import HashingEmbedder
 from support.trees import leaf
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.markdown import parse_markdown
-from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.passages import cut
 from raptor_core.retrieval.hybrid.reading import word_shares
 from raptor_core.settings import HybridSettings
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
+from raptor_formats.markup.markdown import parse_markdown
+from raptor_formats.markup.rst import parse_rst
 
 COMMANDS = """# kiln
 

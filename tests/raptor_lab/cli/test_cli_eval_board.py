@@ -135,7 +135,9 @@ def test_a_golden_set_is_asked_of_the_folder_beside_it_at_small_budgets(call, da
     (data / "lines" / "soup.txt").write_text(SOUP)
     questions = [{"question": "How long are crabs boiled?", "span": "boiled for twelve minutes"}]
     write_lines(data / "lines.jsonl", questions)
-    printed = call("--sets", "lines", "--strategy", "hybrid", "--budget-tokens", "9,30,60", "--json")
+    printed = call(
+        "--sets", "lines", "--strategy", "hybrid", "--budget-tokens", "9,30,60", "--json"
+    )
     assert printed.code == 0, printed.err
     assert printed.json["sizes"] == {"lines": [2, 1]}
     (row,) = printed.json["rows"]
