@@ -77,12 +77,7 @@ class Query:
     history: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a text as history, whose letters would be its turns."""
-        if isinstance(self.history, str):
-            raise SettingsError(
-                f"history: expected a list of turns, got the text {self.history!r:.60}; write "
-                "history=[...]"
-            )
+        turns(self.history)
 
     @property
     def limit(self) -> int:
@@ -100,6 +95,15 @@ class Query:
             max_per_document=defaults.max_per_document or None,
             hybrid=settings.hybrid,
         )
+
+
+def turns(history: Sequence[str]) -> tuple[str, ...]:
+    """Return the turns before a question; raise SettingsError for a text, which has no turns."""
+    if isinstance(history, str):
+        raise SettingsError(
+            f"history: expected a list of turns, got the text {history!r:.60}; write history=[...]"
+        )
+    return tuple(history)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchErr
 from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
+from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words, turns
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import Nearest, Traversal
 from raptor_core.retrieval.questions import QuestionWindows, warn_of_chance
@@ -88,8 +88,7 @@ class AsyncSearch(ABC):
         """
         searcher = self if readers is None else self.for_readers(readers)
         if history:
-            turns = history if isinstance(history, str) else tuple(history)
-            query = replace(query or self.query, history=turns)
+            query = replace(query or self.query, history=turns(history))
         return searcher.search_many([question], query)[0]
 
     async def asearch(

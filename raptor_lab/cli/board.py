@@ -8,25 +8,24 @@ import click
 from raptor_assets.cli.options import home_and_json, home_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say, say_text
-from raptor_core.errors import SettingsError, SourceError
+from raptor_core.errors import SourceError
 from raptor_core.settings import preset
 from raptor_core.tree.components import Components
 from raptor_lab.cli.common import budgets_option, cache_of, print_built
 from raptor_lab.comparison.board import (
     SETS,
     BoardRow,
-    board_table,
+    board_tables,
     find_sets,
     first_questions,
     load_set,
     measure_set,
 )
 from raptor_lab.comparison.index import open_index
-from raptor_lab.comparison.measures import FIRST_DOCUMENTS
-from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.systems import IN_ORDER, make_system
 from raptor_lab.comparison.tables import table_markdown
 
-STRATEGIES = ("hybrid", "flat", "collapsed", "traversal")
+STRATEGIES = ("hybrid", "flat", IN_ORDER, "collapsed", "traversal")
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval board data/ --sets qmsum,musique --limit 100")
@@ -71,8 +70,6 @@ def board_command(
     files, missing = find_sets(data, list(filter(None, map(str.strip, sets.split(",")))))
     for name in missing:
         say(f"{name}: no file in {data}", fg="yellow", err=True)
-    if len(budgets) != len(FIRST_DOCUMENTS):
-        raise SettingsError(f"expected three numbers as --budget-tokens, got {budgets}")
     if not files:
         raise SourceError(f"{data} holds no set; name files as their sets: {', '.join(SETS)}")
     systems = [make_system(name) for name in strategies]
@@ -89,4 +86,4 @@ def board_command(
     if as_json:
         print_json({"missing": missing, "sizes": sizes, "rows": [row.values() for row in rows]})
     else:
-        say_text(table_markdown(board_table(rows, sizes, budgets)))
+        say_text("\n\n".join(map(table_markdown, board_tables(rows, sizes, budgets))))

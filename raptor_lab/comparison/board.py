@@ -35,6 +35,9 @@ SETS = (
 )
 """Sets of the board; the name of a set's file begins with its name."""
 
+DOCUMENTS = "documents"
+"""Measure of the best documents, whatever the budget is."""
+
 N_TIMED = 40
 """Questions whose time is taken, one after the other, at the middle budget."""
 
@@ -141,7 +144,7 @@ def _measures(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Fig
         rows = compared.at(compared.budgets[-1])
         names = [f"document_recall_at_{n}" for n in FIRST_DOCUMENTS]
         figures = {s: tuple(row.figures[name] for name in names) for s, row in rows.items()}
-        yield "documents", figures
+        yield DOCUMENTS, figures
 
 
 def _by_budget(compared: Comparison, measure: str) -> Figures:
@@ -161,14 +164,29 @@ def _median_milliseconds(index: Index, system: System, budget_tokens: int) -> fl
     return round(1000 * median(seconds), 1)
 
 
-def board_table(
+def board_tables(
     rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]], budgets: Sequence[int]
-) -> Table:
-    """Make the table of all rows; ``sizes`` has documents and questions of each set."""
-    limits = [f"{b:,} tokens, or best {n}" for b, n in zip(budgets, FIRST_DOCUMENTS, strict=True)]
-    differences = [f"less {rows[0].strategy}, {budget:,} tokens" for budget in budgets]
+) -> Iterator[Table]:
+    """Yield the tables of contexts and of documents; ``sizes`` counts documents and questions."""
+    read = "; ".join(f"{name}: {d:,} documents, {q:,} questions" for name, (d, q) in sizes.items())
+    brackets = "Brackets are 95 % intervals of the paired difference, bootstrapped over documents."
+    contexts = (
+        f"{read}. Evidence: share of its runs of four words in the context. Answers: share of the "
+        f"words of a reference answer. {brackets}"
+    )
+    documents = f"Share of the documents that answer among the best. {brackets}"
+    limits = [f"{budget:,} tokens" for budget in budgets]
+    if of_contexts := [row for row in rows if row.measure != DOCUMENTS]:
+        yield _table("Public data sets", of_contexts, limits, contexts)
+    if of_documents := [row for row in rows if row.measure == DOCUMENTS]:
+        firsts = [f"best {n}" for n in FIRST_DOCUMENTS]
+        yield _table("Documents", of_documents, firsts, documents)
+
+
+def _table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: str) -> Table:
+    differences = [f"less {rows[0].strategy}, {limit}" for limit in limits]
     head = ("set", "measure", "questions", "strategy", *limits, *differences, "p50 ms")
-    cells = tuple(
+    cells = (
         (
             row.dataset,
             row.measure,
@@ -180,13 +198,7 @@ def board_table(
         )
         for row in rows
     )
-    read = "; ".join(f"{name}: {d:,} documents, {q:,} questions" for name, (d, q) in sizes.items())
-    note = (
-        f"{read}. Evidence: share of its runs of four words in the context. Answers: share of the "
-        "words of a reference answer. Documents: share of those that answer among the best. "
-        "Brackets are 95 % intervals of the paired difference, bootstrapped over documents."
-    )
-    return Table("Public data sets", head, cells, note)
+    return Table(title, head, tuple(cells), note)
 
 
 def _difference(difference: Difference | None) -> str:
