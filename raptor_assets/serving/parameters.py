@@ -18,6 +18,7 @@ from raptor_core.settings.retrieval import RetrievalSettings, Strategy
 from raptor_core.store.base import Where
 
 MAX_QUESTION_CHARS = 10_000  # bound of a question; an embedder reads far less of it
+MAX_TURNS = 100  # bound of the turns that are kept; fewer are read
 Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
 
 
@@ -126,11 +127,10 @@ class QueryOptions(Filters):
     exclude: Filters | None = Field(
         None, description="Leave out what matches one of these filters, in whole or in part."
     )
-    history: list[Question] | None = Field(
+    history: list[str] | None = Field(
         None,
-        max_length=100,
-        description="A turn before the question, the last one at the end: a question with hardly a "
-        'term of its own ("And why?") is read with their terms.',
+        description="A turn before the question, the last one at the end: a question that leans on "
+        'them ("And why?") is read with their terms.',
     )
     strategy: Strategy | None = _of_setting("strategy")
     kind: Kind | None = Field(
@@ -150,6 +150,12 @@ class QueryOptions(Filters):
         le=1,
         description="Least cosine of the nodes that a traversal keeps, instead of the best top_k.",
     )
+
+    @field_validator("history")
+    @classmethod
+    def _cut_history(cls, turns: list[str] | None) -> list[str] | None:
+        """Return the last turns that have a text, each cut to the length of a question."""
+        return turns and [t[:MAX_QUESTION_CHARS] for t in turns if t.strip()][-MAX_TURNS:]
 
     _numbers = field_validator(
         "budget_tokens", "top_k", "max_per_document", "n_layers", "threshold", mode="before"

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, Protocol
 from unicodedata import category
 
-from raptor_core.errors import QuestionError
+from raptor_core.errors import QuestionError, SettingsError
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.settings.retrieval import RerankerSettings
@@ -79,6 +79,9 @@ class Query:
     kind: Kind = "auto"
     history: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        turns(self.history)
+
     @property
     def limit(self) -> int:
         """Number of nodes per layer: ``top_k``, or 20."""
@@ -96,6 +99,15 @@ class Query:
             hybrid=settings.hybrid,
             reranker=defaults.reranker,
         )
+
+
+def turns(history: Sequence[str]) -> tuple[str, ...]:
+    """Return the turns before a question; raise SettingsError for a text, which has no turns."""
+    if isinstance(history, str):
+        raise SettingsError(
+            f"history: expected a list of turns, got the text {history!r:.60}; write history=[...]"
+        )
+    return tuple(history)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from raptor_core.retrieval.general.wording import read_wording
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
+from raptor_core.text.words import words
 from raptor_core.vectors import Vectors
 
 
@@ -41,7 +42,7 @@ class QuestionWindows:
     ) -> "QuestionWindows":
         """Cut questions into the windows that the embedder reads, and embed these.
 
-        A question with hardly a term of its own is read with terms of ``history``.
+        A question that leans on ``history`` is read with terms of it.
         """
         cut = embedder.windows if isinstance(embedder, WindowingEmbedder) else lambda text: [text]
         windows = tuple(tuple(cut(follow_up(question, history))) for question in questions)
@@ -97,26 +98,45 @@ LAST_TURNS = 3
 """Number of turns before a question whose terms may join it."""
 
 MAX_TERMS = 6
-"""Number of terms that join a question that has hardly one of its own."""
+"""Number of terms that join a question that leans on the turns before it."""
+
+MAX_FRAGMENT_NAMES = 3
+"""Number of names in a fragment, such as "And the blue seal?"."""
 
 
 def follow_up(question: str, history: Sequence[str]) -> str:
-    """Return a question that has hardly a term of its own with terms of the turns before it.
+    """Return a question that leans on the turns before it with terms of these.
 
     Any other question, and one that asks for something general, is returned as it is. Names for
     pronouns were tried and found less.
 
     Args:
         question: the question.
-        history: turns before it, questions or answers, the last one at the end.
+        history: turns before it, questions or answers, the last one at the end; empty ones are
+            left out.
     """
-    wording = read_wording(question)
-    if len(wording.names) > 1 or wording.is_generic:
+    turns = [turn for turn in history if turn.strip()][: -LAST_TURNS - 1 : -1]
+    if not turns or not _leans(question):
         return question
-    last_turns = list(history)[: -LAST_TURNS - 1 : -1]
-    terms = dict.fromkeys(term for turn in last_turns for term in read_wording(turn).names)
-    joined = [term for term in terms if term not in wording.names][:MAX_TERMS]
+    own = read_wording(question).names
+    terms = dict.fromkeys(term for turn in turns for term in read_wording(turn).names)
+    joined = [term for term in terms if term not in own][:MAX_TERMS]
     return f"{question} ({', '.join(joined)})" if joined else question
+
+
+def _leans(question: str) -> bool:
+    """Return whether a question is a fragment, or names hardly anything and refers to it."""
+    wording = read_wording(question)
+    n_names = len(wording.names)
+    if wording.new or (not wording.names and wording.is_generic):
+        return False
+    start = " ".join(words(question.casefold()))
+    goes_on = not wording.verb and start.startswith(tuple(wording.join))
+    if goes_on or any(" " in phrase for phrase in wording.join):
+        return n_names <= MAX_FRAGMENT_NAMES
+    if n_names > 1 or wording.is_generic:
+        return False
+    return not n_names or not wording.verb or bool(wording.refer)
 
 
 EVERYDAY = (

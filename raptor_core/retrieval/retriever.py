@@ -19,7 +19,7 @@ from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchErr
 from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
+from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words, turns
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import Nearest, Traversal
 from raptor_core.retrieval.questions import QuestionWindows, warn_of_chance
@@ -83,12 +83,12 @@ class AsyncSearch(ABC):
             question: the question.
             query: None for the default query.
             history: turns of the conversation before it, the last one at the end. Their terms
-                join a question with hardly a term of its own, such as "And why?".
+                join a question that leans on them, such as "And why?".
             readers: users and groups of the caller; see ``for_readers``.
         """
         searcher = self if readers is None else self.for_readers(readers)
         if history:
-            query = replace(query or self.query, history=tuple(history))
+            query = replace(query or self.query, history=turns(history))
         return searcher.search_many([question], query)[0]
 
     async def asearch(

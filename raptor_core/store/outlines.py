@@ -4,7 +4,7 @@ Making nodes of all candidates took most of a search. An outline is a row of num
 payload fields; names are hashed, since ranking only compares them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -97,6 +97,15 @@ class Outlines(NamedTuple):
         begins, sizes = (np.cumsum(sizes) - sizes)[at], sizes[at]
         shifts = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
         return Outlines(self.nodes[at], self.children[shifts + np.arange(len(shifts))])
+
+    def with_children(self, children: Mapping[int, Sequence[tuple[int, int]]]) -> "Outlines":
+        """Return the outlines with other children of some rows."""
+        nodes = self.nodes.copy()
+        parts = np.split(self.children, np.cumsum(nodes["n_children"])[:-1])
+        for row, pairs in children.items():
+            parts[row] = np.array(pairs, dtype=np.uint64).reshape(len(pairs), 2)
+            nodes["n_children"][row] = len(pairs)
+        return Outlines(nodes, np.concatenate(parts))
 
     def ids(self) -> list[str]:
         """Return the ids of the nodes."""

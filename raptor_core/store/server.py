@@ -63,7 +63,9 @@ class ServerCorpus:
                 with self._place.errors():
                     layout.create_indexes(self._client, self._name, info.payload_schema)
             undo.pop_all()
-        engine = ClientEngine(self._client, self._name, self._place, layout)
+        engine = ClientEngine(
+            self._client, self._name, self._place, layout, indexed=info.payload_schema
+        )
         no_lock = nullcontext()
         return VectorStore(engine, stored.identity, lambda: None, no_lock)
 

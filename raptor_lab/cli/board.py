@@ -11,21 +11,21 @@ from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import SourceError
 from raptor_core.settings import preset
 from raptor_core.tree.components import Components
-from raptor_lab.cli.common import cache_of, print_built
+from raptor_lab.cli.common import budgets_option, cache_of, print_built
 from raptor_lab.comparison.board import (
     SETS,
     BoardRow,
-    board_table,
+    board_tables,
     find_sets,
     first_questions,
+    load_set,
     measure_set,
 )
 from raptor_lab.comparison.index import open_index
-from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.systems import IN_ORDER, make_system
 from raptor_lab.comparison.tables import table_markdown
-from raptor_lab.datasets.load import load_dataset
 
-STRATEGIES = ("hybrid", "flat", "collapsed", "traversal")
+STRATEGIES = ("hybrid", "flat", IN_ORDER, "collapsed", "traversal")
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval board data/ --sets qmsum,musique --limit 100")
@@ -41,6 +41,7 @@ STRATEGIES = ("hybrid", "flat", "collapsed", "traversal")
     show_default=True,
     help="As for `raptor eval retrieval`; the first is the reference.",
 )
+@budgets_option("400,1000,2000")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N questions of each set.")
 @click.option("--preset", "preset_name", help="Settings of a preset instead of the home's.")
 @click.option(
@@ -53,6 +54,7 @@ def board_command(
     data: Path,
     sets: str,
     strategies: tuple[str, ...],
+    budgets: list[int],
     limit: int | None,
     preset_name: str | None,
     home: Path,
@@ -76,12 +78,12 @@ def board_command(
     rows: list[BoardRow] = []
     sizes = {}
     for name, file in files.items():
-        dataset = first_questions(load_dataset(file), limit)
+        dataset = first_questions(load_set(file), limit)
         sizes[name] = len(dataset.documents), len(dataset.questions)
         say(name, err=True)
         with open_index(dataset, components, cache_of(home, values), print_built) as index:
-            rows += measure_set(name, index, systems)
+            rows += measure_set(name, index, systems, budgets)
     if as_json:
         print_json({"missing": missing, "sizes": sizes, "rows": [row.values() for row in rows]})
     else:
-        say_text(table_markdown(board_table(rows, sizes)))
+        say_text("\n\n".join(map(table_markdown, board_tables(rows, sizes, budgets))))

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError, SourceError
 from raptor_core.evaluation.bootstrap import Difference, interval_text
 from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict
@@ -18,6 +19,7 @@ from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import FIRST_DOCUMENTS
 from raptor_lab.comparison.tables import Table
 from raptor_lab.datasets.base import GENERAL, Dataset
+from raptor_lab.datasets.load import load_dataset, needs_documents
 
 SETS = (
     "qmsum",
@@ -29,10 +31,13 @@ SETS = (
     "hotpotqa",
     "wildgraph",
     "financebench",
+    "lines",
 )
-"""Public sets of the board; the name of a set's file begins with its name."""
+"""Sets of the board; the name of a set's file begins with its name."""
 
-BUDGETS = (400, 1000, 2000)
+DOCUMENTS = "documents"
+"""Measure of the best documents, whatever the budget is."""
+
 N_TIMED = 40
 """Questions whose time is taken, one after the other, at the middle budget."""
 
@@ -43,7 +48,7 @@ class BoardRow:
 
     Attributes:
         measure: "evidence", "answers", "answers, general" or "documents".
-        figures: at ``BUDGETS`` tokens, or among the best ``FIRST_DOCUMENTS`` documents.
+        figures: at each budget, or among the best ``FIRST_DOCUMENTS`` documents.
         milliseconds: median time of a question, with the embedding of its text.
     """
 
@@ -62,7 +67,8 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
     """Find the files of sets in a folder.
 
     Args:
-        folder: a folder of files, each named as its set, such as ``qmsum-val.jsonl``.
+        folder: a folder of files, each named as its set, such as ``qmsum-val.jsonl``. A golden set
+            has its documents in a folder beside it, ``lines/`` for ``lines.jsonl``.
         names: sets or files without ending; none for all of ``SETS``.
 
     Returns:
@@ -90,6 +96,13 @@ def _set_of(stem: str) -> str:
     return next((name for name in SETS if stem.casefold().startswith(name)), "")
 
 
+def load_set(path: Path) -> Dataset:
+    """Load the data set of a file; the documents of a golden set are in the folder beside it."""
+    if needs_documents(path):
+        return load_dataset(path, documents=load_documents(path.with_suffix("")).documents)
+    return load_dataset(path)
+
+
 def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     """Return a data set of its first ``limit`` questions, without documents that none asks."""
     questions = dataset.questions[:limit]
@@ -100,10 +113,13 @@ def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     return replace(dataset, questions=questions, documents=documents)
 
 
-def measure_set(name: str, index: Index, systems: Sequence[System]) -> list[BoardRow]:
+def measure_set(
+    name: str, index: Index, systems: Sequence[System], budgets: Sequence[int]
+) -> list[BoardRow]:
     """Measure the systems on a set; the first one is the reference."""
-    compared = compare(index, systems, BUDGETS)
-    milliseconds = {system.name: _median_milliseconds(index, system) for system in systems}
+    compared = compare(index, systems, budgets)
+    middle = budgets[len(budgets) // 2]
+    milliseconds = {system.name: _median_milliseconds(index, system, middle) for system in systems}
     return [
         BoardRow(name, measure, system, figures, milliseconds[system])
         for measure, rows in _measures(index.dataset, compared)
@@ -125,35 +141,52 @@ def _measures(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Fig
         if "content_recall" in part.measures:
             yield measure, _by_budget(part, "content_recall")
     if "document_recall" in compared.measures:
-        rows = compared.at(BUDGETS[-1])
+        rows = compared.at(compared.budgets[-1])
         names = [f"document_recall_at_{n}" for n in FIRST_DOCUMENTS]
         figures = {s: tuple(row.figures[name] for name in names) for s, row in rows.items()}
-        yield "documents", figures
+        yield DOCUMENTS, figures
 
 
 def _by_budget(compared: Comparison, measure: str) -> Figures:
-    rows = [compared.at(budget) for budget in BUDGETS]
+    rows = [compared.at(budget) for budget in compared.budgets]
     return {system: tuple(row[system].figures[measure] for row in rows) for system in rows[0]}
 
 
-def _median_milliseconds(index: Index, system: System) -> float:
+def _median_milliseconds(index: Index, system: System, budget_tokens: int) -> float:
     questions = index.dataset.questions
     seconds = []
     for question in questions[:: -(-len(questions) // N_TIMED)]:
         started = time.perf_counter()
         vectors = index.components.embedder.embed_queries([question.text])
         batch = QuestionBatch([question], vectors, index.where(question, pooled=False))
-        system.contexts(index, batch, BUDGETS[1])
+        system.contexts(index, batch, budget_tokens)
         seconds.append(time.perf_counter() - started)
     return round(1000 * median(seconds), 1)
 
 
-def board_table(rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]]) -> Table:
-    """Make the table of all rows; ``sizes`` has documents and questions of each set."""
-    limits = [f"{b:,} tokens, or best {n}" for b, n in zip(BUDGETS, FIRST_DOCUMENTS, strict=True)]
-    differences = [f"less {rows[0].strategy}, {budget:,} tokens" for budget in BUDGETS]
+def board_tables(
+    rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]], budgets: Sequence[int]
+) -> Iterator[Table]:
+    """Yield the tables of contexts and of documents; ``sizes`` counts documents and questions."""
+    read = "; ".join(f"{name}: {d:,} documents, {q:,} questions" for name, (d, q) in sizes.items())
+    brackets = "Brackets are 95 % intervals of the paired difference, bootstrapped over documents."
+    contexts = (
+        f"{read}. Evidence: share of its runs of four words in the context. Answers: share of the "
+        f"words of a reference answer. {brackets}"
+    )
+    documents = f"Share of the documents that answer among the best. {brackets}"
+    limits = [f"{budget:,} tokens" for budget in budgets]
+    if of_contexts := [row for row in rows if row.measure != DOCUMENTS]:
+        yield _table("Public data sets", of_contexts, limits, contexts)
+    if of_documents := [row for row in rows if row.measure == DOCUMENTS]:
+        firsts = [f"best {n}" for n in FIRST_DOCUMENTS]
+        yield _table("Documents", of_documents, firsts, documents)
+
+
+def _table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: str) -> Table:
+    differences = [f"less {rows[0].strategy}, {limit}" for limit in limits]
     head = ("set", "measure", "questions", "strategy", *limits, *differences, "p50 ms")
-    cells = tuple(
+    cells = (
         (
             row.dataset,
             row.measure,
@@ -165,13 +198,7 @@ def board_table(rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]]) 
         )
         for row in rows
     )
-    read = "; ".join(f"{name}: {d:,} documents, {q:,} questions" for name, (d, q) in sizes.items())
-    note = (
-        f"{read}. Evidence: share of its runs of four words in the context. Answers: share of the "
-        "words of a reference answer. Documents: share of those that answer among the best. "
-        "Brackets are 95 % intervals of the paired difference, bootstrapped over documents."
-    )
-    return Table("Public data sets", head, cells, note)
+    return Table(title, head, tuple(cells), note)
 
 
 def _difference(difference: Difference | None) -> str:

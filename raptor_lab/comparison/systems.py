@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import STRATEGIES, Query
+from raptor_core.retrieval.base import sort_by_document
 from raptor_core.store.base import Where
 from raptor_lab.baselines import BASELINES, make_baseline
 from raptor_lab.comparison.contexts import Context, QuestionBatch, System
@@ -16,6 +17,8 @@ from raptor_lab.dpr import DPR, ENCODERS, Dpr
 
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
+IN_ORDER = "flat-in-order"
+"""The system that puts the chunks of ``flat`` in the order of their document."""
 BEAM = "beam"
 """The system that walks down a common short recipe's beam to five chunks."""
 UNBOUND = 1_000_000
@@ -71,6 +74,22 @@ class StrategySystem:
 
 
 @dataclass(frozen=True, slots=True)
+class InOrder:
+    """The best chunks by vectors, in the order of their document instead of best first."""
+
+    name: str = IN_ORDER
+
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        query = Query("flat", budget_tokens, where=batch.where)
+        texts = [question.text for question in batch.questions]
+        found = index.retriever.search_vectors(texts, batch.vectors, query)
+        return [
+            Context.of(replace(each, hits=tuple(sort_by_document(each.hits)))) for each in found
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class Beam:
     """Walk down the tree whose context is the best chunks alone, without the summaries passed.
 
@@ -109,12 +128,12 @@ def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
         return make_baseline(name)
     if name in DPR:
         return Dpr(name, *encoders)
-    if name == BEAM:
-        return Beam(name)
+    if name in (BEAM, IN_ORDER):
+        return Beam(name) if name == BEAM else InOrder()
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
-        systems = ", ".join((ROOT, BEAM, *BASELINES, *DPR))
+        systems = ", ".join((ROOT, BEAM, IN_ORDER, *BASELINES, *DPR))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "

@@ -1,6 +1,7 @@
 """Stand-in for a Qdrant server over HTTP: it answers from local mode, and fails on demand.
 
-It proves what the client sends and reads, not how a server behaves.
+Like a collection in strict mode it refuses a filter by a field without an index. It proves what
+the client sends and reads, not how a server behaves.
 """
 
 import json
@@ -60,6 +61,17 @@ def plain(value):
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+def filtered_fields(part):
+    """Yield each field that a request filters by, and whether by a range."""
+    if isinstance(part, dict):
+        if "key" in part and {"match", "range"} & part.keys():
+            yield part["key"], "range" in part
+        part = list(part.values())
+    if isinstance(part, list):
+        for each in part:
+            yield from filtered_fields(each)
 
 
 class StandIn:
@@ -138,12 +150,23 @@ class StandIn:
         if match is None:
             return 404, told("no such route")
         try:
+            if _READS.search(bare):
+                self._require_indexes(*match.groups(), body)
             result = getattr(self, f"on_{name}")(*match.groups(), body)
         except FileExistsError as error:
             return 409, told(f"Wrong input: Collection `{error}` already exists!")
         except ValueError as error:  # of local mode, and of pydantic
             return 404 if "not found" in str(error) else 400, told(error)
         return 200, json.dumps({"result": plain(result), "status": "ok", "time": 0.0}).encode()
+
+    def _require_indexes(self, collection, body):
+        """Refuse what strict mode refuses of a collection that is there."""
+        indexed = self.indexed.get(collection, {})
+        for name, is_range in filtered_fields(body):
+            kinds = {"float", "integer"} if is_range else {"keyword", "integer"}
+            kind = indexed.get(name, {}).get("type")
+            if kind not in kinds and self.client.collection_exists(collection):
+                raise ValueError(f"Bad request: Index required for {name!r}, one of {kinds}")
 
     def on_change_aliases(self, body):
         request = models.ChangeAliasesOperation(**body)

@@ -12,10 +12,12 @@ from itertools import islice
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query
+from raptor_core.retrieval.general.numerals import forms_of, heading_number, part_numbers
 from raptor_core.retrieval.general.terms import TermTable, read_terms
 from raptor_core.retrieval.general.wording import Wording, read_wording
 from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
+from raptor_core.text.words import words
 
 SUBJECT_SHARE = 0.15
 """A topic word that this share of the chunks has names what the text is about."""
@@ -51,10 +53,17 @@ def decide(question: str, query: Query, store: VectorStore) -> QuestionDecision:
         return QuestionDecision(False, "is about a detail, as the query says")
     wording = read_wording(question)
     if query.kind == "general" or wording.is_generic:
-        return _decide_by_names(wording, query, store)
+        return _decide_by_names(_with_part_numbers(wording, question), query, store)
     if wording.detail:
         return QuestionDecision(False, f"asks for a detail by {wording.detail[0]!r}")
     return QuestionDecision(False, "asks for nothing general")
+
+
+def _with_part_numbers(wording: Wording, question: str) -> Wording:
+    """Return the wording with "3" as a name in place of "third", where a chapter or section is."""
+    numbers = dict(part_numbers(words(question.casefold())))
+    names = [name for name in wording.names if name not in numbers]
+    return replace(wording, names=[*names, *dict.fromkeys(numbers.values())])
 
 
 def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> QuestionDecision:
@@ -103,7 +112,8 @@ def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) ->
 
 def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> list[Node]:
     where = replace(query.where, layers=(0,))
-    return [hit.node for hit in store.search_text([" ".join(names)], PART_CHUNKS, where)[0]]
+    forms = (form for name in names for form in forms_of(name))
+    return [hit.node for hit in store.search_text([" ".join(forms)], PART_CHUNKS, where)[0]]
 
 
 def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
@@ -112,8 +122,13 @@ def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]
     for chunk in chunks:
         title, *path = _path(chunk)
         headings = (tuple(path[:end]) for end in range(1, len(path) + 1))
-        matches = (h for h in headings if sought <= set(tokens(" ".join((title, *h)))))
-        yield from islice(matches, 1)
+        yield from islice((h for h in headings if sought <= _terms(title, h)), 1)
+
+
+def _terms(title: str, heading: Heading) -> set[str]:
+    """Return the terms of a title and a heading, with the numbers of chapters and sections."""
+    numbers = (heading_number(words(part.casefold())) for part in heading[1:])
+    return {*tokens(" ".join((title, *heading)))}.union(*numbers)
 
 
 def _path(chunk: Node) -> tuple[str, ...]:

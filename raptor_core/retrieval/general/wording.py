@@ -7,6 +7,11 @@
 - form: kinds of texts, such as "meeting" or "story", and those who speak in them.
 - topic: what every text has, such as a plot or problems; a text may also be about them.
 - detail: words that ask for a fact, such as "who" or "how many".
+- period: words that set a time before, after or between others, or that compare.
+- verb: forms of "be", "have", "can" and the like, of which a whole question mostly has one.
+- refer: words for what was named before, such as "it".
+- join: words that go on with a talk at the start of a question, such as "and" or "what about".
+- new: words that begin another subject.
 
 A star means any ending, and ``_`` for a space. Chinese and Japanese have no spaces, so their
 questions are read from left to right, the longest word first.
@@ -36,6 +41,11 @@ class Wording:
     form: list[str] = field(default_factory=list)
     topic: list[str] = field(default_factory=list)
     detail: list[str] = field(default_factory=list)
+    period: list[str] = field(default_factory=list)
+    verb: list[str] = field(default_factory=list)
+    refer: list[str] = field(default_factory=list)
+    join: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
 
     @property

@@ -10,7 +10,9 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import QuestionDecision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
+from raptor_core.retrieval.hybrid.naming import OTHER_EDITION
 from raptor_core.retrieval.hybrid.passages import Passages
+from raptor_core.retrieval.hybrid.reading import read_best, with_words
 from raptor_core.retrieval.hybrid.reranking import rerank
 from raptor_core.retrieval.hybrid.scoring import Pool, Ranked, add_hop, add_surroundings
 from raptor_core.store.store import VectorStore
@@ -59,12 +61,19 @@ def _retrieval(
         if named.any():
             leaves = leaves.plus("named", weights.named * named)
         leaves, note = rerank(question.texts[0], leaves, query, store)
-        diversity = 0.0 if named.min() < 0 else weights.diversity
+        if n_last := len(set(leaves.outlines.nodes["name"][named <= OTHER_EDITION])):
+            year = f"the question asks for a year's edition: {n_last} of other years come last"
+            note = "; ".join(filter(None, (year, note)))
+        diversity = 0.0 if n_last else weights.diversity
         by_paragraph = query.top_k is None and query.max_per_document is None
+        read = read_best(leaves, query.budget_tokens, store) if by_paragraph else {}
+        leaves = leaves.with_parts({row: node.paragraphs for row, node in read.items()})
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
+        passages = with_words(question.texts[0], passages, read)
         packing.add_leaves(leaves, passages, diversity, query.max_per_document)
+        packing.read = {node.id: node for node in read.values()}
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

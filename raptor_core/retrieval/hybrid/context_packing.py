@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from raptor_core.nodes import Node
 from raptor_core.retrieval.base import sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.scoring import Numbers, Ranked, Scores, group_numbers
@@ -33,6 +34,7 @@ class Packing:
             that was added later; if none was added, all of them.
         why: parts of each score, by node id.
         cuts: paragraph parts of the incomplete chunks, by node id.
+        read: chunks whose paragraphs are the passages, by node id; others are as stored.
     """
 
     budget_tokens: int
@@ -43,6 +45,7 @@ class Packing:
     n_passed_over: int = 0
     why: dict[str, Mapping[str, float]] = field(default_factory=dict)
     cuts: dict[str, slice] = field(default_factory=dict)
+    read: Mapping[str, Node] = field(default_factory=dict)
 
     def add_summaries(self, ranked: Ranked) -> None:
         """Add the summaries that fit, best first; ties by node id."""
@@ -64,8 +67,9 @@ class Packing:
     ) -> None:
         """Add the best passage that fits, again and again, until none fits.
 
-        A passage of some five words is not taken once a better one did not fit. The score of a
-        passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
+        A passage of some five words is not taken once a better one did not fit, and one that no
+        part of its score speaks for only where a number of nodes is asked for, or nothing else
+        fits. The score of a passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
         document are in the context.
 
         Args:
@@ -79,6 +83,7 @@ class Packing:
         first_chunks = leaves.outlines.take(passages.first_chunks())
         rows = _best_first(first_chunks, scores)
         document = group_numbers(first_chunks.nodes["document"][rows])
+        is_idle = ~passages.any_of(leaves.is_supported)[rows] & (self.max_nodes is None)
         is_scrap = filling.n_tokens[rows] < MIN_PASSAGE_TOKENS
         open_scores = scores[rows].astype(np.float64)
         n_added = np.zeros(document.max() + 1, dtype=np.int64)
@@ -88,6 +93,7 @@ class Packing:
             # Scraps such as "Mira," fill no room that better passages leave.
             unfit = np.where(fits, -np.inf, current).max()
             allowed = ~is_scrap | ((self.n_passed_over == 0) & (current >= unfit))
+            allowed &= ~is_idle
             if self.ids or (fits & allowed).any():
                 fits &= allowed
             fitting = np.where(fits, current, -np.inf)
@@ -124,7 +130,8 @@ class Packing:
         """Return the nodes in document order, without those that the store removed meanwhile."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))
-        nodes = [cut(n, self.cuts[n.id]) if n.id in self.cuts else n for n in nodes]
+        cuts, read = self.cuts, self.read
+        nodes = [cut(read.get(n.id, n), cuts[n.id]) if n.id in cuts else n for n in nodes]
         return sort_by_document([Hit(node, score_of[node.id], self.why[node.id]) for node in nodes])
 
 

@@ -6,7 +6,7 @@ is from. The question does: by a year, or by a person or place. The searches for
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from unicodedata import normalize
 
 import numpy as np
@@ -15,7 +15,7 @@ from raptor_core.retrieval.general.wording import read_wording
 from raptor_core.retrieval.hybrid.scoring import Scores
 from raptor_core.store.base import Where
 from raptor_core.store.outlines import Candidates, CandidateSearch, Rows
-from raptor_core.text.words import words
+from raptor_core.text.words import is_unspaced, words
 
 N_NAMES = 4
 """Maximum number of names in a question that are searched for, the longest first."""
@@ -26,7 +26,17 @@ MAX_HOLDERS = 256
 LEAST_HOLDERS = 2
 """Least number of chunks with a name; a word in one chunk may be there by chance."""
 
+OTHER_EDITION = -1.0
+"""Score of other editions where a question asks for the edition of a year."""
+
+OTHER_YEAR = -1 / 3
+"""Score of other editions where a question has a year, which may be that of an event."""
+
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_FISCAL = re.compile(
+    r"fy\d+$|fiscal|financial|(geschäfts|haushalts|wirtschafts)jahr|exercice|ejercicio|eserciz"
+    r"|exercício|年度|财年"
+)
 
 
 def name_searches(question: str, where: Where) -> list[CandidateSearch]:
@@ -44,7 +54,7 @@ def _names(question: str) -> list[str]:
 
 
 def score_named(question: str, holders: Sequence[Candidates], nodes: Rows) -> Scores:
-    """Return 1 for nodes of a named document, -1 for those of another edition, 0 for others.
+    """Return 1 for nodes of a named document, less than 0 for those of another edition, else 0.
 
     Args:
         question: the question.
@@ -58,19 +68,58 @@ def score_named(question: str, holders: Sequence[Candidates], nodes: Rows) -> Sc
         if len(documents) >= LEAST_HOLDERS and len(np.unique(documents)) == 1
     ]
     scores = np.isin(nodes["document"], named).astype(np.float64)
-    scores[np.isin(nodes["name"], _other_editions(question, nodes["name"].tolist()))] = -1.0
+    editions = _other_editions(question, nodes["name"].tolist())
+    for name, score in editions.items():
+        scores[nodes["name"] == name] = score
     return scores
 
 
-def _other_editions(question: str, names: Sequence[str]) -> list[str]:
-    """Return the documents whose name has another year than the question, where a like name has it.
+def _other_editions(question: str, names: Sequence[str]) -> dict[str, float]:
+    """Return the score of each document of another year than the question's, below 0.
 
-    Names of editions differ in their digits alone.
+    Names of editions differ in their digits alone, and one of them has the year. Of several years
+    a question means all between them. Where it compares, or asks for the time after or before a
+    year, it means every edition, so nothing is returned.
     """
-    sought = set(_YEAR.findall(normalize("NFKC", question)))
-    if not sought:
-        return []
-    years = {name: set(_YEAR.findall(name)) for name in set(names)}
-    series = {name: re.sub(r"\d+", "", name) for name in years}
-    named = {series[name] for name in years if years[name] & sought}
-    return [n for n in years if series[n] in named and years[n] and not years[n] & sought]
+    asked = words(normalize("NFKC", question).casefold())
+    sought = [int(year) for year in _YEAR.findall(" ".join(asked))]
+    if not sought or _sets_a_period(question, asked):
+        return {}
+    scores: dict[str, float] = {}
+    for series, years in _series(names).items():
+        inside = {name for name, year in years.items() if min(sought) <= year <= max(sought)}
+        score = OTHER_EDITION if _asks_for(asked, series) else OTHER_YEAR
+        scores |= dict.fromkeys(years.keys() - inside, score) if inside else {}
+    return scores
+
+
+def _series(names: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return the year of each edition by its name, by the name without digits."""
+    series: dict[str, dict[str, int]] = {}
+    for name in set(names):
+        if year := _YEAR.search(name):
+            series.setdefault(re.sub(r"\d+", "", name), {})[name] = int(year[0])
+    return series
+
+
+def _beside_years(asked: Sequence[str], before: int, after: int) -> Iterator[str]:
+    """Yield the words up to ``before`` and ``after`` words from a year, and the year's own."""
+    for at, word in enumerate(asked):
+        if _YEAR.search(word):
+            yield from asked[max(at - before, 0) : at + after + 1]
+
+
+def _sets_a_period(question: str, asked: Sequence[str]) -> bool:
+    """Return whether a word of a period stands beside a year, such as "after" or "compared"."""
+    periods = read_wording(question).period
+    beside = set(_beside_years(asked, 4, 3))
+    return any(word in beside or is_unspaced(word) for word in periods)
+
+
+def _asks_for(asked: Sequence[str], series: str) -> bool:
+    """Return whether a question asks for the editions of a year, not only for that year.
+
+    It does by a fiscal year, or by a word of their name beside the year.
+    """
+    name = set(words(series.rpartition(".")[0].casefold() or series.casefold()))
+    return any(word in name or _FISCAL.match(word) for word in _beside_years(asked, 3, 3))

@@ -6,10 +6,14 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.hybrid.scoring import Numbers, Scores, group_numbers
 from raptor_core.store.outlines import Outlines
+
+WORDS_WEIGHT = 1.0
+"""Weight of the question's words in a part of a chunk, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +27,13 @@ class Passages:
         chunk: row of the chunk of each part, ascending, shape ``(n_parts,)``.
         passage: number of the passage of each part, from 0 without a gap.
         n_tokens: tokens of each part.
+        words: share of the question's words in each part, less the mean of its chunk.
     """
 
     chunk: Numbers
     passage: Numbers
     n_tokens: Numbers
+    words: Scores
 
     @classmethod
     def from_chunks(cls, leaves: Outlines, budget_tokens: int, *, by_paragraph: bool) -> "Passages":
@@ -55,17 +61,32 @@ class Passages:
             is_over = np.bincount(passage, weights=n_tokens)[passage] > budget_tokens
             names[is_over] = single[is_over]
         passage = group_numbers(names)
-        return cls(chunk, passage, n_tokens)
+        return cls(chunk, passage, n_tokens, np.zeros(len(chunk)))
+
+    def with_words(self, shares: Scores) -> "Passages":
+        """Return the passages with the share of the question's words in each part."""
+        n_tokens = np.maximum(np.bincount(self.chunk, weights=self.n_tokens), 1)
+        means = np.bincount(self.chunk, weights=self.n_tokens * shares) / n_tokens
+        return replace(self, words=shares - means[self.chunk])
 
     def first_chunks(self) -> Numbers:
         """Return the row of the first chunk of each passage."""
         return self.chunk[np.unique(self.passage, return_index=True)[1]]
 
+    def any_of(self, chunks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return whether a mask over the chunks has any chunk of each passage."""
+        counts = np.bincount(self.passage, weights=chunks[self.chunk])
+        any_of: NDArray[np.bool_] = counts > 0
+        return any_of
+
     def scores(self, chunk_scores: Scores) -> Scores:
-        """Return the mean score of the chunks of each passage, weighted by tokens."""
+        """Return the mean score of the parts of each passage, weighted by tokens.
+
+        That of a part is the score of its chunk and ``WORDS_WEIGHT`` times its words.
+        """
         total = np.bincount(self.passage, weights=self.n_tokens)
         share = self.n_tokens / np.maximum(total, 1)[self.passage]
-        weights = share * chunk_scores[self.chunk]
+        weights = share * (chunk_scores[self.chunk] + WORDS_WEIGHT * self.words)
         scores: Scores = np.bincount(self.passage, weights=weights).astype(np.float64)
         return scores
 
@@ -125,6 +146,20 @@ class Filling:
         return cuts
 
 
+def columns_at(node: Node, start: int) -> str:
+    """Return the names of the columns of a row at a character of a chunk, or "".
+
+    Names are those of the context where a table goes on, else the first row of the table. A record
+    such as "name: Ada | born: 1815" names its columns itself.
+    """
+    above, _, lines = node.text[: start - node.start].rpartition("\n\n")
+    if not lines.strip():
+        return node.table if start == node.start else ""
+    first = lines.lstrip("\n").partition("\n")[0]
+    is_row = " | " in first and ": " not in first
+    return node.table if node.table and not above else first if is_row else ""
+
+
 def cut(node: Node, parts: slice) -> Node:
     """Cut a chunk to some of its paragraph parts; text, span, tokens and context follow."""
     kept = node.paragraphs[parts]
@@ -135,7 +170,8 @@ def cut(node: Node, parts: slice) -> Node:
     end = following[0][0] if following else node.end
     text = node.text[start - node.start : end - node.start].rstrip()
     n_tokens = sum(n for _, n in kept)
-    context = node.context if start == node.start else node.context.partition("\n")[0]
+    label, columns = node.context.partition("\n")[0], columns_at(node, start)
+    context = f"{label}\n{columns}" if columns else label
     return replace(
         node,
         text=text,

@@ -3,7 +3,7 @@
 Searching for the candidates is in ``gathering``, forming passages of chunks in ``passages``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,15 @@ BEST_OF_DOCUMENT = 3
 
 SHORT_DOCUMENT = 4
 """Number of chunks of a passage, such as a paragraph of an encyclopedia, that is a document."""
+
+HOP = "hop"
+"""Name of the part of a score by shared names."""
+
+UNSUPPORTED = -2.0
+"""Score, in standard deviations, at which a node that no part speaks for is left out.
+
+At 0 a budget of 20,000 tokens stays half empty (evidence of meetings .971, here .996).
+"""
 
 MOST_BY_NAMES = 8.0
 """Largest score by shared names, in standard deviations."""
@@ -96,9 +105,24 @@ class Ranked:
         """Sums of the parts."""
         return sum(self.parts.values(), np.zeros(len(self.outlines.nodes)))
 
+    @property
+    def is_supported(self) -> NDArray[np.bool_]:
+        """Whether any part of a node's score speaks for it, or little speaks against it.
+
+        Shared names speak for it only in the sum. Where all parts are 0, as of a single node,
+        nothing speaks against it.
+        """
+        parts = np.array([part for name, part in self.parts.items() if name != HOP])
+        supported: NDArray[np.bool_] = (parts > 0).any(axis=0) | (parts == 0).all(axis=0)
+        return supported | (self.scores > UNSUPPORTED)
+
     def plus(self, part: str, scores: Scores) -> "Ranked":
         """Return the nodes with a further part of their scores."""
         return Ranked(self.outlines, {**self.parts, part: scores})
+
+    def with_parts(self, parts: Mapping[int, Sequence[tuple[int, int]]]) -> "Ranked":
+        """Return the nodes with other paragraphs of some chunks, by row."""
+        return Ranked(self.outlines.with_children(parts), self.parts) if parts else self
 
     def id(self, row: int) -> str:
         """Return the id of the node in a row."""
@@ -133,7 +157,7 @@ def add_hop(leaves: Ranked, names: Scores, weight: float) -> Ranked:
     """
     spread = leaves.scores.std()
     return leaves.plus(
-        "hop", weight * spread * np.clip(standardize(np.sqrt(names)), 0, MOST_BY_NAMES)
+        HOP, weight * spread * np.clip(standardize(np.sqrt(names)), 0, MOST_BY_NAMES)
     )
 
 

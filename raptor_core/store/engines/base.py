@@ -41,7 +41,8 @@ KEYWORD_FIELDS = (
     "facts",
     "readers",
 )
-"""Payload fields with a keyword index; ``layer`` has an integer index."""
+"""Payload fields with a keyword index. ``layer`` has an integer index, and each field of numbers an
+index of ranges, made when it is first written."""
 
 LINKED_FIELDS = ("tree", "documents", "facts", "readers")
 """Fields for which the graph gets separate links, so that narrow filters stay fast."""
@@ -193,6 +194,7 @@ EVERYWHERE = Where()
 """Filter that every live node passes."""
 
 LIVE = Match("state", ("live",))
+NOTHING = Match("node_id", ("",))
 MANIFEST = Match("state", ("manifest",))
 
 
@@ -265,7 +267,12 @@ def _values(key: str, accepted: Any) -> Iterator[Match | Between]:
         yield Match("facts", tuple(dict.fromkeys(fact("value", key, text) for text in known)))
     elif accepted:
         kind, bounds = read_bounds(key, accepted)
-        yield Between(f"numbers.{number_field(key, kind)}", tuple(sorted(bounds.items())))
+        yield Between(number_path(number_field(key, kind)), tuple(sorted(bounds.items())))
+
+
+def number_path(field: str) -> str:
+    """Return the path in a payload of a field that ``number_field`` names."""
+    return f"numbers.{field}"
 
 
 def _facts(kind: str, values: Iterable[str]) -> Match:

@@ -64,6 +64,12 @@ class Layout:
             )
             client.create_payload_index(name, "layer", layer, wait=True)
 
+    @staticmethod
+    def create_range_index(client: QdrantClient, name: str, field: str) -> None:
+        """Create the index of a field of numbers, without which a strict server refuses ranges."""
+        floats = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
+        client.create_payload_index(name, field, floats, wait=True)
+
 
 def _validated(model: type[Options], setting: str, values: Mapping[str, Any]) -> Options:
     try:

@@ -4,7 +4,8 @@ Local mode searches exactly, in Python, and suits some thousands of points. It u
 the embedders' unit vectors: Cosine divides by the norm again, which changes last bits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from qdrant_client import QdrantClient, models
@@ -12,6 +13,7 @@ from qdrant_client import QdrantClient, models
 from raptor_core.store.engines.base import (
     DENSE,
     LEXICAL,
+    NOTHING,
     READ_POINTS,
     Between,
     Condition,
@@ -28,6 +30,7 @@ from raptor_core.store.engines.base import (
     Upsert,
     counted_nodes,
     named_vectors,
+    number_path,
     read_point,
     selected,
 )
@@ -40,17 +43,33 @@ class ClientEngine(Engine):
     """Points of a collection behind a qdrant-client. Threads may share that of a server."""
 
     def __init__(
-        self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
+        self,
+        client: QdrantClient,
+        collection: str,
+        place: Place,
+        layout: Layout | None = None,
+        indexed: Iterable[str] = (),
     ) -> None:
-        """Wrap a client; ``layout`` has a server's options, None is local mode, which is exact."""
+        """Wrap a client.
+
+        Args:
+            client: the client.
+            collection: name of the collection.
+            place: its location, for messages.
+            layout: a server's options; None is local mode, which is exact and needs no index.
+            indexed: fields that have an index on the server.
+        """
         self._client = client
         self._collection = collection
         self._place = place
+        self._layout = layout
+        self._indexed = set(indexed)
         self._params = layout.search_params if layout else None
         self._has_graph = layout is not None
 
     def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``; they take as few requests as a server accepts."""
+        self._index_numbers(operations)
         for request in split(operations):
             updates = [_update(operation) for operation in request]
             with self._place.errors():
@@ -72,12 +91,13 @@ class ClientEngine(Engine):
             "with_payload": selected(fields),
             "with_vectors": [DENSE] if dense else False,
         }
+        chosen = _filter(self._indexed_only(condition))
         records: list[Point] = []
         offset: Any = None
         while True:
             with self._place.errors():
                 points, offset = self._client.scroll(
-                    self._collection, _filter(condition), READ_POINTS, offset=offset, **options
+                    self._collection, chosen, READ_POINTS, offset=offset, **options
                 )
             records += map(read_point, points)
             if offset is None:
@@ -104,7 +124,7 @@ class ClientEngine(Engine):
         return models.QueryRequest(
             query=vector,
             using=using,
-            filter=_filter(condition),
+            filter=_filter(self._indexed_only(condition)),
             limit=limit,
             params=params,
             with_payload=selected(fields),
@@ -112,8 +132,40 @@ class ClientEngine(Engine):
 
     def count(self, condition: Condition) -> int:
         """See ``Engine``."""
+        chosen = _filter(self._indexed_only(condition))
         with self._place.errors():
-            return self._client.count(self._collection, _filter(condition), exact=True).count
+            return self._client.count(self._collection, chosen, exact=True).count
+
+    def _index_numbers(self, operations: Sequence[Operation]) -> None:
+        """Create the index of each field of numbers before the first point that has it."""
+        if self._layout is None:
+            return
+        upserts = (operation for operation in operations if isinstance(operation, Upsert))
+        names = {n for each in upserts for p in each.points for n in p.payload.get("numbers", ())}
+        for field in sorted(set(map(number_path, names)) - self._indexed):
+            with self._place.errors():
+                self._layout.create_range_index(self._client, self._collection, field)
+            self._indexed.add(field)
+
+    def _indexed_only(self, condition: Condition) -> Condition:
+        """Return the same condition without ranges of fields that no point has.
+
+        A strict server refuses such a range, for want of an index.
+        """
+        if self._layout is None:
+            return condition
+        each = (*condition.matches, *condition.excluded)
+        ranges = {match.field for match in each if isinstance(match, Between)}
+        if ranges - self._indexed:  # another process may have written the first
+            with self._place.errors():
+                self._indexed |= {*self._client.get_collection(self._collection).payload_schema}
+        absent = ranges - self._indexed
+        matches = tuple(NOTHING if m.field in absent else m for m in condition.matches)
+        return replace(
+            condition,
+            matches=matches,
+            excluded=tuple(m for m in condition.excluded if m.field not in absent),
+        )
 
     def optimize(self) -> None:
         """Do nothing: a server does it by itself."""

@@ -118,7 +118,11 @@ def test_every_interface_reads_a_follow_up_with_the_turns_before_it(home):
     ids = {hit.node.id for hit in retrieval.hits}
     body = {"question": question, "history": history}
     turns = [part for turn in history for part in ("--history", turn)]
-    found = TestClient(make_app(retriever, ServerKeys())).post("/search", json=body).json()
+    client = TestClient(make_app(retriever, ServerKeys()))
+    found = client.post("/search", json=body).json()
+    assert client.post("/search", json=body | {"history": "a text"}).status_code == 422
+    long = {"history": ["", "x" * 11_000, *["y"] * 150, *history, " "]}
+    assert client.post("/search", json=body | long).json()["note"] == found["note"]
     tool = asyncio.run(call(make_server(retriever), "search", body))
     printed = home.call("query", question, *turns, "--json").json
     chain = langchain.RaptorRetriever(searcher=retriever).invoke(question, history=history)

@@ -61,8 +61,12 @@ PARTS = {
 
 
 def handbook():
+    return document_of(PARTS)
+
+
+def document_of(parts):
     text, sections = "", []
-    for heading, sentence in PARTS.items():
+    for heading, sentence in parts.items():
         start = len(text)
         text += "\n\n".join([heading, *(sentence.format(n) for n in range(12))]) + "\n\n"
         sections.append(Section(heading, 1, start, len(text)))
@@ -264,3 +268,26 @@ def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
         assert gain == pytest.approx(gains.max()) == pytest.approx(gains[row])
         worths[table.terms_of(row)] *= KEPT_WORTH
     assert len({row for row, _ in chosen}) == 10
+
+
+OF_THE_THIRD = """What is chapter 3 about?
+Summarize chapter three
+Give me an overview of the third chapter
+What happens in chapter III?
+Worum geht es im dritten Kapitel?
+De quoi parle le chapitre trois ?
+Resuma o terceiro capítulo""".splitlines()
+CHAPTERS = ("{}. The cold store", "The landing, chapter {}", "{} chapter: the garden")
+"""Headings; each has a numeral of its own in a test."""
+
+
+@pytest.mark.parametrize("numerals", [("1", "2", "3"), ("I", "Two", "Third"), ("I", "II", "III")])
+def test_a_part_is_found_by_its_number_in_any_form(components, numerals):
+    headings = [h.format(n) for h, n in zip(CHAPTERS, numerals, strict=True)]
+    book = document_of(dict(zip(headings, PARTS.values(), strict=True)))
+    trees = build_trees({"book": [book]}, components=components)
+    retriever = Retriever.from_trees(list(trees.values()), components)
+    for question in OF_THE_THIRD:
+        found = retriever.search(question, Query(budget_tokens=200))
+        assert found.kind == "general"
+        assert {hit.node.section for hit in found.hits if hit.node.is_leaf} == {(headings[2],)}

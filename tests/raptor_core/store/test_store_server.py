@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+from dataclasses import replace
 
 import pytest
 from qdrant_client import QdrantClient, models
@@ -11,8 +12,11 @@ from support.stores import IDENTITY, make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import stored_identity
+from raptor_core.store import Where, stored_identity
 from raptor_core.store.collection import SCHEMA
+from raptor_core.store.engines.base import Condition, Match
+from raptor_core.store.engines.qdrant import ClientEngine
+from raptor_core.store.engines.retries import Place
 from raptor_core.store.server import METADATA
 
 
@@ -48,6 +52,35 @@ def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
         for one in (*staging, publication[0], publication[3])
     ]
     assert states == [{"staged"}, {"manifest"}, {"manifest"}]
+
+
+def test_a_strict_server_takes_a_range_of_numbers_and_one_that_no_document_has(stand_in):
+    tree = [replace(node, metadata={"pages": node.position}) for node in make_tree()]
+    early, late = {"pages": {"lt": 2}}, {"pages": {"gte": 2}}
+    with (
+        open_at(None, "server", url=stand_in.url) as store,
+        open_at(None, "server", identity=None, url=stand_in.url) as reader,
+    ):
+        assert reader.count(Where(layers=(0,), metadata=early)) == 0
+        publish(store, tree)
+        for each in (store, reader):
+            assert each.count(Where(layers=(0,), metadata=early)) == 2
+            assert len(each.nodes(Where(layers=(0,), exclude=Where(metadata=early)))) == 10
+            (found,) = each.search_text(["leaf"], 20, Where(layers=(0,), metadata=late))
+            assert {hit.node.position for hit in found} == {*range(2, 12)}
+            for unknown in ({"price": {"gt": 1}}, {"pages": {"gt": "2024-01-01"}}):
+                assert each.nodes(Where(metadata=unknown)) == []
+                assert each.count(Where(layers=(0,), exclude=Where(metadata=unknown))) == 12
+        stand_in.requests.clear()
+        publish(store, [replace(node, text=f"new {node.text}") for node in tree])
+        assert not [path for _, path, _, _ in stand_in.requests if "/index" in path]
+    engine = ClientEngine(
+        QdrantClient(url=stand_in.url, check_compatibility=False),
+        "corpus",
+        Place("server", "index it"),
+    )
+    with pytest.raises(StoreError, match="Index required for 'text'"):
+        engine.count(Condition((Match("text", ("words",)),)))
 
 
 def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):

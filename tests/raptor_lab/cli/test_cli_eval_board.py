@@ -71,7 +71,8 @@ def test_every_set_of_a_folder_is_measured_and_the_missing_ones_are_named(call):
     printed = call("--strategy", "hybrid", "--strategy", "flat", "--json")
     assert printed.code == 0, printed.err
     board = printed.json
-    assert board["missing"] == ["squality", "qasper", "narrativeqa", "locomo", "financebench"]
+    missing = ["squality", "qasper", "narrativeqa", "locomo", "financebench", "lines"]
+    assert board["missing"] == missing
     assert "locomo: no file in" in printed.err
     assert board["sizes"] == {
         "hotpotqa": [3, 1],
@@ -115,16 +116,38 @@ def test_the_table_is_markdown_and_trees_are_kept(call):
     assert printed.code == 0, printed.err
     assert "1 of 1 trees built" in printed.err
     assert "qmsum-val: 1 documents, 2 questions" in printed.out
-    head, divider, *rows = [line for line in printed.out.splitlines() if line.startswith("|")]
-    assert head.count("|") == divider.count("|") == rows[0].count("|") == 12
-    assert [row.split(" | ")[:2] for row in rows] == [
+    lines = [line for line in printed.out.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in lines} == {12}
+    assert [line.split(" | ")[:2] for line in lines if "---" not in line] == [
+        ["| set", "measure"],
         ["| hotpotqa", "answers"],
-        ["| hotpotqa", "documents"],
         ["| qmsum-val", "evidence"],
         ["| qmsum-val", "answers, general"],
+        ["| set", "measure"],
+        ["| hotpotqa", "documents"],
     ]
     again = call(*ways)
     assert "trees built" not in again.err
+
+
+@pytest.mark.slow
+def test_a_golden_set_is_asked_of_the_folder_beside_it_at_small_budgets(call, data):
+    (data / "lines").mkdir()
+    (data / "lines" / "mill.md").write_text(MILL)
+    (data / "lines" / "soup.txt").write_text(SOUP)
+    spans = {
+        "How long are crabs boiled?": "two crabs for twelve minutes",
+        "Who sold?": "She sold the wheel",
+    }
+    write_lines(data / "lines.jsonl", [{"question": q, "span": s} for q, s in spans.items()])
+    ways = ("--strategy", "hybrid", "--strategy", "flat-in-order", "--budget-tokens")
+    printed = call("--sets", "lines", *ways, "9,60,200,20000", "--json")
+    assert printed.code == 0, printed.err
+    assert printed.json["sizes"] == {"lines": [2, 2]}
+    rows = printed.json["rows"]
+    assert [row["strategy"] for row in rows] == ["hybrid", "flat-in-order"]
+    for row in rows:
+        assert [figure["mean"]["value"] for figure in row["figures"]][2:] == [1, 1]
 
 
 def test_what_is_wrong_names_the_remedy(call, data, tmp_path):

@@ -1,0 +1,51 @@
+"""Numbers of parts of a text: "chapter 3", "Chapter III", "the third chapter", "drittes Kapitel".
+
+``numerals.txt`` has the names of parts, and the words and Roman numerals of the numbers up to 12,
+in the languages of ``wording`` that put spaces between words.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+
+@cache
+def _lines() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("numerals.txt").read_text(encoding="utf-8")
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name: words.split() for name, _, words in pairs}
+
+
+@cache
+def _numbers() -> dict[str, str]:
+    """Return the number of each of its forms."""
+    numbers = {n: [n, *forms] for n, forms in _lines().items() if n.isdigit()}
+    return {form: number for number, forms in numbers.items() for form in forms}
+
+
+def part_numbers(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each numeral beside the name of a part, such as "third" of "third chapter", and "3".
+
+    Args:
+        words: casefolded words of a question or heading.
+    """
+    parts, numbers = _lines()["part"], _numbers()
+    for pair in pairwise(words):
+        for part, form in (pair, pair[::-1]):
+            if part in parts and form in numbers:
+                yield form, numbers[form]
+
+
+def heading_number(words: Sequence[str]) -> set[str]:
+    """Return the number of a heading, such as "3" of "Chapter Three" or "III. The cave"."""
+    named = {number for _, number in part_numbers(words)}
+    if named or not words:
+        return named
+    romans = {forms[0]: number for number, forms in _lines().items() if number.isdigit()}
+    return {romans[words[0]]} if words[0] in romans else set()
+
+
+def forms_of(number: str) -> list[str]:
+    """Return a number and its other forms."""
+    return [number, *_lines().get(number, ())]

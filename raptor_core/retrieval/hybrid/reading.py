@@ -1,0 +1,116 @@
+"""Texts of the best chunks: pieces of paragraphs over the budget, and words of the question.
+
+A chunk has one vector and one lexical score. Its passages are equal by these, so that a small
+budget would take the first ones. What a passage is, ``passages`` says.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from raptor_core.nodes import Node
+from raptor_core.retrieval.hybrid.passages import Passages, columns_at, cut
+from raptor_core.retrieval.hybrid.scoring import Ranked, Scores
+from raptor_core.store.base import Where
+from raptor_core.store.lexical import STEM_CHARS
+from raptor_core.store.store import VectorStore
+from raptor_core.text.sentence_ends import sentence_ends
+from raptor_core.text.vocabulary import stem
+from raptor_core.text.words import folded_words
+
+MAX_READ = 16
+"""Maximum number of chunks that are read."""
+
+_LINE = re.compile(r"^.*\w", re.MULTILINE)
+"""Start of a line with a word; what follows up to the next one, such as a rule, is part of it."""
+
+
+def read_best(leaves: Ranked, budget_tokens: int, store: VectorStore) -> dict[int, Node]:
+    """Read the best chunks that know their paragraphs.
+
+    A paragraph over the budget is replaced by its lines, such as rows of a table, or by its
+    sentences if it has one line.
+
+    Returns:
+        The chunks by row, ascending; some may be missing, since a publication removed them.
+    """
+    best = np.argsort(-leaves.scores, kind="stable")[:MAX_READ]
+    rows = {leaves.id(row): row for row in np.sort(best).tolist()}
+    read = {rows[node.id]: node for node in store.nodes(Where(ids=tuple(rows)))}
+    return {
+        row: replace(read[row], paragraphs=tuple(_parts(read[row], budget_tokens)))
+        for row in sorted(read)
+        if read[row].paragraphs
+    }
+
+
+def _parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a chunk: its paragraphs, or pieces of one that is over the budget.
+
+    Tokens of pieces are estimated by characters; the names of a table's columns count in each row.
+    """
+    ends = [*(start for start, _ in node.paragraphs[1:]), node.end]
+    for (start, n_tokens), end in zip(node.paragraphs, ends, strict=True):
+        begin = max(start, node.start)
+        text = node.text[begin - node.start : end - node.start].rstrip()
+        pieces = [begin + at for at in _pieces(text)] if n_tokens > budget_tokens else []
+        if len(pieces) < 2:
+            yield start, n_tokens
+            continue
+        n_chars = len(text) + (len(node.table) if begin == node.start else 0)
+        for at, following in pairwise([*pieces, begin + len(text)]):
+            n_shown = following - at + len(columns_at(node, at))
+            yield at, -(-n_tokens * n_shown // n_chars)
+
+
+def _pieces(text: str) -> list[int]:
+    """Return where the lines of a paragraph begin, or the sentences of its only line."""
+    lines = [line.start() for line in _LINE.finditer(text)]
+    if len(lines) > 1:
+        return lines
+    ends = sentence_ends(text, 0, len(text))
+    return [0, *(end + len(text[end:]) - len(text[end:].lstrip()) for end in ends)]
+
+
+def with_words(question: str, passages: Passages, nodes: Mapping[int, Node]) -> Passages:
+    """Return the passages with the share of the question's words in the parts of these chunks.
+
+    Args:
+        question: the question.
+        passages: the passages.
+        nodes: the chunks by row, from ``read_best``.
+    """
+    parts, texts = list[int](), list[str]()
+    for row, node in nodes.items():
+        first = int(np.searchsorted(passages.chunk, row))
+        parts += range(first, first + len(node.paragraphs))
+        texts += (cut(node, slice(n, n + 1)).text for n in range(len(node.paragraphs)))
+    shares = np.zeros(len(passages.chunk))
+    shares[parts] = word_shares(question, texts)
+    return passages.with_words(shares)
+
+
+def word_shares(question: str, texts: Sequence[str]) -> Scores:
+    """Return the share of the question's words that each text has, shape ``(len(texts),)``.
+
+    A word counts by its inverse document frequency among the texts; one that none has does not
+    count.
+    """
+    sought = list(dict.fromkeys(map(_form, folded_words(question))))
+    present = [set(map(_form, folded_words(text))) for text in texts]
+    has = np.array([[word in words for word in sought] for words in present], dtype=np.float64)
+    if not has.any():
+        return np.zeros(len(texts))
+    df = has.sum(axis=0)
+    worths = np.where(df > 0, np.log1p((len(texts) - df + 0.5) / (df + 0.5)), 0.0)
+    shares: Scores = has @ worths / worths.sum()
+    return shares
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(word: str) -> str:
+    return stem(word)[:STEM_CHARS]
