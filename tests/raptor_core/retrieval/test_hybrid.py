@@ -346,7 +346,7 @@ def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop):
     question, first, second, retriever = hop
     why = ask(retriever, question, candidates=4)
     assert set(list(why)[:2]) == {first, second}
-    assert why[second]["hop"] == why[first]["hop"] > 0
+    assert why[second]["hop"] > why[first]["hop"] > 0
     assert sum("hop" in parts for parts in why.values()) == 2
     without = ask(retriever, question, candidates=4, hop=0)
     assert not any("hop" in parts for parts in without.values())
