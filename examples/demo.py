@@ -15,10 +15,12 @@ from raptor_assets.local.build import build
 from raptor_assets.local.status import HomeStatus, read_status
 from raptor_assets.shown.markdown import shorten
 from raptor_core import Components, Query, Retriever, Settings, open_store
-from raptor_core.models.reading.reader import Passage, best_sentences
+from raptor_core.models.reading.reader import Passage
 
 EXAMPLES = Path(__file__).resolve().parent
 BUDGET_TOKENS = 800
+N_SHOWN = 3
+"""Passages that are printed of a question about a detail, the best ones."""
 QUESTIONS = (
     "Why did the generator G1 stop in the night of the gale?",
     "What are the main problems of the cold store?",
@@ -37,7 +39,7 @@ def main() -> None:
     print("Building one tree per folder of examples/handbook through Dagster ...", flush=True)
     with build_progress(visible=True) as progress:
         report = build(home, settings, on_plan=progress.plan, on_progress=progress.step)
-    print(f"{len(report.built)} built, {len(report.changes.unchanged)} unchanged\n")
+    print(f"{len(report.built)} built, {len(report.unchanged)} unchanged\n")
     for name, failure in report.failed.items():
         print(f"failed: {name} at {failure.asset}: {failure.reason}")
     print_trees(read_status(home, settings))
@@ -71,13 +73,11 @@ def print_answers(home: Home, settings: Settings) -> None:
     for retrieval in retrievals:
         print(f"{retrieval.kind} question: {retrieval.question}")
         print(f"  it {retrieval.reason}")
-        passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-        if retrieval.kind == "detail":
-            for quote in best_sentences(retrieval.question, passages, components.embedder):
-                print(f"  “{shorten(quote.text)}”\n      {quote.passage.place}")
-        else:
-            for hit, passage in zip(retrieval.hits, passages, strict=True):
-                print(f"  layer {hit.node.layer}: {shorten(hit.node.text)}\n      {passage.place}")
+        best = {hit.node.id for hit in retrieval.ranked[:N_SHOWN]}
+        shown = [hit.node for hit in retrieval.hits if hit.node.id in best]
+        for node in shown if retrieval.kind == "detail" else [h.node for h in retrieval.hits]:
+            place = Passage.from_node(node).place
+            print(f"  layer {node.layer}: {shorten(node.text)}\n      {place}")
         layers = sorted(Counter(hit.node.layer for hit in retrieval.hits).items())
         counts = ", ".join(f"{n} of layer {layer}" for layer, n in layers)
         print(f"  from {counts}: {retrieval.n_tokens} tokens\n")
