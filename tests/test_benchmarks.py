@@ -9,7 +9,14 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 SCRIPTS = {path.stem: ast.parse(path.read_text("utf-8")) for path in FOLDER.glob("*.py")}
-OURS = ("raptor_core", "raptor_assets", "dagster_project", "support")
+OURS = (
+    "raptor_formats",
+    "raptor_core",
+    "raptor_assets",
+    "raptor_lab",
+    "dagster_project",
+    "support",
+)
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS))
