@@ -199,10 +199,10 @@ def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
         return _bounded(lambda: _read_office(path)) or "", []
     if reader in ("raptor", "before"):
         from raptor_formats.base import UnreadableError
-        from raptor_formats.pdf import pdf
+        from raptor_formats.pdf.parser import parse_pdf
 
         try:
-            parsed = pdf.parse_pdf(path.read_bytes())
+            parsed = parse_pdf(path.read_bytes())
         except UnreadableError:
             return "", []
         return parsed.text, [(section.title, section.start) for section in parsed.sections]
