@@ -1,4 +1,4 @@
-"""SyncDecision on what happens to published trees: the source against the manifests in the store.
+"""What happens to published trees: the source compared with the manifests in the store.
 
 ``decide`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
 requests that job, the command and `raptor plan` print the same list. Dagster's log says what
@@ -194,7 +194,7 @@ class ForgetBuilds:
 
 @dataclass(frozen=True)
 class BuildPartitions:
-    """BuildPartitions partitions, in this order, and publish their trees."""
+    """Build partitions, in this order, and publish their trees."""
 
     partitions: tuple[str, ...]
 
@@ -206,7 +206,7 @@ class Withdraw:
 
 @dataclass(frozen=True)
 class DropPartitions:
-    """DropPartitions those of these partitions whose documents are published elsewhere, or gone."""
+    """Drop those of these partitions whose documents are published elsewhere, or gone."""
 
     partitions: tuple[str, ...]
 

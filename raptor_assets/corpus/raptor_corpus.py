@@ -1,6 +1,5 @@
 """A corpus as Dagster definitions, which merge with any others."""
 
-import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from raptor_assets.corpus.version_jobs import build_version_jobs
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
+from raptor_core.entry_points import import_named
 from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings, load_settings, settings_of
@@ -74,8 +74,7 @@ def build_raptor_corpus(
         )
     if chunks is not None and (upstream is not None or upstream_path):
         raise SettingsError(
-            f"corpus {name}: chunks and upstream are both named; name the asset with the chunks "
-            "alone"
+            f"corpus {name}: chunks and upstream are both named; name only the asset of the chunks"
         )
     followed = upstream if chunks is None else chunks
     folder = Home.at(home) if home else Home(Home.at().path / name)
@@ -84,15 +83,14 @@ def build_raptor_corpus(
     names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
     access = CorpusAccess(resolved, folder, names=names)
     _claim_places(access)
-    definitions = define_corpus(access)
+    parts = [define_corpus(access)]
     if alert:
-        send = pkgutil.resolve_name(alert) if isinstance(alert, str) else alert
-        sensors = [build_alert_sensor(access, send)]
-        definitions = dg.Definitions.merge(definitions, dg.Definitions(sensors=sensors))
-    if followed is None:
-        return definitions
-    source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
-    return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
+        send = import_named(alert, f'alert = "{alert}"') if isinstance(alert, str) else alert
+        parts.append(dg.Definitions(sensors=[build_alert_sensor(access, send)]))
+    if followed is not None:
+        source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
+        parts.append(dg.Definitions(assets=[source]))
+    return dg.Definitions.merge(*parts)
 
 
 _owners: WeakValueDictionary[str, CorpusAccess] = WeakValueDictionary()

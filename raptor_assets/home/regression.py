@@ -30,8 +30,8 @@ def compare_golden(
 ) -> Regression:
     """Answer golden questions with the builds ``old`` of some trees, and with ``new`` ones.
 
-    All other trees are as published. Both answers come from one store in memory, into which every
-    published tree is copied.
+    All other trees are as published. Both answers come from one temporary store, into which
+    every published tree is copied.
     """
     components, published = access.components(), _published(access)
     before = published | {edition.manifest.tree: edition for edition in old}

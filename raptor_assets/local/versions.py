@@ -34,7 +34,7 @@ _LOOKED_AT = 200  # publications of a tree in Dagster's log
 
 @dataclass(frozen=True, slots=True)
 class TreeBuild:
-    """TreeBuild of a tree.
+    """Build of a tree that is published or kept.
 
     Attributes:
         id: names it for ``raptor versions``.

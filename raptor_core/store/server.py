@@ -7,7 +7,6 @@ within the 32 MB that a server takes by default (``engines/qdrant.py``).
 import math
 import os
 import ssl
-import uuid
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from qdrant_client.qdrant_remote import QdrantRemote
 
 from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
-from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
@@ -33,7 +31,6 @@ METADATA = "raptor"
 """Key of the record in the metadata of a collection."""
 
 _REMEDY = "choose another corpus name (store.corpus)"
-_NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
 class ServerCorpus:

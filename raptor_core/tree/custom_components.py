@@ -4,12 +4,12 @@ Each package defines the protocol of its component; ``components`` chooses betwe
 built-in ones.
 """
 
-import pkgutil
 from typing import Any
 
 from raptor_core.audit.base import Judge
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
+from raptor_core.entry_points import make_named
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.local.records import require_file
@@ -45,7 +45,7 @@ def custom_component(kind: str, settings: Settings) -> Any | None:
     key = kind, settings.model_dump_json()
     if key not in _cache:
         label = f'components.{kind} = "{name}"'
-        _cache[key] = check_interface(kind, _make(name, settings, label), label)
+        _cache[key] = check_interface(kind, make_named(name, settings, label), label)
     return _cache[key]
 
 
@@ -74,23 +74,6 @@ def check_interface(kind: str, component: Any, label: str) -> Any:
             f"{protocol.__module__}.{protocol.__name__} says what a {kind} has"
         )
     return component
-
-
-def _make(name: str, settings: Settings, label: str) -> Any:
-    """Call the class or function of an import path with the settings."""
-    try:
-        factory = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SettingsError(
-            f"{label}: {error}. Name package.module:factory; install its package, or name its "
-            "folder in PYTHONPATH"
-        ) from error
-    try:
-        return factory(settings)
-    except Exception as error:
-        raise SettingsError(
-            f"{label}: a call with the settings failed: {type(error).__name__}: {error}"
-        ) from error
 
 
 def counter_of(settings: Settings) -> TokenCounter:

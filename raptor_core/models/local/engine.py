@@ -1,4 +1,4 @@
-"""LocalEngine of a local model: llama.cpp in this process, loaded once, when a call needs it.
+"""Engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
 
 The engine takes and gives the values of the OpenAI protocol, so retries and checks are those of
 ``raptor_core.models.endpoints``. It computes one request at a time, so that answers do not depend

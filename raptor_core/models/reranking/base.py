@@ -1,13 +1,13 @@
 """Interface of a reranker, rerankers at endpoints, and the deadline of a call."""
 
-import pkgutil
 import queue
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from raptor_core.errors import EndpointError, SettingsError
+from raptor_core.entry_points import make_named
+from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings.retrieval import RerankerSettings
 from raptor_core.tracing import with_context
@@ -49,13 +49,8 @@ def make_reranker(settings: RerankerSettings) -> Reranker:
     """
     if settings.kind != "class":
         return EndpointReranker(settings)
-    try:
-        reranker: Reranker = pkgutil.resolve_name(settings.factory)(settings)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise SettingsError(
-            f"retrieval.reranker.factory = {settings.factory!r}: {error}. Name "
-            "package.module:factory, which is called with the settings of the reranker"
-        ) from error
+    label = f"retrieval.reranker.factory = {settings.factory!r}"
+    reranker: Reranker = make_named(settings.factory, settings, label)
     return reranker
 
 

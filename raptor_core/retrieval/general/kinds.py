@@ -1,4 +1,4 @@
-"""QuestionDecision between a question about a detail and a general one, and the part that it names.
+"""Decision between a question about a detail and a general one, and the part that it names.
 
 A question is general if it names nothing that the text has ("Summarize the meeting"). If it
 names a document or a section ("main problems of the cold store"), it is general about that part.

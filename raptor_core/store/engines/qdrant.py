@@ -1,7 +1,6 @@
-"""Points of one collection behind qdrant-client: on a server, or in memory in its local mode.
+"""Points of one collection on a server, behind qdrant-client.
 
-Local mode searches exactly, in Python, and suits some thousands of points. It uses Dot distance for
-the embedders' unit vectors: Cosine divides by the norm again, which changes last bits.
+The options of the collection are in ``layout``, retries in ``retries``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +46,7 @@ class ClientEngine(Engine):
         client: QdrantClient,
         collection: str,
         place: Place,
-        layout: Layout | None = None,
+        layout: Layout,
         indexed: Iterable[str] = (),
     ) -> None:
         """Wrap a client.
@@ -56,7 +55,7 @@ class ClientEngine(Engine):
             client: the client.
             collection: name of the collection.
             place: its location, for messages.
-            layout: a server's options; None is local mode, which is exact and needs no index.
+            layout: the options of the collection.
             indexed: fields that have an index on the server.
         """
         self._client = client
@@ -64,8 +63,7 @@ class ClientEngine(Engine):
         self._place = place
         self._layout = layout
         self._indexed = set(indexed)
-        self._params = layout.search_params if layout else None
-        self._has_graph = layout is not None
+        self._params = layout.search_params
 
     def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``; they take as few requests as a server accepts."""
@@ -112,14 +110,13 @@ class ClientEngine(Engine):
 
     def _query(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
         query, condition, limit, is_exact = request
-        params: models.SearchParams | None
         if isinstance(query, Sparse):
             # By default a server counts all points, and deleted ones until it compacts them.
             corpus = models.IdfCorpusParams(corpus=_filter(counted_nodes(condition)))
             vector, using, params = _sparse(query), LEXICAL, models.SearchParams(idf=corpus)
         else:
             vector, using, params = query.tolist(), DENSE, self._params
-            if is_exact and self._has_graph:
+            if is_exact:
                 params = models.SearchParams(exact=True)
         return models.QueryRequest(
             query=vector,
@@ -138,8 +135,6 @@ class ClientEngine(Engine):
 
     def _index_numbers(self, operations: Sequence[Operation]) -> None:
         """Create the index of each field of numbers before the first point that has it."""
-        if self._layout is None:
-            return
         upserts = (operation for operation in operations if isinstance(operation, Upsert))
         names = {n for each in upserts for p in each.points for n in p.payload.get("numbers", ())}
         for field in sorted(set(map(number_path, names)) - self._indexed):
@@ -152,8 +147,6 @@ class ClientEngine(Engine):
 
         A strict server refuses such a range, for want of an index.
         """
-        if self._layout is None:
-            return condition
         each = (*condition.matches, *condition.excluded)
         ranges = {match.field for match in each if isinstance(match, Between)}
         if ranges - self._indexed:  # another process may have written the first

@@ -14,6 +14,7 @@ from support.team import QUICK
 from support.workshop import prose
 
 from raptor_assets import build_raptor_corpus, failed_checks
+from raptor_core.errors import SettingsError
 
 pytestmark = pytest.mark.slow
 
@@ -203,3 +204,8 @@ def test_the_functions_of_the_page_reach_slack_and_a_mail_server(tmp_path, monke
     (mail,) = mailed
     assert "Subject: handbook: 1 new problem" in mail
     assert text in mail
+
+
+def test_a_function_that_is_not_there_is_a_fault_of_the_settings():
+    with pytest.raises(SettingsError, match=r'alert = "team\.nosuch:send": No module named'):
+        build_raptor_corpus("handbook", alert="team.nosuch:send")

@@ -15,6 +15,7 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Where, stored_identity
 from raptor_core.store.collection import SCHEMA
 from raptor_core.store.engines.base import Condition, Match
+from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import Place
 from raptor_core.store.server import METADATA
@@ -78,6 +79,7 @@ def test_a_strict_server_takes_a_range_of_numbers_and_one_that_no_document_has(s
         QdrantClient(url=stand_in.url, check_compatibility=False),
         "corpus",
         Place("server", "index it"),
+        Layout(StoreSettings(kind="server", url=stand_in.url)),
     )
     with pytest.raises(StoreError, match="Index required for 'text'"):
         engine.count(Condition((Match("text", ("words",)),)))
