@@ -39,8 +39,6 @@ def content_settings(
     """Return the settings of one group that change a result, with its custom component."""
     part = getattr(settings, group)
     values: dict[str, object] = part.model_dump(mode="json", include=set(part.marked("rebuilds")))
-    if values.get("precision") != "bfloat16":
-        values.pop("precision", None)  # float32 and "auto" share one fingerprint
     if values.get("kind") == "extractive":
         values.pop("foreign_facts", None)  # quoted sentences invent nothing
     if values.get("sha256"):
