@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError
-from raptor_core.file_names import HOME_DECLARATION, HOME_MODELS, HOME_SETTINGS
-from raptor_core.models.local.records import resolve_models
+from raptor_core.file_names import HOME_DECLARATION, HOME_SETTINGS
 from raptor_core.settings import Settings, load_settings, settings_of
 
 HOME_VARIABLE = "RAPTOR_HOME"
@@ -86,26 +85,16 @@ class HomeFolder:
         """Path of the embedded vector store."""
         return self.path / "qdrant"
 
-    @property
-    def models(self) -> Path:
-        """Path of the records about local models."""
-        return self.path / HOME_MODELS
-
     def load_settings(self) -> Settings:
-        """Return the settings of the home, overridden by the environment, as ``resolve`` does.
+        """Return the settings of the home, overridden by the environment.
 
         Raises:
             SettingsError: the settings file is missing or wrong.
         """
         values = {} if self.settings.exists() else self.read_declaration()
         if not values:
-            return self.resolve(load_settings(self.settings))
-        settings = settings_of(Settings(), values["settings"], str(self.declaration))
-        return self.resolve(settings)
-
-    def resolve(self, settings: Settings) -> Settings:
-        """Return the settings with the digests of local models."""
-        return resolve_models(settings, self.models)
+            return load_settings(self.settings)
+        return settings_of(Settings(), values["settings"], str(self.declaration))
 
 
 def hint(words: str, home: Path) -> str:
