@@ -20,7 +20,7 @@ from raptor_core.settings.base import (
     setting,
 )
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
+from raptor_core.settings.retrieval import RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
@@ -273,7 +273,6 @@ class Settings(Part):
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
-    hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()
