@@ -11,10 +11,10 @@ from raptor_core.errors import (
     UnknownTreeError,
 )
 from raptor_core.store import Where
-from raptor_core.transfer.exporting import export_trees
-from raptor_core.transfer.format import ExportFolder
-from raptor_core.transfer.importing import (
+from raptor_core.transfer.exports import (
+    ExportFolder,
     differing_trees,
+    export_trees,
     read_export,
     select_trees,
     verify,
@@ -88,6 +88,6 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
         import_trees(other, ExportFolder("memory://backups/monday"), export)
         assert other.count() == store.count()
     with pytest.raises(ExportError, match="is missing"):
-        folder.read("trees/none.parquet")
+        folder.read(export.trees[0].model_copy(update={"name": "trees/none.parquet"}))
     with pytest.raises(ExportError, match="expected a folder or a URL"):
         ExportFolder("nowhere://user:pw@x")

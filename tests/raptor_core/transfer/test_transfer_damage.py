@@ -16,9 +16,14 @@ from raptor_core.errors import (
     StoreError,
     StoreMismatchError,
 )
-from raptor_core.transfer.exporting import check_target
-from raptor_core.transfer.format import MANIFEST, tree_file
-from raptor_core.transfer.importing import check_embedder, read_export, verify
+from raptor_core.transfer.exports import (
+    INDEX,
+    check_embedder,
+    check_target,
+    read_export,
+    tree_file,
+    verify,
+)
 
 
 def test_a_damaged_tree_is_not_exported(tmp_path):
@@ -27,14 +32,14 @@ def test_a_damaged_tree_is_not_exported(tmp_path):
         publish(store, nodes, "t", build_id="of other nodes")
         with pytest.raises(DamagedTreeError, match=r"'t'.*--force"):
             exported(store, tmp_path / "export")
-    assert not (tmp_path / "export" / MANIFEST).exists()
+    assert not (tmp_path / "export" / INDEX).exists()
 
 
 def test_a_folder_with_an_export_is_refused_and_an_unfinished_one_is_not(one, tmp_path):
     _, folder, _ = one
     with pytest.raises(ExportError, match="choose an empty folder"):
         check_target(folder)
-    (tmp_path / "export" / MANIFEST).unlink()
+    (tmp_path / "export" / INDEX).unlink()
     check_target(folder)
     with pytest.raises(ExportError, match="was interrupted"):
         read_export(folder)
@@ -63,9 +68,9 @@ def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong
 def test_a_file_that_is_no_tree_is_named_and_publishes_nothing(one):
     store, folder, export = one
     before = state(store)
-    junk = replace(export.trees[1], stamp=folder.put(export.trees[1].name, b"PAR1 no table PAR1"))
-    with pytest.raises(ExportError, match="not a tree of an export"):
-        import_trees(store, folder, replace(export, trees=(junk,)))
+    junk = folder.put(export.trees[1].name, b"PAR1 no table PAR1", "t")
+    with pytest.raises(ExportError, match="not the file of a build"):
+        import_trees(store, folder, export.model_copy(update={"trees": (junk,)}))
     assert state(store) == before
 
 
@@ -74,13 +79,17 @@ def test_a_file_that_is_no_tree_is_named_and_publishes_nothing(one):
     [
         (lambda values: values | {"version": 2}, "version 2 .*exported"),
         (lambda values: values | {"format": "x"}, "not written by"),
-        (lambda values: {k: v for k, v in values.items() if k != "trees"}, "no manifest does"),
+        (lambda values: {k: v for k, v in values.items() if k != "trees"}, "trees: Field required"),
         (lambda values: [], "not written by"),
+        (
+            lambda values: values | {"trees": [values["trees"][0] | {"name": "trees/../../x"}]},
+            "should match pattern",
+        ),
     ],
 )
 def test_a_manifest_that_is_not_ours_is_refused(one, tmp_path, change, told):
     _, folder, _ = one
-    path = tmp_path / "export" / MANIFEST
+    path = tmp_path / "export" / INDEX
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(ExportError, match=told):
         read_export(folder)
