@@ -110,7 +110,7 @@ class DgProject:
         }
 
     def dg(self, *commands: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Run commands of dg in the project's folder, in one process: importing it takes longest."""
+        """Run commands of dg in the project's folder, in one process."""
         return subprocess.run(
             [sys.executable, "-c", IN_TURN, json.dumps(commands)],
             cwd=self.root,
