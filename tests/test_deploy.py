@@ -16,7 +16,6 @@ import yaml
 from dagster._core.instance.config import dagster_instance_config
 
 from raptor_assets.home.records import BROKER_VARIABLE, URL_VARIABLE
-from raptor_core.settings import Settings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "docker-compose.yaml").read_text())
@@ -128,13 +127,6 @@ def test_runs_go_to_workers_through_dagsters_own_launcher():
     )
     assert launcher["config"].keys() <= CeleryRunLauncher.config_type().keys()
     assert {value["env"] for value in launcher["config"].values()} == {BROKER_VARIABLE}
-
-
-def test_the_settings_are_settings(monkeypatch):
-    found = Settings.model_validate(tomllib.loads((DEPLOY / "raptor.toml").read_text()))
-    assert found.store.kind == "server"
-    assert found.tables.url.startswith("s3://")
-    assert found.unpriced_models == ()
 
 
 def test_no_file_holds_a_secret():

@@ -43,13 +43,6 @@ def test_every_command_and_option_that_a_text_names_is_there():
     assert [(where, line) for where, line in named if unknown_words(line)] == []
 
 
-@pytest.mark.parametrize(
-    "line", ["raptor query x --beside y", "raptor eval index", "raptor plan --svg=a | cat"]
-)
-def test_a_command_that_is_not_there_is_noticed(line):
-    assert unknown_words(line)
-
-
 def test_a_block_that_no_test_runs_says_why():
     """Python, TOML and JSON run below, in test_doc_examples, or in the test of their page."""
     silent = [
@@ -127,12 +120,6 @@ def test_python_of_a_page_runs_over_a_home(page):
     for block in blocks(page):
         if block.language == "python":
             exec(compile(block.text, str(block), "exec"), names)
-
-
-def test_a_block_that_runs_has_commands_of_raptor_alone():
-    for block in RUN:
-        others = [line for line in block.text.splitlines() if line and line[:7] != "raptor "]
-        assert [line for line in others if line != ". .venv/bin/activate"] == [], block
 
 
 def test_the_questions_of_a_page_are_a_golden_set(tmp_path):

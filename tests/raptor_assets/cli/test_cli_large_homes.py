@@ -1,11 +1,7 @@
 """A home of many trees is shown by partition, and each tree by the page of its partition."""
 
-import re
-
 import pytest
-from support.browser import chromium
 from support.command import raptor
-from support.serving import serving
 
 from raptor_assets.home.folder import Home
 from raptor_assets.serving.window import corpus_values
@@ -70,24 +66,6 @@ def test_status_of_a_large_home_lists_partitions_and_reads_no_manifest(limited, 
     assert f"{N_DOCUMENTS} trees, {N_DOCUMENTS} nodes" in printed
 
 
-def test_status_says_that_the_store_and_the_tables_differ(limited, monkeypatch):
-    monkeypatch.setattr("raptor_assets.local.status.LISTED_TREES", N_DOCUMENTS - 2)
-    home, settings = Home.open(limited)
-    with open_store(settings.store, home.qdrant) as store:
-        removed = store.manifests()[0]
-        nodes = store.nodes()
-        vectors = store.vectors(node.embedding_key for node in nodes)
-        store.drop(removed.tree)
-    try:
-        printed = raptor("status", "--home", limited).out
-    finally:
-        kept = [node for node in nodes if node.tree == removed.tree]
-        with open_store(settings.store, home.qdrant) as store:
-            store.publish(removed, kept, vectors)
-    assert "the store holds 1 fewer trees than the tables" in printed
-    assert "differ" not in raptor("status", "--home", limited).out
-
-
 def test_the_corpus_page_lists_partitions_and_reads_the_trees_of_one(limited, unread):
     home, settings = Home.open(limited)
     with open_store(settings.store, home.qdrant) as store:
@@ -101,17 +79,3 @@ def test_the_corpus_page_lists_partitions_and_reads_the_trees_of_one(limited, un
     assert len(part["trees"]) == counts["shard-0001"]
     assert {row["partition"] for row in part["trees"]} == {"shard-0001"}
     assert all(row["title"].startswith("Gauge ") and row["checks"] for row in part["trees"])
-
-
-def test_a_partition_is_read_in_a_browser_tree_by_tree(large):
-    with serving(large) as address, chromium() as browser:
-        page = browser.new_page()
-        page.goto(f"{address}/#corpus=shard-0001")
-        page.locator(".tree-row").first.wait_for()
-        row = page.locator(".tree-row").first.inner_text()
-        assert re.match(r"Gauge \d+\ngauge-\d+.md\n", row)
-        assert re.search(r"checks of its partition( failed)?\n0 USD for its last build", row)
-        told = page.locator(".failed .meta").all_inner_texts()
-        assert len(set(told)) == len(told)
-        page.get_by_role("link", name="All partitions").click()
-        page.locator(".tree-row").nth(N_DOCUMENTS - 1).wait_for()

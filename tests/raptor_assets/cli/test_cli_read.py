@@ -6,7 +6,6 @@ import socket
 import sys
 
 import pytest
-from support.command import raptor
 from support.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.slow
@@ -44,15 +43,6 @@ def test_status_tells_what_the_last_builds_took(built):
     assert f"{cost['summaries_made']} summaries made" in printed.out
     assert "0 USD" in printed.out
     assert "costs" not in built.call("status", "--json").json
-
-
-def test_status_of_a_new_home_is_empty(tmp_path):
-    raptor("init", "--home", tmp_path)
-    printed = raptor("status", "--home", tmp_path)
-    assert printed.code == 0
-    assert "0 trees" in printed.out
-    assert f"raptor build SOURCE --home {tmp_path}" in printed.out
-    assert raptor("status", "--check", "--json", "--home", tmp_path).json["trees"] == []
 
 
 def test_tree_prints_every_layer_down_to_the_spans(built):
@@ -105,24 +95,6 @@ def test_query_finds_the_place_and_keeps_the_budget(built):
     assert " 1. " in people
     assert "farness/lighthouse.md" in people
     assert "2 nodes, " in people
-
-
-def test_query_says_which_kind_of_question_was_answered_and_why(built):
-    values = built.call("query", "Summarize the whole book", "--json").json
-    assert (values["kind"], values["reason"]) == (
-        "general",
-        "names nothing that stands in the text",
-    )
-    assert "detail question: it asks for a detail by 'who'" in built.call("query", QUESTION).out
-    forced = built.call("query", QUESTION, "--kind", "general").out
-    assert "general question: it is general, as the query says" in forced
-
-
-@pytest.mark.parametrize("condition", ["year", "=2024", "a=1"])
-def test_a_condition_that_is_none_is_refused(built, condition):
-    more = ("--metadata", "a>1") if condition == "a=1" else ()
-    refused = built.call("query", "storm", "--metadata", condition, *more)
-    assert (refused.code, "--metadata" in refused.err) == (2, True)
 
 
 def test_a_query_that_matches_nothing_says_why(built):

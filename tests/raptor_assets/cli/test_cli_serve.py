@@ -87,46 +87,6 @@ def test_a_question_is_searched_read_up_and_down_and_traced_to_the_source(keyed,
         assert text[span["start"] : span["end"]] == span["text"]
 
 
-def test_a_tree_is_looked_at_by_names_before_texts_and_searched_under_a_node(keyed):
-    tree = "farness/lighthouse.md"
-    outline = keyed.get("/outline", params={"tree": tree, "budget_tokens": 100}).json()
-    assert outline["n_tokens"] <= 100
-    assert outline["next_offset"] == len(outline["nodes"])
-    top = outline["nodes"][0]["id"]
-    names = keyed.get(f"/nodes/{top}/children").json()
-    texts = keyed.get(f"/nodes/{top}/children", params={"show": "texts"}).json()
-    assert names["texts"] == []
-    assert [child["n_tokens"] > 0 for child in texts["children"]] == [True] * len(texts["texts"])
-    within = keyed.post(f"/nodes/{top}/search", json={"question": "crab soup"}).json()
-    assert {node["tree"] for node in within["nodes"]} == {tree}
-    missing = keyed.get("/outline", params={"tree": "nosuch"})
-    assert (missing.status_code, missing.json()["error"]) == (404, "UnknownTreeError")
-
-
-def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
-    def found(**where):
-        asked = {"question": KEEPER, "strategy": "flat", **where}
-        return keyed.post("/search", json=asked).json()["nodes"]
-
-    for empty in ("documents", "trees", "folders", "layers", "ids"):
-        assert found(**{empty: []}) == []
-    assert {node["tree"] for node in found(folders=["farness"])} == {
-        "farness/harbour.md",
-        "farness/lighthouse.md",
-    }
-    assert {node["tree"] for node in found(exclude={"folders": ["farness/"]})} == {"soup.md"}
-
-    soup = found(documents=["soup.md"])
-    assert soup
-    assert all(node["documents"] == ["soup.md"] and node["title"] for node in soup)
-    assert {node["layer"] for node in found(layers=[0])} == {0}
-    assert {node["layer"] for node in found(layers=[1], strategy="collapsed")} == {1}
-    title = soup[0]["title"]
-    assert {node["title"] for node in found(metadata={"title": title})} == {title}
-    assert found(metadata={"title": "nosuch"}) == []
-    assert found(metadata={"title": 0.5}) == []
-
-
 def test_an_answer_cites_what_it_was_made_from(keyed, app, reader):
     from fastapi.testclient import TestClient
 
@@ -150,12 +110,6 @@ def test_an_answer_cites_what_it_was_made_from(keyed, app, reader):
     refused = keyed.post("/ask", json={"question": KEEPER})
     assert (refused.status_code, refused.json()["error"]) == (501, "NoReaderError")
     assert "OPENAI_API_KEY" in refused.json()["message"]
-
-
-def test_trees_are_listed_in_parts(keyed):
-    second = keyed.get("/trees", params={"offset": 1, "limit": 1}).json()
-    assert second["n_trees"] == 3
-    assert [tree["tree"] for tree in second["trees"]] == ["farness/lighthouse.md"]
 
 
 @pytest.mark.parametrize("given", [None, "Bearer another", "Basic x", "Bearer schlüssel"])
@@ -189,20 +143,6 @@ def test_mistakes_are_named_with_the_remedy(keyed):
     assert (nowhere.status_code, nowhere.json()["error"]) == (404, "NotFoundError")
     method = keyed.delete("/trees")
     assert (method.status_code, method.json()["error"]) == (405, "MethodNotAllowedError")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"\xff\xfe",
-        b'{"question":"\\ud800"}',
-        b"[" * 100_000,
-    ],
-)
-def test_a_body_that_is_no_question_is_the_client_s_mistake(keyed, body):
-    refused = keyed.post("/search", content=body, headers={"Content-Type": "application/json"})
-    assert refused.status_code in (400, 422)
-    assert refused.json()["message"]
 
 
 def test_a_parameter_that_would_be_ignored_is_refused(keyed):

@@ -9,12 +9,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import dagster as dg
 import pytest
 from support.fenced import fenced
-from support.openai_server import FakeOpenAI
 from support.team import QUICK
 from support.workshop import prose
 
 from raptor_assets import build_raptor_corpus, failed_checks
-from raptor_core.errors import SettingsError
 
 pytestmark = pytest.mark.slow
 
@@ -99,18 +97,6 @@ def test_what_is_not_published_and_sources_that_are_not_built_are_told(watched):
     assert watched.sync().success
     ((_, lines),) = watched.tick()
     assert "recovered: the source changed, and was not built since: c.md" in lines
-
-
-def test_a_budget_that_ended_is_told_as_such(watched):
-    with FakeOpenAI() as server:
-        chat = {"kind": "openai", "base_url": server.base_url, "max_tokens": 100}
-        watched.configure(summarizer=chat, budget={"calls": 1})
-        watched.write("a.md", 1)
-        watched.write("b.md", 2)
-        assert not watched.sync().success
-    ((_, lines),) = watched.tick()
-    (line,) = [line for line in lines if line.startswith("the budget ended: ")]
-    assert "the run stops before it would pass budget.calls = 1" in line
 
 
 def test_an_alert_that_fails_is_sent_again(watched):
@@ -204,8 +190,3 @@ def test_the_functions_of_the_page_reach_slack_and_a_mail_server(tmp_path, monke
     (mail,) = mailed
     assert "Subject: handbook: 1 new problem" in mail
     assert text in mail
-
-
-def test_a_function_that_is_not_there_is_a_fault_of_the_settings():
-    with pytest.raises(SettingsError, match=r'alert = "team\.nosuch:send": No module named'):
-        build_raptor_corpus("handbook", alert="team.nosuch:send")

@@ -127,12 +127,6 @@ def test_what_is_left_out_is_told(made, docs, tmp_path):
     assert skipped == {"is a page that raptor wrote", "is a table that raptor wrote"}
 
 
-def test_an_export_in_an_archive_is_left_out_too(made, docs):
-    put_archive(made, docs)
-    with pytest.raises(EmptySourceError, match="is a table that raptor wrote"):
-        load_documents(f"zip://::{docs}/backup.zip")
-
-
 def test_every_page_has_its_mark_near_the_beginning():
     import raptor_core.report
     import raptor_lab
@@ -178,28 +172,3 @@ def test_a_table_that_the_source_names_is_read(docs):
     assert ids(path) == {"t"}
     assert ids(f"file://{path}") == {"t"}
     assert ids(docs) == DOCUMENTS
-
-
-def test_files_of_others_with_the_same_names_are_read(docs):
-    others = ["tables/a.md", "dag/b.md", "reports/c.html", "trees/d.md", "export.md"]
-    for name in others:
-        (docs / name).parent.mkdir(exist_ok=True)
-        (docs / name).write_text("Words of somebody else.")
-    (docs / "raptor.toml").write_text("")
-    (docs / "export.json").write_text('{"format": "another"}')
-    others += ["export.json"]
-    include = ("*", "*.json")
-    assert ids(docs, include=include) == {*DOCUMENTS, *others}
-
-
-def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):
-    page = '<html><head><meta charset="utf-8"><title>How</title></head><body><p>'
-    page += "x" * 200 + '&lt;meta name="generator" content="raptor-assets"&gt;</p></body></html>'
-    (docs / "how.html").write_text(page)
-    assert ids(docs) == {*DOCUMENTS, "how.html"}
-
-
-def test_settings_that_include_everything_do_not_take_them_in(made, docs):
-    put_home(made, docs)
-    settings = SourceSettings(include=("*.md", "data/**"))
-    assert {d.id for d in load_documents(docs, settings=settings).documents} == DOCUMENTS

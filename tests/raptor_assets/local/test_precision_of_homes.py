@@ -3,15 +3,11 @@
 import socketserver
 import threading
 
-import dagster as dg
 import pytest
 from support.command import Place
 
-from raptor_assets.assets.versions import build_version
 from raptor_assets.corpus.raptor_corpus import build_raptor_corpus
 from raptor_assets.home.folder import Home
-from raptor_assets.local.code_location import build_definitions
-from raptor_assets.local.dagster import open_instance
 from raptor_core.store import stored_identity
 
 pytestmark = pytest.mark.slow
@@ -60,22 +56,6 @@ def test_another_precision_is_refused_until_another_corpus_is_built_with_it(plac
     for corpus in ("corpus", "corpus_2"):
         asked = place.call("query", "when is the ferry late?", RAPTOR_STORE__CORPUS=corpus)
         assert asked.code == 0
-
-
-@pytest.mark.rare
-def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
-    assert place.call("build", RAPTOR_EMBEDDER__PRECISION="bfloat16").code == 0
-    home = Home.at(place.home)
-    own = build_definitions(home=home)
-    with open_instance(home) as instance:
-        tick = own.resolve_sensor_def("source_sensor")
-        assert tick(dg.build_sensor_context(instance)).run_requests == []
-    version = build_version(home.load_settings(), {})
-    moved = place.settings.rename(place.root / "raptor.toml")  # the home is the project's from here
-    team = build_raptor_corpus("team", moved, home=home.path, store={"corpus": "corpus"})
-    for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
-        spec = definitions.resolve_asset_graph().get(dg.AssetKey(key))
-        assert spec.code_version == version
 
 
 def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):

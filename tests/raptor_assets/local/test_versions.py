@@ -244,6 +244,7 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     found = told("diff", TREE, "--html", str(page))
     assert (found["old"], found["new"]) == (old["id"], new["id"])
     assert "southern" in page.read_text(encoding="utf-8")
+    assert raptor("versions", "rollback", TREE, "--to", "nosuch", "--home", home).code == 4
     hold = told("rollback", TREE, "--reason", "worse")["hold"]
     assert hold.startswith("worse (")
     assert f"pinned to an earlier build: {hold}" in raptor("tree", TREE, "--home", home).out

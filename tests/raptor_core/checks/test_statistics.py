@@ -4,7 +4,6 @@ import pytest
 from support.trees import checked_clusters, checked_layer, leaf, summary
 
 from raptor_core import Components, Document, Settings
-from raptor_core.checks.registry import LAYER_CHECKS, check_layer
 from raptor_core.checks.sizes import chunk_length, cluster_size, compression_ratio
 from raptor_core.tree.leaves import make_leaves
 
@@ -21,12 +20,6 @@ def test_the_mean_ratio_is_held_to_its_bounds(n_tokens, passed):
     assert found.numbers["ratio_mean"] == pytest.approx(n_tokens / 40)
 
 
-def test_children_without_tokens_are_not_divided_by():
-    found = compression_ratio(checked_layer([summary("s", "z")], [leaf("z", n_tokens=0)]))
-    assert found.numbers["unmeasured"] == 1
-    assert "ratio_mean" not in found.numbers
-
-
 def test_children_per_parent_are_held_to_their_bounds():
     assert cluster_size(checked_clusters([LEAVES])).passed
     found = cluster_size(checked_clusters([LEAVES], min_children=2, max_children=3))
@@ -36,13 +29,6 @@ def test_children_per_parent_are_held_to_their_bounds():
 def test_nodes_with_several_parents_are_told_as_a_share():
     clusters = checked_clusters([LEAVES[:3], LEAVES[2:]])
     assert cluster_size(clusters).numbers["several_parents_share"] == 0.25
-
-
-def test_a_layer_is_told_of_by_every_check_even_when_it_is_empty():
-    for nodes in ([], [summary("s", "ab"), summary("t", "cd")]):
-        found = check_layer(checked_layer(nodes, LEAVES if nodes else []))
-        assert [verdict.name for verdict in found] == [check.name for check in LAYER_CHECKS]
-        assert all(verdict.passed for verdict in found)
 
 
 TEXT = (

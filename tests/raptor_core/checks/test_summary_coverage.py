@@ -49,11 +49,6 @@ def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
     assert checked(STORM, **values).numbers["copies_of_a_child"] == 0
 
 
-def test_a_summary_of_a_lone_node_may_repeat_it():
-    layer = CheckedLayer([summary("top", ["storm"], STORM)], by_id(*CHILDREN), Settings())
-    assert summary_coverage(layer).passed
-
-
 def test_a_child_in_other_words_is_held_by_a_near_vector():
     text = "A gale in winter smashed the panes; the keeper died."
     assert held_children(text, [LAMP, STORM]) == [False, False]

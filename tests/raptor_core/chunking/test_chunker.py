@@ -77,13 +77,6 @@ def test_a_heading_takes_sentences_of_a_paragraph_that_does_not_fit_behind_it():
     assert min(first.n_tokens, second.n_tokens) > 30
 
 
-def test_a_heading_shares_a_chunk_with_the_deeper_one_behind_it():
-    before = " ".join(f"Sentence {n} is here." for n in range(60))
-    behind = " ".join(f"Sentence {n} is there." for n in range(60))
-    chunks = chunk(f"{before}\n\n# Title\n\n## Part\n\n{behind}")
-    assert any(c.text.startswith("# Title\n\n## Part\n\nSentence 0") for c in chunks)
-
-
 def small_sections(text, *starts):
     return tuple(Section(f"S{n}", 1, start, len(text)) for n, start in enumerate(starts))
 
@@ -96,22 +89,6 @@ def test_sections_that_stand_alone_are_kept_apart_and_small_ones_share_chunks():
     crossed = [any(c.start < start < c.end for c in chunks) for start in starts]
     assert crossed[0] is crossed[3] is False
     assert any(crossed[1:3])
-
-
-OPTIONS = [f"## Option {n}\n\nIt says {n * 7919 % 997}." for n in range(60)]
-FILLING = {
-    "equal sentences": ("He came home again. " * 200, 60),
-    "short paragraphs": ("\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200)), 75),
-    "small sections": ("\n\n".join(OPTIONS), 75),
-}
-
-
-@pytest.mark.parametrize("name", FILLING)
-def test_chunks_are_filled(name):
-    text, least = FILLING[name]
-    starts = [text.index(part) for part in OPTIONS if part in text]
-    counts = [c.n_tokens for c in chunk(text, sections=small_sections(text, *starts))]
-    assert sum(counts) / len(counts) >= least
 
 
 def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():
@@ -159,10 +136,6 @@ def written(max_tokens, title, section):
 
 def test_title_and_headings_outermost_first():
     assert written(32, "Guide", ("Setup", "On Linux")) == "Guide > Setup > On Linux"
-
-
-def test_a_heading_that_repeats_the_title_is_written_once():
-    assert written(32, "Guide", ("guide", "Setup")) == "Guide > Setup"
 
 
 def test_the_middle_is_dropped_first():

@@ -139,15 +139,6 @@ def test_a_layer_of_few_rows_is_one_cluster(n):
     assert clustered("raptor", vectors, tokens(n)).members == (tuple(range(n)),)
 
 
-@by_method
-def test_heavy_rows_share_the_one_light_row(method):
-    vectors, _ = topics(2, 3)
-    n_tokens = np.array([900, 900, 50, 900, 900, 900])
-    clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
-    assert_valid(clusters, n_tokens, 1000)
-    assert all(2 in rows for rows in clusters.members)
-
-
 ANGLES = np.linspace(0.1, 1.4, 80)
 ODD_LAYERS = {
     "identical rows": np.ones((200, 16)),
@@ -165,8 +156,3 @@ def test_odd_layers_are_clustered(method, name):
     n = len(vectors)
     for each in (80, 0):
         assert_valid(clustered(method, vectors, tokens(n, each)), tokens(n, each), 3500)
-
-
-def test_methods_have_fingerprints_of_their_own():
-    found = {make_clusterer(ClusteringSettings(method=method)).fingerprint for method in METHODS}
-    assert len(found) == len(METHODS)

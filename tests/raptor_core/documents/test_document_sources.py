@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
-from pathlib import Path
 
 import fsspec
 import pytest
@@ -123,13 +121,6 @@ def test_pipes_are_not_waited_for(folder):
     assert reasons(load_documents(folder)) == {"pipe.txt": "is not a regular file"}
 
 
-def test_name_that_is_no_text_is_reported(folder):
-    Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff.md")).write_bytes(b"x")
-    assert reasons(load_documents(folder)) == {
-        "bad\\udcff.md": "its name is not valid text; rename it"
-    }
-
-
 def test_memory_url_reads_like_a_folder(memory):
     for name in ("/kb/a.md", "/kb/sub/b.txt", "/kb/.git/c.md", "/kb/skip/d.md", "/kb/e.bin"):
         memory.pipe(name, b"# Title\n\nText.")
@@ -138,13 +129,6 @@ def test_memory_url_reads_like_a_folder(memory):
     assert corpus.documents[0].source == "memory://kb/a.md"
     assert list(reasons(corpus)) == ["e.bin"]
     assert ids(load_documents("memory://kb/sub/b.txt")) == ["b.txt"]
-
-
-def test_file_url_and_archive_url(folder, tmp_path):
-    assert ids(load_documents(f"file://{folder}"))[0] == "a.txt"
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("in/a.md", "# A")
-    assert ids(load_documents(f"zip://::{tmp_path}/a.zip")) == ["in/a.md"]
 
 
 @pytest.mark.parametrize(

@@ -223,17 +223,6 @@ def test_where_chunks_are_counted_each_comes_whole(manual, bound):
     assert any(len(hit.node.paragraphs) > 1 for hit in found.hits)
 
 
-@pytest.mark.slow
-def test_leaves_without_paragraphs_are_packed_by_chunk(manual):
-    trees, components = manual
-    (tree,) = trees.values()
-    bare = [replace(node, paragraphs=()) for node in tree.layers[0].nodes]
-    layers = (replace(tree.layers[0], nodes=tuple(bare)), *tree.layers[1:])
-    before = Retriever.from_trees([replace(tree, layers=layers)], components)
-    found = before.search("what does log_depth control", Query(budget_tokens=170))
-    assert all(hit.node in bare for hit in found.hits if hit.node.is_leaf)
-
-
 FILLER = "The {0} in row {1} was painted blue and nothing else of note happened on day {1}."
 
 
@@ -281,19 +270,6 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
     everything = retriever.search("all", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
     assert {node.id for node in of_b} == {hit.node.id for hit in everything.hits}
     assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
-
-
-def test_a_filter_on_layers_leaves_summaries_alone(retriever):
-    found = retriever.search(QUESTION, Query(where=Where(layers=(1, 2))))
-    assert found.hits
-    assert {hit.node.layer for hit in found.hits} <= {1, 2}
-
-
-def test_ranks_are_by_score_whatever_the_order(retriever):
-    found = retriever.search(QUESTION, Query(budget_tokens=300))
-    given = [hit.score for hit in found.ranked]
-    assert given == sorted(given, reverse=True)
-    assert [hit.score for hit in found.hits] != given
 
 
 def test_shared_names_count_by_their_roots_and_up_to_a_bound():
@@ -350,12 +326,6 @@ def test_a_chunk_that_shares_a_rare_name_with_the_best_one_follows_it(hop):
     assert sum("hop" in parts for parts in why.values()) == 2
     without = ask(retriever, question, candidates=4, hop=0)
     assert not any("hop" in parts for parts in without.values())
-
-
-def test_chunks_of_one_document_get_no_hop(hop):
-    question, *_, retriever = hop
-    (why,) = ask(retriever, question, Where(documents=("00.md",))).values()
-    assert "hop" not in why
 
 
 def test_long_documents_get_no_hop(retriever):
@@ -453,28 +423,8 @@ def test_a_named_document_fills_the_context(reports):
     assert len(named_parts(reports, question, 1000, named=0)) > 1
 
 
-def test_where_a_year_is_named_no_diversity_brings_in_other_documents(reports):
-    question = "The pump of Halvorsen turned as in every year"
-    assert len(named_parts(reports, question, 1000)) > 1
-    assert named_parts(reports, f"{question} FY22", 1000).keys() > {"reports/Brightwell-2021.md"}
-    of_edition = f"{question} FY2022"
-    assert named_parts(reports, of_edition, 1000).keys() == {"reports/Brightwell-2022.md"}
-    found = reports.search(of_edition, Query(kind="detail"))
-    assert "the question asks for a year's edition: 1 of other years come last" in found.note
-
-
 def test_the_year_of_an_event_leaves_the_other_editions_in(reports):
     question = "How much was paid for the pump of Halvorsen that turned in 2021?"
     editions = {"reports/Brightwell-2021.md", "reports/Brightwell-2022.md"}
     assert named_parts(reports, question, 1000).keys() >= editions
     assert "other years" not in reports.search(question, Query(kind="detail")).note
-
-
-@pytest.mark.parametrize("hop", [0.5, 0.0])
-def test_among_short_documents_no_year_of_an_edition_counts(hop):
-    components = Components(embedder=HashingEmbedder())
-    documents = [Document(name, text.format("old")) for name, text in REPORTS.items()]
-    trees = build_trees({document.id: [document] for document in documents}, components=components)
-    retriever = Retriever.from_trees(list(trees.values()), components)
-    parts = named_parts(retriever, "Which pump turned in FY2022?", hop=hop)
-    assert set(parts.values()) == {None}

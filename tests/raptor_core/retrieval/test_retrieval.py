@@ -1,7 +1,5 @@
 """Retrieval against the definitions of the paper, computed by hand over the same trees."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
@@ -218,30 +216,6 @@ def test_words_are_searched_for_in_every_layer(retriever, trees):
     assert {hit.node.layer for hit in retriever.search("crew 17", alone).hits} == {1}
 
 
-def test_a_walk_by_threshold_takes_what_reaches_it(retriever, trees, components):
-    vector = components.embedder.embed([QUESTION])[0]
-    query = Query("traversal", budget_tokens=100_000, where=Where(trees=("a.md",)))
-    every = retriever.search(QUESTION, replace(query, threshold=-1.0)).hits
-    assert {hit.node.id for hit in every} == {node.id for node in trees["a.md"].nodes()}
-    least = min(hit.score for hit in every if hit.node.layer == every[0].node.layer) - 1e-6
-    found = retriever.search(QUESTION, replace(query, threshold=least)).hits
-    layer, expected = list(trees["a.md"].layers[-1].nodes), set()
-    while layer:
-        _, scores = ranked(vector, layer, trees)
-        kept = [node for node in layer if scores[node.id] >= least]
-        expected.update(node.id for node in kept)
-        below = {c.id: c for node in kept for c in trees["a.md"].children(node.id)}
-        layer = list(below.values())
-    assert {hit.node.id for hit in found} == expected
-    assert 0 < len(expected) < len(every)
-
-
-def test_trees_of_one_name_are_refused_by_it(components):
-    trees = [build_tree([Document("a.md", text)], components=components) for text in ("x y", "z")]
-    with pytest.raises(SettingsError, match=r"'a\.md'.*build_tree\(documents, name="):
-        Retriever.from_trees(trees, components)
-
-
 def test_a_tree_is_named_by_its_documents(components):
     one, two = Document("a.md", "x y"), Document("b.md", "z z")
     names = [build_tree(part, components=components).name for part in ([one], [two, one])]
@@ -250,11 +224,6 @@ def test_a_tree_is_named_by_its_documents(components):
         [two], components=components, previous=build_tree([one], components=components)
     )
     assert again.name == "a.md"
-
-
-def test_an_unknown_strategy_is_refused(retriever):
-    with pytest.raises(SettingsError, match="hybrid, collapsed, collapsed-lexical, traversal"):
-        retriever.search(QUESTION, Query("ladder"))
 
 
 def test_a_summary_traces_to_the_exact_spans_under_it(retriever, trees, documents):

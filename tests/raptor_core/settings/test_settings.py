@@ -14,10 +14,6 @@ def write(tmp_path, text):
     return path
 
 
-def test_the_default_preset_is_the_defaults():
-    assert preset("default") == Settings()
-
-
 def test_the_paper_preset_has_the_papers_figures():
     paper = preset("paper")
     assert (paper.chunking.method, paper.chunking.max_tokens) == ("greedy", 100)
@@ -132,12 +128,6 @@ def test_dollars_need_a_price_of_every_endpoints_model_and_of_no_local_one(tmp_p
     assert load_settings(write(tmp_path, "[budget]\nusd = 1\n"), {}).unpriced_models == ()
 
 
-def test_prices_and_budget_make_nothing_stale():
-    base = build_settings_fingerprint(Settings(), {})
-    given = Settings.model_validate({"prices": {"m": {"input": 1}}, "budget": {"calls": 3}})
-    assert build_settings_fingerprint(given, {}) == base
-
-
 @pytest.mark.parametrize(
     ("section", "name"),
     [
@@ -182,11 +172,6 @@ def test_how_an_endpoint_is_called_makes_nothing_stale(part):
     other = Settings.model_validate({part: CHANGED})
     assert build_settings_fingerprint(other, {}) == build_settings_fingerprint(Settings(), {})
     assert content_settings(other, part, {}) == content_settings(Settings(), part, {})
-
-
-def test_so_it_is_with_batches():
-    other = Settings.model_validate({"summarizer": {"batch_from": 9}})
-    assert build_settings_fingerprint(other, {}) == build_settings_fingerprint(Settings(), {})
 
 
 def test_another_model_does_change_the_tree():

@@ -71,13 +71,6 @@ def test_another_name_builds_beside_the_old_corpus_and_each_is_found_by_its_name
             assert {node.text.partition(" ")[0] for node in store.nodes()} == {word}
 
 
-def test_reading_where_nothing_was_made_says_so_and_makes_nothing(tmp_path):
-    with pytest.raises(StoreError, match="build it first"):
-        open_at(tmp_path / "none", identity=None)
-    assert stored_identity(StoreSettings(), tmp_path / "none") is None
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     part = tmp_path / "corpus.part" / "engine"
     part.mkdir(parents=True)

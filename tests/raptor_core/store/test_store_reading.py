@@ -212,18 +212,6 @@ def test_any_node_comes_back_as_it_was(store):
     comes_back()
 
 
-@pytest.mark.slow
-@edge_only
-def test_optimizing_changes_no_answer(store):
-    nodes = make_tree(n=60)
-    publish(store, nodes)
-    publish(store, nodes[::2])
-    question = vectors_of(nodes[:3])
-    before = (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 99))
-    store.optimize()
-    assert (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 99)) == before
-
-
 def test_manifests_are_found_by_name_and_by_content(store):
     for tree in ("a", "b", "c"):
         publish(store, [make_node(tree, documents=(f"{tree}.md",))], tree)

@@ -115,13 +115,6 @@ def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
     assert texts == {(node.id, node.text) for node in nodes if node.layer == 0}
 
 
-def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):
-    with pytest.raises(StoreError, match="build it first"):
-        open_at(None, "server", identity=None, url=stand_in.url)
-    assert stored_identity(settings_for(stand_in), None) is None
-    assert {method for method, *_ in stand_in.requests} == {"GET"}
-
-
 @pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1])
 def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema):
     open_at(None, "server", url=stand_in.url).close()
@@ -232,24 +225,6 @@ def test_a_collection_has_our_defaults_and_a_server_chooses_the_rest(stand_in):
         "optimizers_config": {"indexing_threshold": 150_000},
     }
     assert stand_in.indexed[NAME]["tree"] == {"type": "keyword", "enable_hnsw": True}
-
-
-OPTIONS = {
-    "shard_number": 6,
-    "replication_factor": 2,
-    "write_consistency_factor": 2,
-    "on_disk_payload": False,
-    "optimizers_config": {"indexing_threshold": 20_000},
-    "hnsw_config": {"m": 0, "payload_m": 16, "ef_construct": 200},
-    "quantization_config": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": True}},
-}
-
-
-def test_a_collection_has_the_options_of_the_settings(stand_in):
-    opened(stand_in, collection={**OPTIONS, "vectors": {"on_disk": True}}).close()
-    made = stand_in.created[NAME]
-    assert made["vectors"]["dense"] == {"size": 16, "distance": "Cosine", "on_disk": True}
-    assert {option: made[option] for option in OPTIONS} == OPTIONS
 
 
 def test_searches_by_vectors_have_the_options_of_the_settings(stand_in):

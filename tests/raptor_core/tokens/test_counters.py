@@ -76,16 +76,6 @@ def test_tokens_of_an_endpoint_are_counted_offline():
     assert counter.fingerprint == COUNTERS["bundled"].fingerprint
 
 
-def test_a_missing_tokenizer_file_is_named(tmp_path):
-    with pytest.raises(ModelError, match=r"absent\.json"):
-        TokenizerCounter(tmp_path / "absent.json")
-
-
-def test_an_unknown_encoding_lists_the_known_ones():
-    with pytest.raises(ModelError, match="cl100k_base"):
-        make_counter(TokensSettings(counter="tiktoken", encoding="nope"), EmbedderSettings())
-
-
 def test_a_missing_download_names_the_remedy(monkeypatch):
     def fail(name):
         raise OSError("no route")

@@ -8,10 +8,8 @@ from support.transfers import ODD, exported, import_trees, make_tree, publish, r
 
 from raptor_core.errors import (
     ExportError,
-    UnknownTreeError,
 )
 from raptor_core.store import Where
-from raptor_core.transfer.exporting import export_trees
 from raptor_core.transfer.format import ExportFolder
 from raptor_core.transfer.importing import (
     differing_trees,
@@ -72,12 +70,6 @@ def test_a_tree_that_is_there_with_other_content_is_told(one, open_kind):
     import_trees(store, folder, select_trees(export, ["t"]))
     assert differing_trees(store, export) == []
     assert {node.id for node in store.nodes(Where(trees=("t",)))} == {n.id for n in make_tree("t")}
-
-
-def test_what_is_not_published_is_not_exported(one):
-    store, folder, _ = one
-    with pytest.raises(UnknownTreeError, match="'x'"):
-        export_trees(store, folder, ["x"])
 
 
 def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):

@@ -18,7 +18,7 @@ from support.stores import PROCESS_PATH
 from raptor_core.errors import BudgetError, StoreError
 from raptor_core.tree import cache as cache_module
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import FILE, ChainedKnown, NodeCache
+from raptor_core.tree.cache import FILE, NodeCache
 
 ODD = "Grüße 世界 😀,\ttwo\nlines"
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
@@ -177,16 +177,6 @@ def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
         assert len(cache.texts(keys)) in (0, 200)
         cache.forget(["t"])
         assert (cache.texts(keys), cache.unfinished()) == ({}, [])
-
-
-def test_the_first_place_that_knows_a_key_is_taken():
-    one, two = NodeCache(), NodeCache()
-    one.keep_texts({"a": "one"})
-    two.keep_texts({"a": "two", "b": "two"})
-    two.keep_vectors({"v": VECTOR})
-    both = ChainedKnown(one, two)
-    assert both.texts("abc") == {"a": "one", "b": "two"}
-    assert both.vectors(["v", "w"]).keys() == {"v"}
 
 
 @pytest.mark.slow

@@ -159,8 +159,3 @@ def test_a_part_that_is_given_is_held_against_its_protocol_at_once():
     with pytest.raises(SettingsError, match="the chunker: WordCounter lacks chunk"):
         Components(chunker=WordCounter())
     assert Components(counter=WordCounter()).counter.count(["two words"]) == [2]
-
-
-def test_settings_beside_components_are_refused():
-    with pytest.raises(SettingsError, match="both given"):
-        build_tree([LOG], Settings(), components=Components())

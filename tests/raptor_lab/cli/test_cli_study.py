@@ -54,12 +54,6 @@ def test_the_same_seed_draws_the_same_nodes_of_so_many_trees(built, folder, tmp_
     assert one["nodes"] == one["population"]
 
 
-def test_a_sheet_is_never_written_over(built, folder):
-    printed = built.call("eval", "sheet", folder, "--json")
-    assert printed.code == 3
-    assert "holds a sheet already" in printed.json["message"]
-
-
 @pytest.mark.parametrize("divider", [",", ";", "\t"])
 def test_the_figures_are_of_the_verdicts(folder, divider):
     fill(folder, divider=divider)

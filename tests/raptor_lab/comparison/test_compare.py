@@ -183,16 +183,3 @@ def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
     assert key == index_key(renamed, components())
     changed = Dataset("village", (*village.documents[1:], Document("mill", "A.")), ())
     assert key != index_key(changed, components())
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("flatly", "no strategy is called 'flatly'"),
-        ("collapsed@", "no strategy is called 'collapsed@'"),
-        ("collapsed@2-1", "write the lowest first, @1-2"),
-    ],
-)
-def test_a_way_that_is_not_there_is_told(name, told):
-    with pytest.raises(SettingsError, match=told):
-        make_system(name)

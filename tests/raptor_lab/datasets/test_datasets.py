@@ -4,7 +4,7 @@ import pytest
 from support.evaluation_sets import MILL, records, write_lines
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import SettingsError, SourceError
+from raptor_core.errors import SourceError
 from raptor_lab.datasets.load import load_dataset, needs_documents
 from raptor_lab.datasets.sections import find_sections
 
@@ -81,13 +81,6 @@ def test_listed_sections_are_nested_by_their_names():
         assert find_sections(text, unusable) == ()
 
 
-@pytest.mark.parametrize("field", ["article_id", "document_id", "id"])
-def test_lines_of_what_is_no_paper_begin_no_section(tmp_path, field):
-    row = {field if key == "paper_id" else key: value for key, value in paper_row().items()}
-    (document,) = load_dataset(write_lines(tmp_path / "p.jsonl", [row])).documents
-    assert document.sections == ()
-
-
 def test_own_questions_are_asked_of_given_documents(tmp_path):
     rows = [
         {"question": "Who bought the wheel?", "expected": ["mill.md", "soup.md"], "kind": "multi"},
@@ -134,14 +127,6 @@ def test_a_file_of_no_known_form_is_told(tmp_path, text, told):
     path.write_text(text)
     with pytest.raises(SourceError, match=told):
         load_dataset(path)
-
-
-def test_a_missing_file_and_a_wrong_golden_line_are_told(tmp_path):
-    with pytest.raises(SourceError, match="cannot be read"):
-        load_dataset(tmp_path / "nothing.jsonl")
-    path = write_lines(tmp_path / "mine.jsonl", [{"question": "Who?"}])
-    with pytest.raises(SettingsError, match="line 1: neither 'expected'"):
-        load_dataset(path, documents=[Document("a", "b")])
 
 
 def test_ids_that_stand_twice_are_told(tmp_path):

@@ -89,13 +89,6 @@ def test_stories_that_were_not_fetched_and_missing_tables_are_told(tmp_path):
         load_dataset(folder)
 
 
-def test_a_paper_without_an_answer_is_named(papers):
-    wrong = qasper()
-    wrong["1911.00002"]["qas"][0]["answers"][0]["answer"]["free_form_answer"] = ""
-    with pytest.raises(SourceError, match=r"1911\.00002, qas 1, answers 1, answer: expected an an"):
-        load_dataset(papers(wrong))
-
-
 def broken(row, **changes):
     """A row whose first question is changed; an ellipsis takes a field out."""
     changed = row["questions"][0] | changes

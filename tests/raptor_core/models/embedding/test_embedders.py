@@ -117,11 +117,6 @@ def test_a_store_goes_on_with_what_it_was_made_with(machine, flags, made_with):
     assert resolve_precision(EmbedderSettings(), stored) == made_with
 
 
-def test_a_precision_that_is_set_stays(machine):
-    machine("amx_bf16")
-    assert resolve_precision(FULL, make_embedder(HALF).fingerprint) == FULL
-
-
 def test_float32_is_what_was_built_before_there_was_a_choice():
     assert make_embedder(FULL).fingerprint == "6b09ef5d72e1217417b682acc10b1312"
     before = EmbedderSettings(kind="sentence-transformers", precision="float32")

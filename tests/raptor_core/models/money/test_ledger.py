@@ -113,12 +113,6 @@ def test_dollars_without_a_price_are_refused_by_the_key_to_set():
     Ledger.of(Settings(budget=BudgetSettings(usd=1)))
 
 
-def test_what_is_free_needs_no_price():
-    ledger = Ledger(BudgetSettings(usd=1))
-    account = ledger.account(SUMMARIES, "extractive", free=True)
-    assert account.reserve(5, 5).charge(Usage(1, 5, 5)).usd == 0.0
-
-
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["reserve", "charge", "release", "lose"]),

@@ -88,12 +88,6 @@ def test_passages_are_numbered_and_fenced_and_cannot_break_out(server):
     assert user.lower().count("<question>") == 1
 
 
-def test_without_passages_nothing_is_asked(server):
-    with pytest.raises(ValueError, match="got none"):
-        reader(server).read("What?", [])
-    assert server.n_requests == 0
-
-
 def node(layer, name=""):
     return Node(
         id="id",

@@ -149,21 +149,6 @@ def test_a_killed_run_finds_its_batch_again_and_pays_nothing_twice(server, batch
     assert ledger.spent().calls == 5
 
 
-def test_a_run_that_wants_more_takes_what_is_there_and_asks_for_the_rest(server, batches):
-    run_until_killed(server, batches, "create")
-    answers = list(summarizer(server).summarize(requests(12)))
-    assert len({answer.key for answer in answers}) == 12
-    assert len(batches.batches) == 2
-    assert len(batches.answered) + len(chats(server)) == 13  # the killed run's first answer is lost
-
-
-def test_a_batch_whose_files_are_gone_costs_no_more_than_asking_anew(server, batches):
-    run_until_killed(server, batches, "refreshed")
-    batches.files.clear()
-    answers = list(summarizer(server).summarize(requests(6)))
-    assert sum(isinstance(answer, Summary) for answer in answers) == 6
-
-
 @pytest.mark.slow
 def test_an_answer_that_was_lost_on_the_way_begins_no_second_batch(server, batches):
     """The batch is begun, and the connection ends before the client hears of it."""

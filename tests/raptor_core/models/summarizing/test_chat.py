@@ -106,14 +106,6 @@ def test_the_paper_prompt_says_a_length_only_after_an_answer_was_cut_off(server)
     assert "at most 45 words" in second
 
 
-def test_braces_in_the_text_are_text(server):
-    texts = ("{context} {0} {", "}}")
-    request = SummaryRequest("k", "n", texts, (9, 2), np.eye(2, dtype=np.float32))
-    (answer,) = summarizer(server).summarize([request])
-    assert isinstance(answer, Summary)
-    assert "{context} {0} {\n\n}}" in server.bodies[0]["messages"][1]["content"]
-
-
 def test_the_fingerprint_follows_model_prompt_and_temperature_and_not_the_address(server):
     usual = summarizer(server).fingerprint
     assert summarizer(server, model="other").fingerprint != usual
