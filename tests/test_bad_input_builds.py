@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import build_process
@@ -23,8 +22,6 @@ from support.workshop import prose
 
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
-from raptor_core.settings import StoreSettings
-from raptor_core.store import StoreIdentity, open_store
 
 pytestmark = pytest.mark.slow
 
@@ -92,23 +89,6 @@ def new_place(root):
     made.configure("[store]\nlock_seconds = 0.3")
     made.configure("[tree]\nmax_layers = 2")
     return made
-
-
-def test_a_locked_store_is_told_with_the_pid_of_its_holder(published):
-    embedder = HashingEmbedder()
-    identity = StoreIdentity("corpus", embedder.model, embedder.fingerprint, embedder.n_dims)
-    with ThreadPoolExecutor(1) as another:
-        opened = another.submit(open_store, StoreSettings(), published.home / "qdrant", identity)
-        store = opened.result()
-        try:
-            for command in (["build"], ["status"], ["tree", "d1.md"], ["query", "river"]):
-                read = published.call(*command, "--json")
-                assert (read.code, read.json["error"]) == (6, "StoreLockedError")
-                assert f"process {os.getpid()} " in read.json["message"]
-                assert "store.lock_seconds" in read.json["message"]
-        finally:
-            another.submit(store.close).result()
-    assert build(published)["built"] == NAMES
 
 
 class Other(HashingEmbedder):

@@ -77,10 +77,6 @@ def test_an_endless_sentence_is_cut_between_words():
     assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)
 
 
-def test_one_endless_word_is_cut_anywhere_and_loses_nothing():
-    build("a" * 20_000)
-
-
 @pytest.mark.parametrize("text", [CHINESE * 25, ARABIC * 25], ids=["Chinese", "Arabic"])
 def test_text_of_other_scripts_is_cut_at_its_own_sentence_ends(text):
     tree = build(text)

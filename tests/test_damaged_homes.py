@@ -156,15 +156,6 @@ def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(ho
     assert seen(workshop) == before
 
 
-def test_a_damaged_record_of_runs_is_told_and_what_is_published_stays(home):
-    workshop, before = home
-    for path in (workshop.home.dagster / "history").rglob("*.db"):
-        path.write_bytes(b"\xff" * 9000)
-    with pytest.raises(Exception, match="file is not a database"):
-        workshop.build()
-    assert seen(workshop) == before
-
-
 @pytest.mark.parametrize("hours", [pytest.param(-48, marks=pytest.mark.rare), 48])
 def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
     workshop, _ = home

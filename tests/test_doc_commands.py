@@ -16,7 +16,6 @@ from support.hashing import HashingEmbedder
 from raptor_assets import RaptorCorpusComponent
 from raptor_core import HomeRetriever
 from raptor_core.evaluation.golden_file import load_golden
-from raptor_core.models.embedding import make_embedder
 from raptor_core.settings import Settings
 from raptor_core.settings.base import Part
 
@@ -137,17 +136,6 @@ def test_the_component_of_a_page_makes_a_corpus(tmp_path):
     assert defs.resolve_job_def("handbook_sync").name in PAGES["docs/agents.md"]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_table_is_whole(page):
-    """Rows of one number of cells, below a head and its line; a blank line would end a table."""
-    lines = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.MULTILINE | re.DOTALL).split("\n")
-    tables = "\n".join(line if line.startswith("|") else "" for line in lines).split("\n\n")
-    for rows in (table.strip("\n").split("\n") for table in tables if table.strip()):
-        assert len(rows) > 2, rows
-        assert re.fullmatch(r"[|\s:-]+", rows[1]), rows[:2]
-        assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1, rows[0]
-
-
 def test_the_page_of_settings_lists_those_that_people_change():
     rows = re.findall(r"^\| `(\w+)\.(\w+)` \| `(.+?)` \|", PAGES["docs/settings.md"], re.MULTILINE)
     parts = {name: type(part) for name, part in Settings() if isinstance(part, Part)}
@@ -174,21 +162,3 @@ def test_the_tree_of_the_first_page_is_what_is_printed(tmp_path):
     assert len(shown) > 10
     for line, whole in zip(shown, printed, strict=False):
         assert whole.startswith(line.removesuffix(" …"))
-
-
-@pytest.mark.slow
-def test_strategies_take_the_layers_that_the_page_of_the_paper_says(sandbox):
-    """The layers alone, since another machine may move a node across the budget."""
-    (block,) = [block for block in blocks("docs/paper.md") if block.language == "sh"]
-    words = (*shlex.split(block.text)[1:], "--json", "--questions", "--home", "cinderella")
-    with embedder_made_by(make_embedder):
-        found = raptor(*words).json["questions"]
-    taken = {(q["id"], q["strategy"]): {int(layer) for layer in q["layers"]} for q in found}
-    head, _, *rows = re.findall(
-        r"^\|(.*)\|$", PAGES["docs/paper.md"].partition("## Cinder")[2], re.MULTILINE
-    )
-    strategies = [cell.strip(" `") for cell in head.split("|")[1:]]
-    for number, row in enumerate(rows, 1):
-        for strategy, cell in zip(strategies, row.split("|")[1:], strict=True):
-            layers = {at for at, n in enumerate(cell.strip().split("/")) if n != "0"}
-            assert taken[f"line {number}", strategy] == layers

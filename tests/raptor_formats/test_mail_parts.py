@@ -36,14 +36,6 @@ def test_texts_around_a_picture_are_all_read():
     assert parsed.metadata["attachments"] == "sea.png"
 
 
-@pytest.mark.parametrize("blank", ["\n", " \n\xa0\n"])
-def test_a_blank_plain_part_does_not_hide_the_page(blank):
-    mail = message()
-    mail.set_content(blank)
-    mail.add_alternative("<p>It rises at noon.</p>", subtype="html")
-    assert parse_eml(mail.as_bytes()).text == "It rises at noon."
-
-
 @pytest.mark.parametrize("disposition", ["inline", "attachment"])
 def test_a_forwarded_message_is_a_section(disposition):
     first, second, outer = message("Low tide"), message("High tide"), message("Fwd")

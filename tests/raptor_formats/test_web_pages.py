@@ -74,22 +74,10 @@ def test_a_bar_that_was_left_open_does_not_swallow_the_content():
     assert read("<div class=navbar><a>Home</a><main><p>Sea.</p></main>") == "Sea."
 
 
-def test_a_teaser_in_a_sidebar_is_no_content():
-    page = "<main><p>Sea.</p></main><aside><article><p>Also read this.</p></article></aside>"
-    assert read(page) == "Sea."
-
-
 def test_spans_that_a_style_makes_lines_are_not_glued_together():
     lines = '<span class="t-lines"><span>rbegin</span><span>crbegin</span></span>'
     assert read(f"<p>{lines} goes back</p>") == "rbegin\ncrbegin goes back"
     assert read(f"<table><tr><td>{lines}</td><td>back</td></tr></table>") == "rbegin crbegin | back"
-
-
-def test_other_spans_stay_together():
-    word = '<p><span class="cap">T</span>ides, <span>x</span>y<span>z</span></p>'
-    assert read(word) == "Tides, xyz"
-    code = '<span class="k">f</span><span>(x)</span>'
-    assert read(f"<pre>{code}</pre>") == read(f"<p><code>{code}</code></p>") == "f(x)"
 
 
 @pytest.mark.parametrize(

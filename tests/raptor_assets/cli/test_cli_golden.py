@@ -50,9 +50,3 @@ def test_a_rate_under_the_least_exits_with_5_and_over_it_with_0(built, golden):
     told = built.call("eval", "golden", path, "--top-k", "1", "--min-hit-rate", "0.6")
     assert (told.code, "under 0.6" in told.err) == (5, True)
     assert "missed" in told.out
-
-
-def test_without_a_file_it_says_where_to_name_one(built):
-    printed = built.call("eval", "golden", "--json")
-    assert (printed.code, printed.json["error"]) == (3, "SettingsError")
-    assert "checks.golden" in printed.json["message"]

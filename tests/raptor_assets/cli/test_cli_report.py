@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import webbrowser
 from pathlib import Path
 
@@ -75,10 +74,3 @@ def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monke
     printed = built.call("report", "soup.md", "--node", node, "--json")
     assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
     assert "raptor tree soup.md --ids" in printed.json["message"]
-
-
-def test_it_needs_no_table_of_the_last_build(own):
-    shutil.rmtree(own.home / "tables")
-    found = values(Path(own.call("report", TREE).out.strip()))
-    assert "Tom Ferris" in found["documents"][0]["x"]
-    assert (found["findings"], found["cost"]) == (None, None)

@@ -145,12 +145,6 @@ def test_mistakes_are_named_with_the_remedy(keyed):
     assert (method.status_code, method.json()["error"]) == (405, "MethodNotAllowedError")
 
 
-def test_a_parameter_that_would_be_ignored_is_refused(keyed):
-    tree = "farness/lighthouse.md"
-    refused = keyed.get("/outline", params={"tree": tree, "documents": "soup.md"})
-    assert (refused.status_code, "documents" in refused.json()["message"]) == (422, True)
-
-
 @pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", ""])
 def test_a_body_that_a_page_of_another_site_may_send_is_refused(keyed, kind):
     body = f'{{"question": "{KEEPER}"}}'

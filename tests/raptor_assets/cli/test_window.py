@@ -174,20 +174,6 @@ def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
 
 
 @pytest.mark.rare
-def test_what_is_seen_is_saved(show):
-    page = show()
-    with page.expect_download() as got:
-        page.get_by_role("button", name="Save the list as CSV").click()
-    lines = got.value.path().read_text("utf-8-sig").splitlines()
-    assert len(lines) == 4
-    page.goto(page.url + "#map")
-    page.locator(".plane[data-frames]").wait_for()
-    with page.expect_download() as got:
-        page.get_by_role("button", name="Save the picture").click()
-    assert got.value.path().read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.rare
 def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(
     built, show, monkeypatch
 ):

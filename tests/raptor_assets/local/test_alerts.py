@@ -99,21 +99,6 @@ def test_what_is_not_published_and_sources_that_are_not_built_are_told(watched):
     assert "recovered: the source changed, and was not built since: c.md" in lines
 
 
-def test_an_alert_that_fails_is_sent_again(watched):
-    watched.configure(checks=STRICT)
-    watched.write("a.md", 1)
-    watched.sync()
-    sensor = build_raptor_corpus(
-        "wiki",
-        home=watched.root / "kept",
-        alert=lambda _: 1 / 0,
-        **{**QUICK, "source": {"paths": [str(watched.docs)]}, "checks": STRICT},
-    ).resolve_sensor_def("wiki_alerts")
-    with pytest.raises(ZeroDivisionError):
-        sensor(dg.build_sensor_context(watched.instance, cursor=watched.cursor))
-    assert len(watched.tick()) == 1
-
-
 def test_a_run_status_sensor_gets_the_failed_checks_of_its_run(watched):
     watched.configure(checks=STRICT)
     watched.write("a.md", 1)

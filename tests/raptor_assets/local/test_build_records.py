@@ -79,10 +79,6 @@ def test_a_layer_says_counts_tokens_samples_and_seconds(built):
     assert not found["reused"]
 
 
-def test_a_document_says_where_it_stands(built):
-    assert built.metadata("documents", LONG)["uri"] == (built.docs / LONG).as_uri()
-
-
 def test_the_tree_says_its_shape(built):
     found = built.metadata("tree", LONG)
     manifest = built.manifests()[LONG]

@@ -174,16 +174,6 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
     assert counts()[junk] == (2, 3)  # it cannot be executed
 
 
-def test_a_run_without_partitions_is_refused_in_words(tmp_path):
-    workshop = Workshop(tmp_path)
-    workshop.write("a.md", prose(4, seed=1))
-    job = workshop.definitions().resolve_job_def(BUILD)
-    with workshop.instance() as instance:
-        ran = job.execute_in_process(instance=instance, raise_on_error=False)
-    (failed,) = [event for event in ran.all_events if event.is_step_failure]
-    assert "No partition was chosen" in failed.step_failure_data.user_failure_data.description
-
-
 def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_checks(tmp_path):
     workshop = Workshop(tmp_path, components={"summarizer": RefusingSummarizer("b.md")})
     for number, name in enumerate(("a.md", "b.md")):
@@ -237,25 +227,6 @@ def test_a_check_that_is_off_is_neither_defined_nor_executed(tmp_path):
     assert evaluations(workshop, "layer_0/embeddings", "embedding") == []
     graph = workshop.definitions().resolve_asset_graph()
     assert not {key.name for key in graph.asset_check_keys} & off["severity"].keys()
-
-
-def test_a_golden_set_may_fail_the_run_and_its_command(golden):
-    golden.write("a.md", prose(12, seed=1))
-    golden.configure(
-        checks={
-            "golden": "golden.jsonl",
-            "min_golden_hit_rate": 1.0,
-            "severity": {"golden_retrieval": "error"},
-        },
-        retrieval={"top_k": 1},
-    )
-    report = golden.build()
-    assert report.built == ["a.md", "b.md"]
-    (found,) = [each for each in report.failed_checks if each.severity == "error"]
-    assert (found.name, found.partition) == ("golden_retrieval", "")
-    with golden.instance() as instance:
-        (run,) = instance.get_runs()
-    assert run.status == dg.DagsterRunStatus.FAILURE
 
 
 def told(workshop):

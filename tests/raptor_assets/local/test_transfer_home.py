@@ -73,12 +73,6 @@ def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tm
     assert here.texts("a.md") == there.texts("a.md")
 
 
-def test_tables_stay_out_where_trees_are_grouped_otherwise(origin, tmp_path):
-    here = another(tmp_path, origin, grouping={"shards": 2})
-    assert imported(here, origin).tables == ()
-    assert {path.parts[0] for path in bytes_of_tables(here)} == {"source_scan"}
-
-
 def test_what_people_decided_goes_along(tmp_path):
     there, part = (Workshop(tmp_path / name) for name in ("there", "part"))
     there.write("a.md", prose(24, seed=1))

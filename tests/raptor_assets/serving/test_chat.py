@@ -194,18 +194,6 @@ def test_errors_are_those_that_the_client_knows(client, model, address):
         list(ask(client, stream=True))
 
 
-def test_without_a_key_of_the_model_the_client_is_told_what_to_set(home, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with (
-        served_here(make_app(HomeRetriever(home.home), ServerKeys(KEY))) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key=KEY, max_retries=0) as client,
-    ):
-        for options in ({}, {"stream": True}):
-            with pytest.raises(openai.InternalServerError, match="OPENAI_API_KEY") as missing:
-                ask(client, **options)
-            assert missing.value.status_code == 501
-
-
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_client_that_leaves_in_the_middle_frees_its_turn(client, address, model, stream):
     """One answer at a time is written; a model that never ends would keep everyone waiting."""

@@ -14,7 +14,6 @@ LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffi
 STORM = "In the storm of January the sea broke the windows and the keeper was drowned."
 SCHOOL = "The village school taught forty children, and its bell was cast in Bristol."
 CHILDREN = (leaf("lamp", LAMP), leaf("storm", STORM), leaf("school", SCHOOL))
-WHOLE = "Agnes Moor lit the lamp; a January storm broke windows; forty children went to school."
 
 
 def checked(text, vectors=None, quotes=False, **quality):
@@ -22,12 +21,6 @@ def checked(text, vectors=None, quotes=False, **quality):
     node = node.__class__(**{**{f: getattr(node, f) for f in node.__slots__}, "quality": quality})
     layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), quotes, vectors or {})
     return summary_coverage(layer)
-
-
-def test_a_summary_that_holds_something_of_each_child_passes():
-    result = checked(WHOLE)
-    assert result.passed
-    assert (result.numbers["coverage"], result.numbers["children_left_out"]) == (1.0, 0)
 
 
 def test_children_that_are_left_out_are_counted_and_named():

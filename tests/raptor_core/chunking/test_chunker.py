@@ -107,15 +107,6 @@ def test_chunks_carry_their_section_path():
         assert c.section == (("Alpha", "Beta") if c.start >= beta else ("Alpha",))
 
 
-def test_the_fingerprint_names_what_changes_chunks_only():
-    def fingerprint(**values):
-        return make_chunker(ChunkingSettings(**values), COUNTER).fingerprint
-
-    assert fingerprint(max_tokens=100) == fingerprint(max_tokens=100, max_context_tokens=0)
-    assert fingerprint(max_tokens=100) != fingerprint(max_tokens=101)
-    assert fingerprint(max_tokens=100) != fingerprint(max_tokens=100, method="greedy")
-
-
 @pytest.mark.parametrize(
     "text",
     ["เมื่อเขาเดินไปโรงเรียนแล้วก็ใช้น้ำ", "ເມື່ອໃຊ້ນ້ຳແລະໄປ", "ភ្លើងស្រុកខ្មែរ", "မြန်မာစာသဒ္ဒါ"],
@@ -141,12 +132,6 @@ def test_title_and_headings_outermost_first():
 def test_the_middle_is_dropped_first():
     path = ("one two three four five", "six seven eight nine ten", "last")
     assert written(6, "Title", path) == "Title > … > last"
-
-
-def test_the_innermost_heading_is_shortened_last():
-    line = written(8, "A very long title indeed", ("word " * 50,))
-    assert set(line.split()) == {"word"}
-    assert 0 < COUNTER.count([line])[0] <= 8
 
 
 @pytest.mark.parametrize("max_tokens", range(12))

@@ -74,15 +74,6 @@ def test_a_layer_shrinks_to_a_half_at_most(method, n):
 
 
 @by_method
-def test_the_error_names_the_row_and_the_tokens(method):
-    vectors, _ = topics(2, 10)
-    n_tokens = tokens(20)
-    n_tokens[13] = 3450
-    with pytest.raises(ClusteringError, match=r"3500 tokens .* row 13 of 20 has 3450 tokens .* 80"):
-        clustered(method, vectors, n_tokens)
-
-
-@by_method
 def test_vectors_that_are_not_finite_are_refused(method):
     vectors, _ = topics(2, 10)
     vectors[7, 2] = np.nan

@@ -2,14 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import fsspec
 import pytest
 
 from raptor_core.documents import load_documents
-from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 
@@ -73,18 +71,6 @@ def test_globs(folder, include, exclude, expected):
     assert ids(load_documents(folder, settings=settings)) == expected
 
 
-def test_a_comment_after_a_pattern_is_an_error():
-    with pytest.raises(ValueError, match="has a comment"):
-        SourceSettings(exclude=("sub/ # not yet",))
-
-
-def test_malformed_pattern_is_an_error(folder):
-    with pytest.raises(
-        SourceError, match=r"malformed .*'a\\.* include, exclude and readers under \[source"
-    ):
-        load_documents(folder, settings=SourceSettings(exclude=("a\\",)))
-
-
 def test_unsupported_files_are_reported(folder):
     (folder / "photo.JPG").write_bytes(b"x")
     (folder / "LICENSE").write_text("MIT")
@@ -146,17 +132,6 @@ def test_a_source_that_is_not_there_is_an_error(paths, message):
         load_documents(*paths)
 
 
-@pytest.mark.slow
-def test_missing_client_names_the_extra():
-    code = (
-        "import sys; sys.modules['s3fs'] = None; from raptor_core import load_documents;"
-        "load_documents('s3://bucket/folder')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "MissingExtraError" in done.stderr
-    assert "raptor-assets[s3]" in done.stderr
-
-
 def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):
     memory.pipe("/kb/a.md", b"Text.")
 
@@ -166,15 +141,6 @@ def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):
     monkeypatch.setattr(type(memory), "open", fail)
     with pytest.raises(SourceError, match=r"memory://kb/a\.md.*connection reset"):
         load_documents("memory://kb")
-
-
-def test_source_without_documents_names_what_was_skipped(tmp_path):
-    with pytest.raises(EmptySourceError, match="no file there passes the rules"):
-        load_documents(tmp_path)
-    for number in range(7):
-        (tmp_path / f"{number}.txt").write_text("")
-    with pytest.raises(EmptySourceError, match=r"7 skipped: 0\.txt: is empty; .*and 2 more"):
-        load_documents(tmp_path)
 
 
 def test_second_document_of_an_id_is_reported(tmp_path):

@@ -136,22 +136,6 @@ def test_readers_are_read_at_each_look_though_the_row_did_not_change(database, r
     assert versions[1].items() <= versions[0].items()
 
 
-def test_two_columns_of_readers_are_refused(database):
-    query = "SELECT *, 'ana' AS readers, 'ben' AS Readers FROM wiki"
-    with pytest.raises(SourceError, match="several columns like 'readers'"):
-        load_documents(settings=table(database, name="wiki", query=query))
-
-
-def test_without_a_column_of_changes_every_row_is_read(database):
-    source = table(database, updated_field="")
-    first = scan_source(source, clock=at(NOW))
-    run(database, "UPDATE wiki SET text = 'New.' WHERE id = 1")
-    second = scan_source(source, first.catalog, clock=at(NOW + 60))
-    assert second.n_read == 5
-    assert second.inventory != first.inventory
-    assert scan_source(source, second.catalog, clock=at(NOW + 90)).n_read == 5
-
-
 def test_bad_rows_are_named(database):
     run(database, "INSERT INTO wiki VALUES (1, 'Again.', '', '', 0)")
     run(database, "INSERT INTO wiki VALUES (NULL, 'No id.', '', '', 0)")

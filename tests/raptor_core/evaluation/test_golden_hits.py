@@ -194,13 +194,3 @@ def test_a_mistake_names_file_line_and_what_to_write(tmp_path, line, told):
     assert told in str(caught.value)
     assert "golden.jsonl, line 2" in str(caught.value)
     assert "a line reads {" in str(caught.value)
-
-
-def test_a_missing_file_and_another_encoding_are_refused(tmp_path):
-    with pytest.raises(SettingsError, match="there is no golden set at"):
-        load_golden(tmp_path / "nosuch.jsonl")
-    with pytest.raises(SettingsError, match=r"cannot be read.*a line reads"):
-        load_golden(tmp_path)
-    (tmp_path / "latin.jsonl").write_bytes('{"question": "Où?", "expected": "a"}'.encode("latin-1"))
-    with pytest.raises(SettingsError, match="not UTF-8"):
-        load_golden(tmp_path / "latin.jsonl")

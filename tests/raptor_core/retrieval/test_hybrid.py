@@ -139,13 +139,6 @@ def test_a_paragraph_is_taken_with_all_of_its_parts_and_nothing_else():
     assert everything.n_tokens == 100
 
 
-def test_a_paragraph_over_the_budget_gives_its_best_parts():
-    nodes = [chunk(name, at, n_tokens=40, paragraphs=((0, 40),)) for at, name in enumerate("abc")]
-    packing = packed(nodes, [1, 9, 1], budget=90)
-    assert packing.ids[0] == uid("b")
-    assert packing.n_tokens == 80
-
-
 def test_the_context_reads_in_document_order_with_the_best_document_first():
     above = over("s", ("a2",), documents=("a",), position=2)
     nodes = [chunk("b1", 1, "b"), chunk("a7", 7, "a"), chunk("b0", 0, "b"), chunk("a2", 2, "a")]
@@ -253,14 +246,6 @@ def retriever():
 
 
 QUESTION = "Why did the heron quarrel about eel traps?"
-
-
-@pytest.mark.slow
-def test_the_passage_after_a_match_comes_with_it(retriever):
-    found = retriever.search(QUESTION, Query(budget_tokens=64))
-    assert "quarrelled" in found.context
-    assert "paid it back" in found.context
-    assert "paid it back" not in retriever.search(QUESTION, Query("flat", budget_tokens=64)).context
 
 
 def test_documents_that_matched_are_looked_at_whole(retriever):

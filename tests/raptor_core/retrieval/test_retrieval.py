@@ -5,7 +5,7 @@ import pytest
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import InvariantError, SettingsError, StoreMismatchError, UnknownTreeError
+from raptor_core.errors import InvariantError, SettingsError, StoreMismatchError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.retrieval.trace import trace
 from raptor_core.settings import Settings
@@ -256,11 +256,6 @@ def test_a_trace_fails_if_the_store_lacks_a_child(trees):
     store = LosingStore(trees["a.md"], top.children[0])
     with pytest.raises(InvariantError, match=f"1 nodes under {top.id} are not in the store"):
         trace(store, top.id)
-
-
-def test_tracing_what_is_not_published_is_an_error(retriever):
-    with pytest.raises(UnknownTreeError, match="no published node"):
-        retriever.trace("00000000-0000-0000-0000-000000000000")
 
 
 @pytest.mark.slow

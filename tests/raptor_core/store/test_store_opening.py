@@ -112,19 +112,6 @@ def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_pat
         assert store.count() == 15
 
 
-def test_a_store_that_may_only_be_read_is_refused_with_its_remedies(tmp_path, monkeypatch):
-    open_at(tmp_path).close()
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(StoreError, match=r"may only read it.*copy the home.*store\.url"):
-        open_at(tmp_path, identity=None)
-
-
-def test_a_machine_without_a_wheel_of_edge_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("raptor_core.store.folder.find_spec", lambda _: None)
-    with pytest.raises(StoreError, match=r"no wheel for this machine.*store\.url"):
-        open_at(tmp_path)
-
-
 def start(*args):
     return subprocess.Popen(
         [sys.executable, store_process.__file__, *map(str, args)],

@@ -8,7 +8,7 @@ from support.stores import (
     IDENTITY,
     open_at,
 )
-from support.transfers import ODD, exported, import_trees, make_tree, publish, state
+from support.transfers import ODD, exported, import_trees, make_tree, publish
 
 from raptor_core.errors import (
     DamagedTreeError,
@@ -58,15 +58,6 @@ def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong
         path.unlink()
     with pytest.raises(ExportError, match=rf"{export.trees[1].name}.*{told}"):
         verify(folder, read_export(folder))
-
-
-def test_a_file_that_is_no_tree_is_named_and_publishes_nothing(one):
-    store, folder, export = one
-    before = state(store)
-    junk = replace(export.trees[1], stamp=folder.put(export.trees[1].name, b"PAR1 no table PAR1"))
-    with pytest.raises(ExportError, match="not a tree of an export"):
-        import_trees(store, folder, replace(export, trees=(junk,)))
-    assert state(store) == before
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,9 @@
 
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.stores import PROCESS_PATH
 
 from raptor_core.errors import BudgetError, StoreError
-from raptor_core.tree import cache as cache_module
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import FILE, NodeCache
 
@@ -122,18 +119,6 @@ def test_a_damaged_file_is_named_and_may_be_moved_away(tmp_path):
         NodeCache(tmp_path).texts("a")
     (tmp_path / FILE).unlink()
     assert NodeCache(tmp_path).texts("a") == {}
-
-
-def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_module, "WAIT_SECONDS", 0.05)
-    cache = NodeCache(tmp_path)
-    cache.keep_texts({"a": "one"})
-    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
-        other.execute("begin immediate")
-        with pytest.raises(StoreError, match=r"cache\.sqlite.*locked.*end the process"):
-            cache.keep_texts({"b": "two"})
-        assert cache.texts("ab") == {"a": "one"}
-    cache.keep_texts({"b": "two"})
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import pytest
 from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
 from raptor_core.models.reading import Passage
-from raptor_core.tokens import WordCounter
 from raptor_core.tree.custom_components import custom_fingerprints, reader_of
 from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
@@ -153,9 +152,3 @@ def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, to
     )
     with pytest.raises(SettingsError, match=f'components.{kind} = "{name}": .*{told}'):
         build_tree([LOG], settings)
-
-
-def test_a_part_that_is_given_is_held_against_its_protocol_at_once():
-    with pytest.raises(SettingsError, match="the chunker: WordCounter lacks chunk"):
-        Components(chunker=WordCounter())
-    assert Components(counter=WordCounter()).counter.count(["two words"]) == [2]

@@ -1,10 +1,8 @@
 """Calls that meet faults, what a client sends and counts, and keys, which it shows nowhere."""
 
-import gc
 import logging
 import threading
 import traceback
-import warnings
 
 import pytest
 from support.endpoint_clients import QUICK, SECRET, ask, client_of, endpoint_of
@@ -88,16 +86,6 @@ def test_a_call_sends_what_the_settings_say(server, monkeypatch):
         "stream_options": {"include_usage": True},
     }
     assert server.seen[0].token == SECRET
-
-
-def test_a_client_that_nobody_holds_leaves_no_socket_open(server):
-    client = client_of(server)
-    client.chat(ask())
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", ResourceWarning)
-        del client
-        gc.collect()
-    assert not [w for w in warned if w.category is ResourceWarning]
 
 
 def test_stopped_work_sends_nothing(server):

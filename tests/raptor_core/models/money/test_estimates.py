@@ -30,17 +30,6 @@ def test_summaries_and_embeddings_cost_what_the_prices_say():
     assert embedding_cost(500_000, given, n_texts=21) == Usage(3, 500_000, usd=pytest.approx(0.01))
 
 
-def test_without_a_price_the_cost_is_unknown():
-    total = summary_cost(7, 100, 10, settings(**PAID)) + embedding_cost(9, settings(**PAID))
-    assert total.usd is None
-    assert (total.calls, total.tokens) == (7, 119)
-
-
-def test_what_calls_no_endpoint_is_free():
-    assert summary_cost(7, 100, 10, Settings()) == Usage(7, 100, 10)
-    assert embedding_cost(1000, Settings(), n_texts=5) == Usage()
-
-
 counts = st.integers(0, 10_000)
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
 

@@ -24,15 +24,6 @@ def pay(account, prompt_tokens=1, completion_tokens=1):
         return hold.charge(Usage(1, prompt_tokens, completion_tokens))
 
 
-def test_without_a_bound_nothing_is_refused_and_all_is_counted():
-    ledger, account = account_of()
-    for _ in range(3):
-        pay(account, 2, 1)
-    account.count_retry()
-    assert ledger.spent(SUMMARIES) == Usage(3, 6, 3, 1, usd=pytest.approx(1.2))
-    assert ledger.spent("embeddings") == Usage()
-
-
 @pytest.mark.parametrize(
     ("budget", "bound"), [({"calls": 3}, "calls"), ({"tokens": 7}, "tokens"), ({"usd": 1}, "usd")]
 )

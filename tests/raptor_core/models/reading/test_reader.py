@@ -110,14 +110,6 @@ def node(layer, name=""):
     )
 
 
-def test_the_model_is_told_which_passages_are_summaries(server):
-    passages = (PASSAGES[0], Passage("All hold.", "top", ("guide.md",)))
-    reader(server).read("What holds?", passages)
-    (body,) = server.bodies
-    assert '<passage n="1">\n' in body["messages"][1]["content"]
-    assert '<passage n="2" kind="summary">\n' in body["messages"][1]["content"]
-
-
 def test_a_leaf_gives_its_span_and_a_summary_what_it_lies_over():
     leaf, summary = Passage.from_node(node(0)), Passage.from_node(node(1))
     assert (leaf.span, leaf.place) == ((5, 10), "The lighthouse > The lamp > Oil (a.md:5-10)")

@@ -7,7 +7,7 @@ from support.openai_server import Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.word_counter import WordCounter
 
-from raptor_core.errors import BudgetError, EndpointError
+from raptor_core.errors import BudgetError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, summary_cost
 from raptor_core.models.summarizing import batch, make_summarizer
@@ -112,14 +112,6 @@ def test_what_a_batch_does_not_give_is_asked_for_at_once(server, batches, name):
     assert ledger.spent().calls == 6 + billed
     total = sum((answer.usage.usd for answer in answers), 0.0)
     assert total == pytest.approx(ledger.spent().usd)
-
-
-def test_a_batch_that_is_refused_says_why_and_is_not_waited_for_again(server, batches):
-    batches.status = "failed"
-    for _ in range(2):
-        with pytest.raises(EndpointError, match=r"line 1 is no request.*batch_from = 0"):
-            list(summarizer(server).summarize(requests(5)))
-    assert len(batches.batches) == 2
 
 
 def run_until_killed(server, batches, where, n_requests=6):

@@ -6,7 +6,7 @@ from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
 from raptor_core.checks.junk import find_unfit
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, remedy_of
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
@@ -70,13 +70,6 @@ def test_a_refusal_in_words_is_never_kept(server, text):
     assert isinstance(failed, FailedSummary)
     assert failed.is_refused
     assert "the answer is junk (refusal)" in failed.reason
-
-
-@pytest.mark.parametrize(("status", "again"), [(503, True), (404, False)])
-def test_only_a_failure_that_may_pass_is_advised_to_be_tried_again(server, status, again):
-    server.fail(Fault.error(status, "no such model"), times=None)
-    (failed,) = summarizer(server).summarize([requested(1)])
-    assert ("build again" in remedy_of([failed])) == again
 
 
 def test_the_question_is_near_the_papers_with_the_text_fenced_and_then_the_length(server):

@@ -100,25 +100,12 @@ def test_a_central_child_is_preferred():
         assert summarize(texts, vectors, ratio=0.2, min_tokens=1) == texts[central]
 
 
-def test_headings_and_line_breaks_inside_a_child_are_not_in_the_text():
-    texts = [f"Methods\nThis part tells\nhow it was done. {HARBOUR[0]}", HARBOUR[3]]
-    summary = summarize(texts, ratio=0.9)
-    assert "\n" not in summary
-    assert "Methods" not in summary
-
-
 def test_children_without_visible_text_fail_by_name():
     (answer,) = summarizer().summarize([requested([" ", "\n"])])
     assert answer == FailedSummary(
         "key", "layer 1, node 1", "its children hold no text", comes_again=True
     )
     assert "build again" not in remedy_of([answer])
-
-
-def test_the_embedder_and_the_counter_are_in_the_fingerprint():
-    settings = SummarizerSettings()
-    one = ExtractiveSummarizer(settings, COUNTER, "a").fingerprint
-    assert one != ExtractiveSummarizer(settings, COUNTER, "b").fingerprint
 
 
 @given(
