@@ -112,7 +112,8 @@ def test_another_embedder_is_refused_and_built_beside_under_another_name(publish
     }
 
 
-@pytest.mark.parametrize("n_bytes", [pytest.param(4096, marks=pytest.mark.rare), 300_000])
+@pytest.mark.rare
+@pytest.mark.parametrize("n_bytes", [4096, 300_000])
 def test_a_full_disk_during_a_rebuild_leaves_what_was_published(published, starter, n_bytes):
     before = seen(published)
     code, told = starter.run("build_on_full_disk", n_bytes)

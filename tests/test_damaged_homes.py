@@ -156,7 +156,8 @@ def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(ho
     assert seen(workshop) == before
 
 
-@pytest.mark.parametrize("hours", [pytest.param(-48, marks=pytest.mark.rare), 48])
+@pytest.mark.rare
+@pytest.mark.parametrize("hours", [-48, 48])
 def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
     workshop, _ = home
     real = time.time

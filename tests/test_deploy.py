@@ -77,6 +77,7 @@ def arguments_before(context):
     return getattr(context, "_protected_args", None) or context.protected_args
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_have_the_options_that_they_are_given(name):
@@ -139,6 +140,7 @@ def test_no_file_holds_a_secret():
         assert not re.search(r"://[^\s/:@]*:[^\s@]{3,}@", path.read_text()) or path.suffix == ".md"
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_run_on_kubernetes_is_a_job_that_may_write_to_its_volumes(tmp_path):
     from dagster_k8s import K8sRunLauncher

@@ -48,6 +48,7 @@ def encoded(model, class_name, *texts):
     return encoder(input_ids=read["input_ids"]).pooler_output[0].detach().numpy()
 
 
+@pytest.mark.rare
 def test_nodes_are_ranked_by_the_inner_product_of_two_encoders(index, encoders):
     names = ("dpr", "collapsed-dpr")
     found = compare(

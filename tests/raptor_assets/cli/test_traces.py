@@ -141,6 +141,7 @@ def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, recorded, endpoint):
     assert {parents[step] for step in steps} == {"raptor build"}
 
 
+@pytest.mark.rare
 def test_a_server_sends_over_otlp_and_goes_on_with_the_trace_of_its_caller(built):
     """Protobuf has ids and names as they are; texts are switched off, and not in it."""
     trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -154,6 +154,7 @@ def mailbox(received):
     return socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail)
 
 
+@pytest.mark.rare
 def test_the_functions_of_the_page_reach_slack_and_a_mail_server(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "handbook").mkdir()

@@ -76,6 +76,7 @@ def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
     assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
 
 
+@pytest.mark.rare
 def test_a_tree_published_from_older_documents_is_stale(tmp_path):
     workshop = Workshop(tmp_path)
     workshop.write("a.md", prose(24, seed=1))
@@ -142,6 +143,7 @@ def check_alone(workshop, assets, tags=None):
         ).execute_in_process(instance=instance, tags=tags, raise_on_error=False)
 
 
+@pytest.mark.rare
 def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp_path):
     workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
     for number, name in enumerate(("a.md", "b.md")):

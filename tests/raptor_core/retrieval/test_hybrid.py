@@ -399,7 +399,8 @@ def test_a_document_is_named_by_a_name_of_its_own_or_by_the_year_of_its_edition(
     parts = named_parts(reports, question, 10**6, top_k=1000)
     assert parts.keys() >= expected.keys()
     assert {name: part for name, part in parts.items() if part is not None} == expected
-    assert not any(named_parts(reports, question, named=0).values())
+    if expected:
+        assert not any(named_parts(reports, question, named=0).values())
 
 
 def test_a_named_document_fills_the_context(reports):

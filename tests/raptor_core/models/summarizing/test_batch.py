@@ -165,6 +165,7 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
     assert (few / 9, many / 10) == (pytest.approx(0.0012), pytest.approx(0.0006))
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     settings = paid_settings(server.base_url, summarizer={"batch_from": 5})
