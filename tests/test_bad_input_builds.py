@@ -125,7 +125,9 @@ def test_a_full_disk_during_a_rebuild_leaves_what_was_published(published, start
 
 @pytest.mark.rare
 @pytest.mark.parametrize("n_bytes", [10_000, 8_000_000], ids=["database", "store"])
-def test_a_full_disk_during_the_first_build_is_told_and_made_good(published, starter, n_bytes):
+def test_a_full_disk_during_the_first_build_is_reported_and_the_next_build_succeeds(
+    published, starter, n_bytes
+):
     for part in ("qdrant", "tables", "dagster", "answers"):
         shutil.rmtree(published.home / part)
     code, told = starter.run("build_on_full_disk", n_bytes)

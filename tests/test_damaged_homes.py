@@ -1,4 +1,4 @@
-"""Files of a home that were lost or changed on disk: told, never read as something else, mended."""
+"""Files of a home that were lost or changed on disk: reported, never read as something else, mended."""
 
 import random
 import shutil
@@ -144,7 +144,7 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
     assert workshop.build().built == ["a.md"]
 
 
-def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(home):
+def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_of_the_error(home):
     workshop, before = home
     next(workshop.home.qdrant.rglob("segment.json")).write_text("{")
     with pytest.raises(RaptorError, match=r"move \S*qdrant/corpus away"):

@@ -1,4 +1,4 @@
-"""What is told of addresses: never a password, and the proxy that a request would go through."""
+"""How addresses are shown: never a password, and the proxy that a request would go through."""
 
 import pytest
 

@@ -127,7 +127,7 @@ def test_a_chunk_that_is_set_aside_leaves_every_summary_and_comes_back(place):
     assert tree(place, "b.md")["build_id"] == other
 
 
-def test_what_cannot_be_decided_is_told_and_nothing_is_recorded(place):
+def test_a_decision_that_is_impossible_is_an_error_and_nothing_is_recorded(place):
     found = tree(place)
     chunk, summary = nodes(found, 0)[0]["id"], nodes(found, 1)[0]["id"]
     refused = {

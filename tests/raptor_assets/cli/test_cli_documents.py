@@ -25,7 +25,7 @@ def seen(place):
     return sorted(place.root.rglob("*"))
 
 
-def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
+def test_files_to_read_and_files_to_skip_are_listed_and_nothing_is_written(place):
     place.write("drafts/new.md", ENGLISH)
     before = seen(place)
     found = place.call("documents", place.docs, "--json", RAPTOR_SOURCE__EXCLUDE="drafts/")

@@ -27,7 +27,7 @@ def golden(tmp_path):
     return write
 
 
-def test_the_figures_and_every_rank_are_told_as_json(built, golden):
+def test_the_figures_and_every_rank_are_printed_as_json(built, golden):
     printed = built.call("eval", "golden", golden(), "--json")
     assert printed.code == 0
     found = printed.json

@@ -64,7 +64,7 @@ def test_a_name_is_typed_in_any_form_of_its_letters(named):
     assert place.call("plan", "--partition", "nosuch", "--json").code == 4
 
 
-def test_longer_ids_are_told_and_not_read(named):
+def test_longer_ids_are_reported_and_not_read(named):
     place, printed = named
     told = {item["name"]: item["reason"] for item in printed["skipped"]}
     assert "is taken, by another document" in told.pop("rows.jsonl:12")

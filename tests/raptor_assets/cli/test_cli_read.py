@@ -108,7 +108,7 @@ def test_ask_answers_with_citations(own):
     assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
 
 
-def test_a_cited_summary_is_told_from_quotations_and_leads_to_its_spans(own):
+def test_a_cited_summary_differs_from_quotations_and_leads_to_its_spans(own):
     with FakeOpenAI(answer=lambda _: "It is told [1].") as server:
         own.configure(f'[reader]\nbase_url = "{server.base_url}"')
         options = ("--layer", 1, "--tree", "farness/lighthouse.md")

@@ -51,7 +51,7 @@ def test_it_writes_the_page_into_the_current_folder_and_prints_its_path(built, o
     assert opened == []
 
 
-def test_the_browser_opens_only_at_a_terminal_and_not_if_told(built, opened, monkeypatch):
+def test_the_browser_opens_only_at_a_terminal_and_not_with_no_open(built, opened, monkeypatch):
     from raptor_assets.cli.commands import trees
 
     monkeypatch.setattr(trees, "at_terminal", lambda: True)

@@ -113,7 +113,7 @@ def test_an_answer_cites_what_it_was_made_from(keyed, app, reader):
 
 
 @pytest.mark.parametrize("given", [None, "Bearer another", "Basic x", "Bearer schlüssel"])
-def test_without_the_key_nothing_is_told_but_health(keyed, given):
+def test_without_the_key_nothing_is_answered_but_health(keyed, given):
     headers = {} if given is None else {"Authorization": given.encode()}
     window = ("/window/corpus", "/window/map", "/window/find?words=x", "/window/report?tree=x")
     looks = ("/outline?tree=x", "/nodes/x/children")
@@ -184,7 +184,7 @@ def test_listening_beyond_loopback_asks_for_a_key(built, monkeypatch):
         assert "RAPTOR_API_KEY" in refused.err
 
 
-def test_a_store_that_a_build_holds_is_told_as_busy(built, monkeypatch):
+def test_a_store_that_a_build_holds_is_reported_as_busy(built, monkeypatch):
     from fastapi.testclient import TestClient
 
     monkeypatch.setenv("RAPTOR_STORE__LOCK_SECONDS", "0.1")
@@ -195,7 +195,7 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built, monkeypatch):
     assert busy.headers["Retry-After"] == "1"
 
 
-def test_health_is_told_while_searches_have_all_threads(app):
+def test_health_is_answered_while_searches_use_all_threads(app):
     async def asked():
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = 1

@@ -74,7 +74,7 @@ def show(browser, address):
     assert [trouble for trouble in troubles if not opened.is_expected(trouble)] == []
 
 
-def test_the_corpus_is_told_and_found_by_title_and_text(show):
+def test_the_corpus_is_listed_and_found_by_title_and_text(show):
     page = show()
     page.locator(".tree-row").nth(2).wait_for()
     rows = page.locator(".tree-title").all_inner_texts()

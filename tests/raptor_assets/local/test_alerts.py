@@ -57,7 +57,7 @@ def watched(tmp_path):
     return Watched(tmp_path)
 
 
-def test_each_problem_is_told_once_and_once_more_when_it_is_over(watched):
+def test_each_problem_is_reported_once_and_once_more_when_it_is_over(watched):
     watched.configure(checks=STRICT)
     watched.write("a.md", 1)
     watched.write("b.md", 2)
@@ -77,7 +77,7 @@ def test_each_problem_is_told_once_and_once_more_when_it_is_over(watched):
     assert "recovered: warn: cluster_size of layer_1/clusters: a.md, b.md" in lines
 
 
-def test_what_is_not_published_and_sources_that_are_not_built_are_told(watched):
+def test_unpublished_partitions_and_unbuilt_sources_are_reported(watched):
     watched.configure(checks={**STRICT, "severity": {"cluster_size": "error"}})
     watched.write("a.md", 1)
     assert not watched.sync().success

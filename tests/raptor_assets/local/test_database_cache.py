@@ -84,7 +84,7 @@ def test_another_machine_goes_on_with_what_a_run_left(workshop):
     assert n_made + left.n_made == sum(sizes[1:])
 
 
-def test_a_database_that_does_not_answer_is_told(postgres, workshop):
+def test_a_database_that_does_not_answer_is_reported(postgres, workshop):
     with workshop.instance() as instance:
         shared_cache(instance, "corpus").keep_texts({"a": "text"})
         instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"

@@ -114,7 +114,7 @@ def test_a_folder_gives_the_same_documents_with_them_as_without(made, docs, put)
     assert ids(docs) == DOCUMENTS
 
 
-def test_what_is_left_out_is_told(made, docs, tmp_path):
+def test_files_that_are_left_out_are_reported(made, docs, tmp_path):
     put_home(made, docs)
     put_export(made, docs)
     put_pages(made, docs)

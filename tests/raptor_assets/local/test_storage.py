@@ -86,7 +86,7 @@ def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
     assert [passed for _, _, passed in found["checks"]]
 
 
-def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):
+def test_who_watches_a_run_gets_the_events_that_another_process_writes(tmp_path):
     told = queue.Queue()
     with (
         instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,

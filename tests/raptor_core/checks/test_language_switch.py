@@ -44,7 +44,7 @@ def switched(text, *children):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_language_of_a_paragraph_is_told(name):
+def test_the_language_of_a_paragraph_is_recognized(name):
     assert writing(TEXTS[name]).language == name
     assert writing(TEXTS[name]).script == "Latin"
 

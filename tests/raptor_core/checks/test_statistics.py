@@ -26,7 +26,7 @@ def test_children_per_parent_are_held_to_their_bounds():
     assert (found.passed, found.worst[0].node_id) == (False, "a")
 
 
-def test_nodes_with_several_parents_are_told_as_a_share():
+def test_nodes_with_several_parents_are_reported_as_a_share():
     clusters = checked_clusters([LEAVES[:3], LEAVES[2:]])
     assert cluster_size(clusters).numbers["several_parents_share"] == 0.25
 
@@ -54,7 +54,7 @@ def test_chunks_within_the_limit_pass():
     assert (found.numbers["over_limit_share"], found.numbers["over_window_share"]) == (0, 0)
 
 
-def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
+def test_a_chunk_over_the_limit_is_reported_though_a_custom_chunker_made_it():
     settings = Settings(tokens={"counter": "words"})
     leaves = make_leaves("t", [Document("log.md", TEXT)], Components(settings))
     found = chunk_length(leaves, Settings(chunking={"max_tokens": 8}))
@@ -63,7 +63,7 @@ def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
     assert "contract" in found.remedy
 
 
-def test_a_chunk_over_what_the_embedder_reads_at_once_is_told():
+def test_a_chunk_over_what_the_embedder_reads_at_once_is_reported():
     text = " ".join(f"The keeper wrote line {n} of the log." for n in range(60))
     found = judged(Document("log.md", text), max_tokens=400)
     assert not found.passed

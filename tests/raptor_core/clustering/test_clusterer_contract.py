@@ -53,7 +53,7 @@ def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tok
 
 
 @by_method
-def test_components_of_a_mixture_tell_their_responsibilities(method):
+def test_components_of_a_mixture_have_responsibilities(method):
     vectors, _ = topics(6, 20, n_dims=16)
     clusters = clustered(method, vectors, tokens(120), threshold=0.1)
     told = [of for of in clusters.responsibilities if of]

@@ -167,7 +167,7 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     assert reads == ["b.md"]
 
 
-def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
+def test_an_unreadable_file_is_tried_and_reported_at_every_scan(folder, monkeypatch):
     write(folder / "bad.md", "\x00\x01\x02" * 500)
     original = LocalSource._read
 
@@ -268,7 +268,7 @@ def test_their_digest_changes_with_any_version_and_with_nothing_else():
     assert whole.digest != Inventory((moved, *entries[1:])).digest
 
 
-def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
+def test_what_a_scan_found_is_read_as_it_is_now_or_reported_as_gone(folder):
     scan = scan_source(of(folder))
     write(folder / "a.md", "Another text.")
     (folder / "b.txt").unlink()

@@ -123,7 +123,7 @@ def test_a_tree_that_a_method_cuts_anew_is_kept_only_with_equal_inputs(
     assert bool(plan.summaries.calls) == (n_paragraphs == 41)
 
 
-def test_an_edit_is_told_layer_by_layer():
+def test_the_plan_of_an_edit_lists_its_layers():
     tree = built()
     documents = {"a": [Document("a", text(120, changed=[50]))]}
     (plan,) = plan_rebuild({"a": tree}, documents, components=make_components()).trees

@@ -150,7 +150,7 @@ def test_traversal_follows_algorithm_one(retriever, trees, components):
     assert {hit.node.id for hit in found.hits} == {node.id for node in expected}
 
 
-def test_traversal_starts_and_stops_where_it_is_told(retriever):
+def test_traversal_starts_and_stops_at_the_layers_of_the_query(retriever):
     base = {"top_k": 4, "budget_tokens": 100_000, "where": Where(trees=("a.md",))}
     one = retriever.search(QUESTION, Query("traversal", start_layer=1, n_layers=1, **base))
     assert {hit.node.layer for hit in one.hits} == {1}

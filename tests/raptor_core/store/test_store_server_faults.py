@@ -57,7 +57,7 @@ def test_what_a_request_before_made_is_taken_over(stand_in):
         publish(store, make_tree())
 
 
-def test_a_fault_that_stays_is_told_after_the_last_try(stand_in):
+def test_a_lasting_fault_is_reported_after_the_last_attempt(stand_in):
     with opened(stand_in, max_retries=2) as store:
         stand_in.requests.clear()
         stand_in.fail_with = (503, b"busy")

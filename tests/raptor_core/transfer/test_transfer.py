@@ -63,7 +63,7 @@ def ids_of(store):
     return {node.id for node in store.nodes()}
 
 
-def test_a_tree_that_is_there_with_other_content_is_told(one, open_kind):
+def test_a_tree_that_is_there_with_other_content_is_reported(one, open_kind):
     store, folder, export = one
     publish(store, make_tree("t", word="other"), "t")
     assert differing_trees(store, export) == ["t"]

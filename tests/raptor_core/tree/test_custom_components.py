@@ -146,7 +146,7 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
         ("embedder", "our_parts:broken", "failed: RuntimeError: no licence"),
     ],
 )
-def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, told):
+def test_a_wrong_component_is_reported_with_its_setting(named, kind, name, told):
     settings = named().model_copy(
         update={"components": Settings(components={kind: name}).components}
     )

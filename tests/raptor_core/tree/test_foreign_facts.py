@@ -69,7 +69,7 @@ def plain(server):
     return made
 
 
-def test_a_model_that_mends_its_answer_is_told_once_of_each(server, plain):
+def test_a_model_that_corrects_its_answer_gets_each_request_once(server, plain):
     server.answer = lambda body: summary_of(body) + ("" if is_told(body) else INVENTED)
     components = components_of(server)
     assert texts(build_tree(DOCUMENT, components=components)) == plain
