@@ -40,8 +40,6 @@ SOURCE = "source"
 TREE = "tree"
 
 MAX_LAYERS = 12  # summary layers that the settings allow
-NOT_EXECUTED = "Not executed."
-"""Beginning of a check's description when its asset's build failed before the check."""
 
 FAILED_AT = "failed_at"
 """Entry in the metadata of an observation: the asset at which the build of a partition failed."""

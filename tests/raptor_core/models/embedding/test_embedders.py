@@ -52,13 +52,6 @@ def test_damaged_weights_are_refused_by_their_hash(tmp_path, monkeypatch):
         BundledEmbedder(EmbedderSettings()).embed(["a"])
 
 
-def test_a_model_that_is_not_there_is_named_with_the_remedy(tmp_path):
-    missing = str(tmp_path / "nowhere")
-    embedder = make_embedder(EmbedderSettings(kind="sentence-transformers", model=missing))
-    with pytest.raises(ModelError, match=r"nowhere.*bundled"):
-        embedder.embed(["a"])
-
-
 def test_settings_that_do_not_change_vectors_do_not_change_the_fingerprint():
     base = make_embedder(EmbedderSettings()).fingerprint
     assert make_embedder(EmbedderSettings(batch_size=1)).fingerprint == base

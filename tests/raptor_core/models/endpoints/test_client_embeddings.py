@@ -81,10 +81,3 @@ def test_a_text_beyond_the_length_of_the_model_is_found_and_handed_back(server):
 )
 def test_vectors_of_another_form_are_in_order(answer):
     np.testing.assert_array_equal(read_embeddings(answer, 2, ""), [[1.0, 2.0], [3.0, 4.0]])
-
-
-def test_an_error_in_place_of_vectors_says_its_words(server):
-    raw = b'{"error": {"message": "Insufficient balance", "code": 402}}'
-    server.fail(Fault.malformed(raw), times=None)
-    with pytest.raises(EndpointError, match="after 1 attempt: Insufficient balance"):
-        client_of(server).embed(["one"])
