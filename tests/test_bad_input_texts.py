@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.clusterers import WINDOWS
 from support.hashing import HashingEmbedder
 from support.invariants import violations
 
@@ -71,7 +72,7 @@ def test_two_hundred_identical_sentences_make_a_tree_without_repetition():
 @pytest.mark.slow
 def test_an_endless_sentence_is_cut_between_words():
     text = words(12_000)
-    tree = build(text, clustering={"method": "contiguous"})
+    tree = build(text, components=WINDOWS)
     for leaf in tree.layers[0].nodes:
         assert leaf.start == 0 or text[leaf.start - 1].isspace()
     assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)

@@ -1,6 +1,7 @@
 """Systems that only evaluation has: root, beginnings, fused paragraphs."""
 
 import pytest
+from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
     "tree": {"max_layers": 2},
 }
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from support.clusterers import WINDOWS
 from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI
@@ -27,7 +28,7 @@ from raptor_lab.readers import (
 pytestmark = pytest.mark.slow
 
 WHEEL = Question("q", "Who bought the wheel?", options=("A smith.", "A king."), gold=0)
-TREES = {"chunking": {"max_tokens": 24}, "clustering": {"method": "contiguous"}}
+TREES = {"chunking": {"max_tokens": 24}, "components": WINDOWS}
 
 
 def answering(body):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
@@ -27,7 +28,7 @@ from raptor_lab.paper.tables import scaling_tables
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
 }
 
 

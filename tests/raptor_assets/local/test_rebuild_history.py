@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "grouping": {"by": "corpus"},
-    "clustering": {"method": "raptor", "cluster_size": 4},
+    "clustering": {"method": "raptor"},
     "tree": {"max_layers": 3},
 }
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.clusterers import FOURS
 from support.hashing import HashingEmbedder
 from support.library import SMALL, CrashError, FailingSummarizer, Library
 
@@ -91,7 +92,7 @@ def test_clusters_over_unchanged_nodes_stay_whatever_their_vectors_are():
     assert kept.fit.reason == ""
 
 
-CONTIGUOUS = {"clustering": {"method": "contiguous", "cluster_size": 4}}
+CONTIGUOUS = {"components": FOURS}
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,10 @@ def data(tmp_path):
 
 @pytest.fixture
 def call(data, tmp_path):
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
 
     def run(*arguments, folder=data):
         where = ("--home", tmp_path / "home")

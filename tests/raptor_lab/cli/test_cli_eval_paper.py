@@ -15,7 +15,7 @@ SPREAD = {"collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybri
 @pytest.fixture
 def call(tmp_path):
     small = {
-        "RAPTOR_CLUSTERING__METHOD": "gmm",
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_gmm",
         "RAPTOR_CHUNKING__MAX_TOKENS": "24",
     }
 

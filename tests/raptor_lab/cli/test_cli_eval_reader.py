@@ -13,7 +13,10 @@ from support.tiny_models import build_tiny_t5
 @pytest.fixture
 def call(tmp_path):
     file = write_lines(tmp_path / "village.jsonl", records())
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
     with FakeOpenAI(answer=lambda _body: "twelve minutes") as server:
 
         def run(*arguments):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.clusterers import PAIRS
 from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
@@ -29,7 +30,7 @@ from raptor_lab.datasets.load import load_dataset
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
     "tree": {"max_layers": 2},
 }
 
