@@ -1,4 +1,4 @@
-"""Files of a home that were lost or changed on disk: reported, never read as something else, mended."""
+"""Files of a home that were lost or changed on disk: reported, never misread, and mended."""
 
 import random
 import shutil
