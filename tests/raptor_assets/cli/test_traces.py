@@ -121,6 +121,7 @@ def test_texts_are_recorded_when_they_are_switched_on(built, recorded, endpoint)
     assert "a-secret-key" not in " ".join(span.to_json() for span in recorded.spans)
 
 
+@pytest.mark.rare
 def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, recorded, endpoint):
     docs, home = tmp_path / "docs", tmp_path / "home"
     docs.mkdir()

@@ -51,6 +51,7 @@ def test_a_cancelled_run_shows_what_its_answers_cost(tmp_path):
     assert int(run.tags[PAID].split()[0]) >= 2
 
 
+@pytest.mark.rare
 def test_a_run_that_inherits_tags_shows_its_own_cost(tmp_path):
     with FakeOpenAI() as server:
         workshop = make_workshop(tmp_path, server)
