@@ -67,7 +67,6 @@ def test_two_new_corpora_of_one_code_location_share_nothing_that_each_writes(tmp
         "tables.url": {"tables": {"url": "memory://tables"}},
         "store.corpus 'docs'": {
             "store": {"kind": "server", "url": "http://127.0.0.1:1", "corpus": "docs"},
-            "embedder": {"precision": "float32"},
         },
     }
     for place, given in shared.items():

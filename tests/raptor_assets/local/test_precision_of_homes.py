@@ -1,4 +1,4 @@
-"""A home goes on with the precision that its store was made with."""
+"""The precision of a home's store, and definitions that do not look at a store."""
 
 import socketserver
 import threading
@@ -27,18 +27,6 @@ def stored(place):
 
 
 @pytest.mark.rare
-def test_a_home_made_in_bfloat16_is_extended_and_asked_in_it(place):
-    half = {"RAPTOR_EMBEDDER__PRECISION": "bfloat16"}
-    assert place.call("build", **half).code == 0
-    made_with = stored(place)
-    place.write("lamps.txt", "The lamp turns once in ten seconds.")
-    built = place.call("build", "--json")
-    assert built.json["built"] == ["lamps.txt"]  # the other one is up to date
-    assert stored(place) == made_with
-    assert place.call("query", "how often does the lamp turn?").code == 0
-
-
-@pytest.mark.rare
 def test_another_precision_is_refused_until_another_corpus_is_built_with_it(place):
     full, half = ({"RAPTOR_EMBEDDER__PRECISION": value} for value in ("float32", "bfloat16"))
     assert place.call("build", **full).code == 0
@@ -53,12 +41,14 @@ def test_another_precision_is_refused_until_another_corpus_is_built_with_it(plac
     assert stored(place) == made_with
     assert place.call("build", **half, RAPTOR_STORE__CORPUS="corpus_2").code == 0
     assert stored(place) == made_with
-    for corpus in ("corpus", "corpus_2"):
-        asked = place.call("query", "when is the ferry late?", RAPTOR_STORE__CORPUS=corpus)
+    for corpus, precision in (("corpus", full), ("corpus_2", half)):
+        asked = place.call(
+            "query", "when is the ferry late?", RAPTOR_STORE__CORPUS=corpus, **precision
+        )
         assert asked.code == 0
 
 
-def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):
+def test_definitions_load_without_asking_the_server(tmp_path):
     n_asked = []
 
     class Cut(socketserver.BaseRequestHandler):
@@ -71,4 +61,4 @@ def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):
         team = build_raptor_corpus("team", home=tmp_path, store=store)
         server.shutdown()
     assert "team_build" in {job.name for job in team.resolve_all_job_defs()}
-    assert len(n_asked) == 2
+    assert n_asked == []

@@ -17,14 +17,20 @@ from raptor_core.errors import (
     StoreError,
     StoreMismatchError,
 )
-from raptor_core.transfer.exporting import check_target
-from raptor_core.transfer.format import MANIFEST, ExportFolder, tree_file
-from raptor_core.transfer.importing import check_embedder, read_export, verify
+from raptor_core.transfer.exports import (
+    INDEX,
+    ExportFolder,
+    check_embedder,
+    check_target,
+    read_export,
+    tree_file,
+    verify,
+)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Folder and manifest of an export of two trees."""
+    """Folder and index of an export of two trees."""
     path = tmp_path_factory.mktemp("made") / "export"
     with open_at(None) as store:
         publish(store, rich_tree(ODD), ODD)
@@ -46,14 +52,14 @@ def test_a_damaged_tree_is_not_exported(tmp_path):
         publish(store, nodes, "t", build_id="of other nodes")
         with pytest.raises(DamagedTreeError, match=r"'t'.*--force"):
             exported(store, tmp_path / "export")
-    assert not (tmp_path / "export" / MANIFEST).exists()
+    assert not (tmp_path / "export" / INDEX).exists()
 
 
 def test_a_folder_with_an_export_is_refused_and_an_unfinished_one_is_not(one, tmp_path):
     folder, _ = one
     with pytest.raises(ExportError, match="choose an empty folder"):
         check_target(folder)
-    (tmp_path / "export" / MANIFEST).unlink()
+    (tmp_path / "export" / INDEX).unlink()
     check_target(folder)
     with pytest.raises(ExportError, match="was interrupted"):
         read_export(folder)
@@ -84,13 +90,17 @@ def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong
     [
         (lambda values: values | {"version": 2}, "version 2 .*exported"),
         (lambda values: values | {"format": "x"}, "not written by"),
-        (lambda values: {k: v for k, v in values.items() if k != "trees"}, "no manifest does"),
+        (lambda values: {k: v for k, v in values.items() if k != "trees"}, "trees: Field required"),
         (lambda values: [], "not written by"),
+        (
+            lambda values: values | {"trees": [values["trees"][0] | {"name": "trees/../../x"}]},
+            "should match pattern",
+        ),
     ],
 )
 def test_a_manifest_that_is_not_ours_is_refused(one, tmp_path, change, told):
     folder, _ = one
-    path = tmp_path / "export" / MANIFEST
+    path = tmp_path / "export" / INDEX
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(ExportError, match=told):
         read_export(folder)
