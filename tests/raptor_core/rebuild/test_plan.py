@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
-from support.library import SMALL, CrashError, FailingSummarizer, Library
+from support.library import SMALL, FailingSummarizer, Library
 
 from raptor_core.curation import CURATED
 from raptor_core.documents import load_documents
@@ -134,21 +134,6 @@ def test_the_plan_of_an_edit_lists_its_layers():
         assert layer.n_kept + layer.n_removed == len(was.nodes)
         assert layer.n_touched >= 1
         assert layer.cost.calls == layer.n_added - layer.n_reused >= layer.lower_bound >= 1
-
-
-def test_a_summary_that_the_store_has_is_not_planned_again(tmp_path):
-    library = Library(tmp_path)
-    library.documents["north/a"] = [paragraph(number) for number in range(80)]
-    library.rebuild()
-    library.documents["north/a"][40] = "Nobody expected this entry to change at all."
-    calls = library.plan().summaries.calls
-    summarizer = library.summarizer
-    summarizer.crash_at = summarizer.n_made + 1
-    with pytest.raises(CrashError):
-        library.rebuild()
-    again = library.plan()
-    assert again.summaries.calls == calls - 1
-    assert sum(layer.n_reused for layer in again.trees[0].layers) == 1
 
 
 def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estimate():
