@@ -16,6 +16,7 @@ from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Layer
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import cluster_top, cohesion
@@ -194,6 +195,7 @@ def test_a_forecast_of_a_models_calls_and_money_has_room_for_repeats():
     assert (fewest, greatest) == (least, most + math.ceil(most / 2))
     cheapest, dearest = plan.usd_range
     assert cheapest < plan.cost.usd < 1.5 * plan.cost.usd < dearest
+    assert plan.exceeded(BudgetSettings(calls=0, usd=100)) == ("calls",)
     free = plan_rebuild({}, {"a": [Document("a", text(120))]}, components=make_components())
     assert free.usd_range == (0.0, 0.0)
     assert free.calls_range == free.summaries_range
