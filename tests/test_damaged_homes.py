@@ -1,4 +1,4 @@
-"""Files of a home that were lost or changed on disk: reported, never misread, and mended."""
+"""Files of a home that were lost or changed on disk are reported and mended, never misread."""
 
 import random
 import shutil

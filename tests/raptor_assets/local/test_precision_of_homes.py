@@ -48,7 +48,7 @@ def test_another_precision_is_refused_until_another_corpus_is_built_with_it(plac
         assert asked.code == 0
 
 
-def test_definitions_load_without_asking_the_server(tmp_path):
+def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):
     n_asked = []
 
     class Cut(socketserver.BaseRequestHandler):

@@ -7,7 +7,7 @@ from support.trees import by_id, leaf, summary
 from support.word_judge import WordJudge
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.audit.report import Audit, run_audits, sample
+from raptor_core.audit.report import Audit, run_audits
 from raptor_core.checks.base import with_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.settings import CheckSettings, Settings
@@ -31,16 +31,6 @@ class Counting(WordJudge):
 def audit(*nodes, judge=None, known=None):
     (report,) = run_audits([Audit(nodes, by_id(*LEAVES), known or {})], judge or Counting(), 1.0, 0)
     return report
-
-
-def test_a_sample_of_a_layer_has_its_share_or_the_minimum_and_does_not_change():
-    nodes = [summary(f"{n}", "ab") for n in range(40)]
-    chosen = sample(nodes, 0.1, 3)
-    assert len(chosen) == 4
-    assert sample(list(reversed(nodes)), 0.1, 3) == list(reversed(chosen))
-    assert len(sample(nodes, 0.0, 5)) == 5
-    kept = sample([node for node in nodes if node.id != chosen[0].id], 0.1, 3)
-    assert {node.id for node in chosen[1:]} <= {node.id for node in kept}
 
 
 def test_findings_survive_a_table_and_are_not_sought_again():
