@@ -63,7 +63,7 @@ def test_ask_without_a_key_prints_the_passages_and_exits_with_7(built):
     assert "OPENAI_API_KEY" in printed.err
     values = built.call("ask", QUESTION, "--json")
     assert (values.code, values.json["error"]) == (7, "MissingKeyError")
-    node = next(node for node in values.json["nodes"] if node["layer"] == 0)
+    node = next(node for node in values.json["found"]["nodes"] if node["layer"] == 0)
     text = (built.docs / node["documents"][0]).read_text()
     assert node["text"] == text[node["start"] : node["end"]]
 
@@ -77,11 +77,11 @@ def test_ask_answers_with_citations(own):
     assert printed.out.startswith("Tom Ferris did [1], for nineteen hours [1][2].\n[1] ")
     assert [seen.token for seen in server.seen] == ["a-key", "a-key"]
     assert server.seen[0].body["messages"][0]["content"] == "Be brief."
-    found = values.json
+    found, nodes = values.json, values.json["found"]["nodes"]
     uncited = printed.out.partition("read, and not cited:\n")[2]
-    assert re.findall(r"\S+$", uncited, re.MULTILINE) == [n["id"] for n in found["nodes"][2:]]
+    assert re.findall(r"\S+$", uncited, re.MULTILINE) == [n["id"] for n in nodes[2:]]
     assert found["answer"].startswith("Tom Ferris did [1]")
-    assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
+    assert [item["node"] for item in found["citations"]] == [n["id"] for n in nodes[:2]]
 
 
 def test_a_cited_summary_differs_from_quotations_and_leads_to_its_spans(own):
@@ -98,10 +98,11 @@ def test_a_cited_summary_differs_from_quotations_and_leads_to_its_spans(own):
     assert cited["is_summary"]
     traced = own.call("tree", "farness/lighthouse.md", "--trace", cited["node"], "--json").json
     places = {(span["document"], span["start"], span["end"]) for span in traced["spans"]}
-    assert sum(len(set(range(*p[1:]))) for p in cited["behind"]) >= sum(e - s for _, s, e in places)
+    behind = [(span["document"], span["start"], span["end"]) for span in cited["behind"]]
+    assert len(behind) == cited["n_behind"]
     for document, start, end in places:
-        assert any(d == document and s <= start < end <= e for d, s, e in cited["behind"])
-    document, start, end = cited["behind"][0]
+        assert any(d == document and s <= start < end <= e for d, s, e in behind)
+    document, start, end = behind[0]
     assert f"made from {document}:{start}-{end}\n" in printed.out
 
 
