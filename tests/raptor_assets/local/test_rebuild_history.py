@@ -47,9 +47,7 @@ def test_a_rebuild_records_its_plan_its_calls_and_its_drift(workshop):
     assert then["drift_layer_1"] == pytest.approx(1 / n_leaves, abs=1e-4)
 
 
-def test_many_placed_nodes_fit_the_touched_clusters_again(
-    workshop, monkeypatch
-):
+def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch):
     monkeypatch.setattr(cluster, "REFIT_SHARE", 0.01)
     monkeypatch.setattr(cluster, "COHESION_LOSS", 0.0)
     workshop.write("c.md", prose(20, seed=3))
