@@ -123,7 +123,7 @@ def test_own_questions_are_asked_of_given_documents(tmp_path):
         ('{"claim": 1}', "an object of claim; expected QASPER"),
         ("{}", "an object of nothing"),
         ('{"id": "a", "text": "b", "questions": []}', "holds no question"),
-        ('{"id": "a", "text": " ", "questions": []}', "line 1: it holds no text"),
+        ('{"id": "a", "text": " ", "questions": []}', "line 1: it contains no text"),
         ('{"id": "a", "text": "b", "questions": []}\n{', "line 2: it is no JSON"),
         ('{"id": "a", "text": "b", "questions": []}\n3', "line 2: expected an object, got '3'"),
         ('{"id": "a", "text": "b", "questions": 1}', "a list of objects as 'questions', got 1"),
