@@ -122,7 +122,7 @@ def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_pat
 def test_a_store_that_may_only_be_read_is_refused_with_its_remedies(tmp_path, monkeypatch):
     open_at(tmp_path).close()
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(StoreError, match=r"may only read it.*copy the home.*store\.url"):
+    with pytest.raises(StoreError, match=r"cannot write here.*copy the home.*store\.url"):
         open_at(tmp_path, identity=None)
 
 

@@ -218,7 +218,7 @@ def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monke
         opened(tls_stand_in, max_retries=0)
     (tmp_path / "no.pem").write_text("no certificate")
     for path in (tmp_path / "no.pem", tmp_path / "none.pem"):
-        with pytest.raises(StoreError, match=rf"store\.tls_ca: {path} is no readable PEM"):
+        with pytest.raises(StoreError, match=rf"store\.tls_ca: {path} is not a readable PEM"):
             opened(tls_stand_in, tls_ca=str(path))
 
 
