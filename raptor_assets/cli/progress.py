@@ -23,15 +23,15 @@ from raptor_assets.shown.progress import Progress as Step
 from raptor_assets.shown.progress import describe_step, speed_phrases, usage_phrases
 from raptor_core.models.money.usage import Usage
 
-LONG_STEP_SECONDS = 2.0  # without a terminal, steps of this length are printed on a line
-SPEED_SECONDS = 3600.0  # period of the mean speed, from which the remaining time is estimated
+LONG_STEP_SECONDS = 2.0  # without a terminal, steps that take longer are printed on a line
+SPEED_SECONDS = 3600.0  # period of the mean speed from which the remaining time is estimated
 
 _WEIGHTS = {"embeddings": 4.0, "summaries": 8.0, "findings": 2.0}  # rough times; the rest is 1
 _SHRINK = 0.25  # rough ratio of a layer's time to that of the layer below it
 
 
 class BuildProgress:
-    """Progress of a build: a bar by rough times of steps on a terminal, lines elsewhere."""
+    """Progress of a build: a bar weighted by rough durations in a terminal, lines elsewhere."""
 
     def __init__(self, bar: Progress, console: Console, *, visible: bool) -> None:
         self._bar = bar
@@ -59,7 +59,7 @@ class BuildProgress:
             self._console.print(text)
 
     def step(self, step: Step) -> None:
-        """Show a step that runs or is finished; a partition that failed has no further steps."""
+        """Show a step that is running or finished; a failed partition has no further steps."""
         start, end = self._spans[step.asset]
         for name in step.partitions:
             self._done[name] = start + step.share * (end - start)
@@ -90,7 +90,7 @@ def _weight(asset: ChainAsset) -> float:
 
 @contextmanager
 def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
-    """Open the progress of a build, which prints nothing unless it is visible."""
+    """Open the progress of a build; it prints nothing unless it is visible."""
     with _separate_stderr() as file:
         console = Console(file=file)
         with Progress(
@@ -111,10 +111,10 @@ def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
 
 @contextmanager
 def _separate_stderr() -> Iterator[TextIO]:
-    """Open a copy of standard error: Dagster redirects the original during steps."""
+    """Open a copy of standard error, because Dagster redirects the original during steps."""
     try:
         descriptor = os.dup(sys.stderr.fileno())
-    except (OSError, ValueError):  # a notebook or a test replaced it by no file
+    except (OSError, ValueError):  # replaced by a notebook or a test
         yield sys.stderr
         return
     with os.fdopen(descriptor, "w", encoding=sys.stderr.encoding, errors="replace") as file:

@@ -23,19 +23,19 @@ from raptor_core.transfer.format import (
 from raptor_core.tree.publish import build_id
 
 _READS = 5
-"""Attempts to read a tree that another process may publish at the same time."""
+"""Attempts to read a tree while another process may publish it."""
 
 
 def check_target(folder: ExportFolder) -> None:
-    """Raise ExportError for a folder with a complete export; an interrupted one is no obstacle."""
+    """Raise ExportError if a folder has a complete export; an interrupted one may be replaced."""
     if folder.exists(MANIFEST):
-        raise ExportError(f"{folder.name} holds an export already; choose an empty folder")
+        raise ExportError(f"{folder.name} contains an export already; choose an empty folder")
 
 
 def export_trees(
     store: VectorStore, folder: ExportFolder, trees: Sequence[str] | None = None
 ) -> tuple[TreeFile, ...]:
-    """Write the files of some trees, or of all for None; one tree is in memory at a time.
+    """Write the files of some trees, or of all for None, with one tree in memory at a time.
 
     Raises:
         UnknownTreeError: a tree is not published.
@@ -75,8 +75,8 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         missing = [node for node in nodes if node.embedding_key not in vectors]
         if build_id(nodes) == manifest.build_id and not missing:
             return TreeFile(manifest, folder.put(tree_file(tree), encode_rows(nodes, vectors)))
-        # On a server another process may have published between the reads.
-    problem = "its nodes are not those of its manifest"
+        # On a server, another process may have published between the reads.
+    problem = "its nodes do not match its manifest"
     if missing:
         problem = f"{len(missing)} vectors are missing, first that of node {missing[0].id}"
     raise DamagedTreeError(

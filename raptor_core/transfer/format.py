@@ -45,7 +45,7 @@ class Stamp:
 
 
 class ExportFolder(Folder):
-    """Folder of an export, which raises ExportError and verifies what it reads."""
+    """Folder of an export; it raises ExportError and verifies what it reads."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)
@@ -56,10 +56,10 @@ class ExportFolder(Folder):
         return Stamp.of(data)
 
     def read(self, name: str, stamp: Stamp | None = None) -> bytes:
-        """Return a file's content; raise ExportError if it is missing or not that of ``stamp``."""
+        """Return a file's content; ExportError if it is missing or does not match ``stamp``."""
         data = self.find(name)
         if data is None:
-            raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")
+            raise ExportError(f"{self.shown(name)} is missing; copy the whole export again")
         actual = Stamp.of(data)
         if stamp is not None and actual != stamp:
             problem = "is cut short" if actual.n_bytes < stamp.n_bytes else "is damaged"
@@ -102,8 +102,8 @@ class TableFile:
 class Export:
     """Content of an export.
 
-    ``made_at`` is an ISO 8601 time in UTC. ``grouping`` are the settings by which trees were put
-    into partitions. ``tables`` are those of partitions, and decisions.
+    ``made_at`` is an ISO 8601 time in UTC. ``grouping`` are the settings that put trees into
+    partitions. ``tables`` are the tables of partitions, and the decisions.
     """
 
     identity: StoreIdentity
@@ -125,16 +125,16 @@ class Export:
 
 
 def tree_file(tree: str) -> str:
-    """Return the path of a tree's file; it holds no character of the tree's name."""
+    """Return the path of a tree's file, which contains no character of the tree's name."""
     return f"trees/{digest('export', tree)[:32]}.parquet"
 
 
 VERSION = 1
-"""Version of the layout and of the columns; every other one is refused."""
+"""Version of the layout and the columns; any other one is rejected."""
 
 
 def encode(export: Export) -> bytes:
-    """Return the manifest's file."""
+    """Encode the manifest's file."""
     values = {
         "format": EXPORT_FORMAT,
         "version": VERSION,
@@ -152,7 +152,7 @@ def encode(export: Export) -> bytes:
 
 
 def decode(data: bytes, where: str) -> Export:
-    """Return the export of a manifest's file ``where``; raise ExportError if it is damaged."""
+    """Decode the manifest's file ``where``; raise ExportError if it is damaged."""
     try:
         values = json.loads(data)
     except ValueError as error:
@@ -161,8 +161,8 @@ def decode(data: bytes, where: str) -> Export:
         raise ExportError(f"{where} was not written by `raptor export`")
     if (version := values.get("version")) != VERSION:
         raise ExportError(
-            f"{where} has version {version!r:.40} and this program reads {VERSION}; import with "
-            "the program that exported"
+            f"{where} has version {version!r:.40}, but this program reads {VERSION}; import with "
+            "the program that exported it"
         )
     try:
         return Export(
@@ -175,7 +175,9 @@ def decode(data: bytes, where: str) -> Export:
             ),
         )
     except (KeyError, TypeError, DamagedTreeError) as error:
-        raise ExportError(f"{where} holds what no manifest does: {error}; export again") from error
+        raise ExportError(
+            f"{where} contains what no manifest does: {error}; export again"
+        ) from error
 
 
 def _stamp(values: dict[str, Any]) -> Stamp:
@@ -187,17 +189,17 @@ _NOTE = "raptor_note"
 
 
 def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], note: str = "") -> bytes:
-    """Return the file: a column for each field of a node, and ``vector``, null where none is.
+    """Encode nodes: a column for each field, and ``vector``, which is null if there is none.
 
-    ``vectors`` are by embedding key, each of shape ``(n_dims,)``, float32. ``note`` goes into the
-    footer, where ``read_note`` finds it.
+    ``vectors`` are by embedding key, each of shape ``(n_dims,)``, float32. ``note`` is stored in
+    the footer, from which ``read_note`` reads it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = [vectors.get(node.embedding_key) for node in nodes]
-    # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet. And
-    # from buffers, since ``pa.array`` imports pandas.
+    # No lists of fixed size: pyarrow before 26 cannot read nulls among them from Parquet. Made from
+    # buffers, because ``pa.array`` imports pandas.
     known = np.array([row is not None for row in rows], dtype=bool)
     lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
     ends = pa.py_buffer(np.concatenate(([0], lengths.cumsum())))
@@ -207,7 +209,7 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], note: str
     list_of_numbers = pa.large_list(pa.float32())
     column = pa.Array.from_buffers(list_of_numbers, len(rows), [validity, ends], children=[numbers])
     table = nodes_to_table(nodes).append_column(VECTOR, column)
-    notes = {EXPORT_FORMAT: str(VERSION), _NOTE: note}  # the first: no document of a source
+    notes = {EXPORT_FORMAT: str(VERSION), _NOTE: note}  # the first key: not a source's document
     marked = table.replace_schema_metadata(notes)
     file = io.BytesIO()
     pq.write_table(
@@ -217,7 +219,7 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], note: str
 
 
 def read_note(data: bytes, where: str) -> str:
-    """Return the note of a tree's file; a file of another form raises ExportError."""
+    """Return the note of a tree's file; raise ExportError if the file has another form."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -229,12 +231,12 @@ def read_note(data: bytes, where: str) -> str:
 
 
 def decode_rows(data: bytes, where: str) -> tuple[tuple[Node, ...], tuple[Vectors | None, ...]]:
-    """Return the nodes and their vectors row for row; a file of another form raises ExportError."""
+    """Decode nodes and vectors, row for row; raise ExportError if the file has another form."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        # No threads: one of Arrow's that still starts when the process ends aborts it.
+        # No threads: if an Arrow thread still starts while the process ends, it aborts.
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         table = file.read(use_threads=False)
         return table_to_nodes(table), tuple(table.column(VECTOR).to_numpy())

@@ -1,4 +1,4 @@
-"""Import: the files of an export are verified, all of them, and their trees read to be published.
+"""Import: all files of an export are verified, then its trees are read for publication.
 
 ``format.py`` reads the files.
 """
@@ -21,7 +21,7 @@ from raptor_core.transfer.format import (
 from raptor_core.vectors import Vectors
 
 TOGETHER = 10
-"""Trees in memory at a time; they are written together, which saves flushes of the disk."""
+"""Number of trees in memory at a time; writing them together saves disk flushes."""
 
 
 def read_export(folder: ExportFolder) -> Export:
@@ -29,24 +29,25 @@ def read_export(folder: ExportFolder) -> Export:
     data = folder.find(MANIFEST)
     if data is None:
         raise ExportError(
-            f"{folder.name} holds no {MANIFEST}: it is no export, or one that was interrupted. "
-            "Export again into it"
+            f"{folder.name} contains no {MANIFEST}: it is not an export, or an interrupted one. "
+            "Export into it again"
         )
     return decode(data, folder.shown(MANIFEST))
 
 
 def select_trees(export: Export, trees: Sequence[str]) -> Export:
-    """Return the export with these trees alone, or with all for none; all tables stay in it.
+    """Restrict an export to these trees, or keep all if none are named; all tables stay.
 
     Raises:
-        UnknownTreeError: the export does not hold one of the trees.
+        UnknownTreeError: the export does not contain one of the trees.
     """
     known = {file.manifest.tree for file in export.trees}
     missing = [tree for tree in trees if tree not in known]
     if missing:
         some = ", ".join(sorted(known)[:5])
         raise UnknownTreeError(
-            f"the export holds no tree {', '.join(map(repr, missing))}; it holds {len(known)}: "
+            f"the export contains no tree {', '.join(map(repr, missing))}; "
+            f"it contains {len(known)}: "
             f"{some}{' …' if len(known) > 5 else ''}"
         )
     if not trees:
@@ -55,10 +56,10 @@ def select_trees(export: Export, trees: Sequence[str]) -> Export:
 
 
 def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
-    """Raise StoreMismatchError if the export's embedder is not that of the store ``identity``."""
+    """Raise StoreMismatchError if the export's embedder differs from that of the store."""
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
-            f"{where} holds vectors of {export.identity.embedder}; the settings ask for "
+            f"{where} contains vectors of {export.identity.embedder}; the settings ask for "
             f"{identity.embedder}. Set the embedder that it was exported with, or build from the "
             "source instead"
         )
@@ -73,8 +74,8 @@ def verify(folder: ExportFolder, export: Export) -> None:
 def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition]]:
     """Yield the trees of an export, some at a time; their manifests name no build and no pin.
 
-    A tree whose documents are in the source is built again by the next build, from the imported
-    nodes; any other stays until it is dropped by name.
+    A tree whose documents are in the source is rebuilt by the next build, from the imported nodes.
+    Any other tree stays until it is dropped by name.
 
     Raises:
         ExportError: a file is missing or damaged.

@@ -39,12 +39,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
 @click.option("--cost", is_flag=True, help="List each tree with the cost of its last build.")
-@click.option("--trees", is_flag=True, help="List each tree of a home that has over 1,000.")
+@click.option("--trees", is_flag=True, help="List each tree, even if there are over 1,000.")
 @home_and_json
 def status_command(check: bool, cost: bool, trees: bool, home: Path, as_json: bool) -> None:
     """Show the published trees, the results of their checks, and their costs.
 
-    A home of over 1,000 trees is shown by partition.
+    A home with over 1,000 trees is shown by partition.
     """
     opened, settings = Home.open(home)
     state = (read_status if trees or cost else read_summary)(opened, settings)
@@ -101,7 +101,7 @@ def _cost_text(figures: Cost) -> str:
 
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
-    say(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
+    say(f"{home} contains {', '.join(sources) or 'no source yet'}", dim=True)
     _print_rows(state.partitions)
     _print_rows(state.trees)
     results = ((part.partition, result) for part in state.parts for result in part.checks)
@@ -126,12 +126,12 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
 
 
 def _print_unpublished(state: HomeStatus, home: Path) -> None:
-    """Print why partitions are not published, or not updated; one line for each reason."""
+    """Print why partitions are not published or not updated; one line for each reason."""
     if state.is_building:
-        say("a build is at work")
-    begun = "the build that began it has not finished"
+        say("a build is running")
+    begun = "the build that started it has not finished"
     if not state.is_building:
-        begun = f"the build that began it was interrupted; `{hint('build', home)}` continues it"
+        begun = f"the build that started it was interrupted; `{hint('build', home)}` continues it"
     lines = []
     for name in sorted({*state.unpublished, *state.failures} - {*state.waiting}):
         what = "not published" if name in state.unpublished else "not updated"
@@ -153,11 +153,11 @@ def _print_totals(state: HomeStatus, home: Path) -> None:
     if state.n_unlisted:
         difference = f"{abs(state.n_unlisted):,} {'more' if state.n_unlisted > 0 else 'fewer'}"
         why = f"`{hint('plan', home)}` says what a build changes"
-        say(f"the store holds {difference} trees than the tables; {why}", fg="yellow")
+        say(f"the store contains {difference} trees than the tables; {why}", fg="yellow")
 
 
 def _print_rows(parts: Sequence[TreeStatus | PartitionStatus]) -> None:
-    """Print a table with full names, which can be copied into a command; none without rows."""
+    """Print a table with full names, which can be copied into a command, unless it is empty."""
     from rich.cells import cell_len, set_cell_size
 
     if not parts:

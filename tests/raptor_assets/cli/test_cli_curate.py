@@ -93,7 +93,7 @@ def test_a_correction_changes_what_stands_above_it_goes_with_its_subject_and_is_
     built(place)
     assert tree(place)["build_id"] == corrected["build_id"]
     undone = place.call("curate", "undo", decision["id"], "--who", "Ines", "--why", "it was right")
-    assert "taken back" in undone.out
+    assert "undone" in undone.out
     built(place)
     assert tree(place)["build_id"] == before["build_id"]
     assert place.call("curate", "list", "--json").json["decisions"] == []
@@ -133,7 +133,7 @@ def test_a_chunk_that_is_set_aside_leaves_every_summary_and_comes_back(place):
 def test_a_user_whom_the_system_has_no_name_for_gives_one(place, monkeypatch):
     monkeypatch.setattr(getpass, "getuser", lambda: pwd.getpwuid(2**31 - 7)[0])
     told = place.call("curate", "set-aside", "b.md")
-    assert (told.code, "name them by --who" in told.err) == (2, True)
+    assert (told.code, "pass one with --who" in told.err) == (2, True)
     assert place.call("curate", "set-aside", "b.md", "--who", "Ines").code == 0
 
 

@@ -84,7 +84,7 @@ def test_status_says_that_the_store_and_the_tables_differ(limited, monkeypatch):
         kept = [node for node in nodes if node.tree == removed.tree]
         with open_store(settings.store, home.qdrant) as store:
             store.publish(removed, kept, vectors)
-    assert "the store holds 1 fewer trees than the tables" in printed
+    assert "the store contains 1 fewer trees than the tables" in printed
     assert "differ" not in raptor("status", "--home", limited).out
 
 

@@ -86,7 +86,7 @@ def test_the_error_names_the_row_and_the_tokens(method):
 def test_vectors_that_are_not_finite_are_refused(method):
     vectors, _ = topics(2, 10)
     vectors[7, 2] = np.nan
-    with pytest.raises(ClusteringError, match="row 7 holds NaN"):
+    with pytest.raises(ClusteringError, match="row 7 contains NaN"):
         clustered(method, vectors, tokens(20))
 
 

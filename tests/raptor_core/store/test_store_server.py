@@ -140,7 +140,7 @@ def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema):
 def test_a_collection_of_somebody_else_is_refused(stand_in, metadata):
     stand_in.client.create_collection("corpus", vectors_config={}, metadata=metadata)
     for identity in (IDENTITY, None):
-        with pytest.raises(StoreError, match=r"not (made by|of) this program.*store\.corpus"):
+        with pytest.raises(StoreError, match=r"not (made by|from) this program.*store\.corpus"):
             open_at(None, "server", identity=identity, url=stand_in.url)
 
 
