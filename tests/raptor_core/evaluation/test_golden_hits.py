@@ -204,7 +204,7 @@ def test_a_mistake_names_file_line_and_what_to_write(tmp_path, line, told):
 
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_a_file_without_a_question_is_refused(tmp_path, text):
-    with pytest.raises(SettingsError, match="holds no question"):
+    with pytest.raises(SettingsError, match="contains no question"):
         load(tmp_path, text)
 
 

@@ -122,7 +122,7 @@ def test_own_questions_are_asked_of_given_documents(tmp_path):
         ("[1]", r"starts with '\[1\]'"),
         ('{"claim": 1}', "an object of claim; expected QASPER"),
         ("{}", "an object of nothing"),
-        ('{"id": "a", "text": "b", "questions": []}', "holds no question"),
+        ('{"id": "a", "text": "b", "questions": []}', "contains no question"),
         ('{"id": "a", "text": " ", "questions": []}', "line 1: it contains no text"),
         ('{"id": "a", "text": "b", "questions": []}\n{', "line 2: it is no JSON"),
         ('{"id": "a", "text": "b", "questions": []}\n3', "line 2: expected an object, got '3'"),
