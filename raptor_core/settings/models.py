@@ -176,11 +176,12 @@ class SummarizerSettings(ChatPart):
     loop. Such a summary is marked, and the next build asks again. Above the share the tree fails; 0
     fails at the first. An endpoint that is down never leads there.
     """
-    foreign_facts: Literal["remove", "report"] = setting("remove", rebuilds=True)
+    foreign_facts: Literal["strict", "remove", "report"] = setting("remove", rebuilds=True)
     """What happens to a sentence of a chat model with a number, a date, a code or a name that no
     leaf beneath the summary holds. "remove" tells the model once, and then leaves the sentence out;
-    where too little is left, sentences of the children take its place. "report" only lets the check
-    `foreign_facts` warn.
+    where too little is left, sentences of the children take its place. "strict" also leaves out
+    sentences that resemble none of the leaves: with a small model most of them are wrong, but a
+    good model loses true ones. "report" only lets the check `foreign_facts` warn.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Without it a name

@@ -75,7 +75,7 @@ def test_a_layer_shrinks_to_a_half_at_most(method, n):
 def test_vectors_that_are_not_finite_are_refused(method):
     vectors, _ = topics(2, 10)
     vectors[7, 2] = np.nan
-    with pytest.raises(ClusteringError, match="row 7 holds NaN"):
+    with pytest.raises(ClusteringError, match="row 7 contains NaN"):
         clustered(method, vectors, tokens(20))
 
 
@@ -145,3 +145,12 @@ def test_odd_layers_are_clustered(method, name):
     n = len(vectors)
     for each in (80, 0):
         assert_valid(clustered(method, vectors, tokens(n, each)), tokens(n, each), 3500)
+
+
+@by_method
+def test_heavy_rows_share_the_one_light_row(method):
+    vectors, _ = topics(2, 3)
+    n_tokens = np.array([900, 900, 50, 900, 900, 900])
+    clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
+    assert_valid(clusters, n_tokens, 1000)
+    assert all(2 in rows for rows in clusters.members)

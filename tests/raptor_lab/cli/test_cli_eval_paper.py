@@ -40,6 +40,7 @@ def rows(page, title):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     papers = tmp_path / "papers.json"

@@ -44,6 +44,7 @@ def test_answers_are_scored_and_asked_once(call):
     assert call.server.n_requests == 3
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_several_readers_stand_side_by_side_each_with_its_own_budget(call, tmp_path):
     unifiedqa = f"unifiedqa:{build_tiny_t5(tmp_path / 't5')}"
