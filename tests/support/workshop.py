@@ -44,6 +44,7 @@ TWO_LAYERS = {"tree": {"max_layers": 2}}
 """Settings of trees with summaries of summaries."""
 
 NAMED_PARTS = {
+    **FOURS,
     "embedder": "support.hashing:HashingEmbedder",
     "judge": "support.word_judge:WordJudge",
 }

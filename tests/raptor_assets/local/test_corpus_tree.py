@@ -164,8 +164,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_behind_its_trees(tmp_path):
         home=tmp_path / "kept",
         source={"paths": [str(tmp_path)]},
         corpus_tree={"enabled": True},
-        components=NAMED_PARTS,
-        **SMALL,
+        **{**SMALL, "components": NAMED_PARTS},
     )
     graph = team.resolve_asset_graph()
     source, documents = (
