@@ -84,10 +84,9 @@ class CorpusTreeGrouping(GroupingSettings):
 class ChunkingSettings(Part):
     """Cutting of documents into chunks."""
 
-    method: Literal["sentences", "greedy", "windows"] = setting("sentences", rebuilds=True)
+    method: Literal["sentences", "greedy"] = setting("sentences", rebuilds=True)
     """"sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills one
-    chunk after the other with sentences, as in the paper. "windows" cuts every max_tokens tokens,
-    also within sentences.
+    chunk after the other with sentences, as in the paper.
     """
     max_tokens: int = setting(100, ge=8, le=8192, is_common=True, rebuilds=True)
     """Most tokens of a chunk."""

@@ -137,6 +137,7 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
         parse(extension, pictures, max_file_mb=0.5)
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
     book = openpyxl.Workbook()

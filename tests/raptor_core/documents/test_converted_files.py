@@ -72,6 +72,7 @@ def test_a_process_that_a_command_leaves_behind_does_not_hold_its_output(tmp_pat
     assert document.text == PAGE
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_command_ends_with_the_process_that_reads_its_file(tmp_path, number):

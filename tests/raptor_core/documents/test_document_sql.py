@@ -220,3 +220,9 @@ class TestProblems:
             load_settings(tmp_path / "raptor.toml", {})
         assert told in str(caught.value)
         assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_two_columns_of_readers_are_refused(database):
+    query = "SELECT *, 'ana' AS readers, 'ben' AS Readers FROM wiki"
+    with pytest.raises(SourceError, match="several columns like 'readers'"):
+        load_documents(settings=table(database, name="wiki", query=query))

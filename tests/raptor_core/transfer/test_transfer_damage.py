@@ -30,7 +30,7 @@ from raptor_core.transfer.exports import (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Folder and manifest of an export of two trees."""
+    """Folder and index of an export of two trees."""
     path = tmp_path_factory.mktemp("made") / "export"
     with open_at(None) as store:
         publish(store, rich_tree(ODD), ODD)
