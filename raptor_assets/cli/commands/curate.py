@@ -10,8 +10,11 @@ from typing import Any, TextIO
 
 import click
 
+from raptor_assets.assets.names import counted
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json
+from raptor_assets.home.folder import Home
+from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.curation import Decision
@@ -144,6 +147,25 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
             say(f"    taken back {decision.undone}")
     if not decisions:
         say("nothing was decided")
+
+
+@curate_command.command("forget-questions", epilog=_example("forget-questions --caller ana"))
+@click.argument("ids", nargs=-1)
+@click.option("--caller", help="Only questions of the key or token with this name.")
+@click.option("--all", "everything", is_flag=True, help="All kept questions.")
+@home_and_json
+def forget_questions(
+    ids: tuple[str, ...], caller: str | None, everything: bool, home: Path, as_json: bool
+) -> None:
+    """Delete questions that servers kept, by their IDS, by caller, or all."""
+    if not (ids or caller or everything):
+        raise click.UsageError("name the questions by IDS, --caller or --all")
+    opened, settings = Home.open(home)
+    n_forgotten = QuestionLog.of(opened.path, settings).forget(ids or None, caller)
+    if as_json:
+        print_json({"n_forgotten": n_forgotten})
+    else:
+        say(f"forgot {counted(n_forgotten, 'question')}")
 
 
 _WORDS = {

@@ -10,6 +10,7 @@ from support.report_page import refusal_of_script
 from support.serving import KEY, served_here, serving
 from support.streams import StreamingModel
 
+from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.local.curate import Curator
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import ServerKeys
@@ -171,6 +172,7 @@ def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
         monkeypatch.setenv("RAPTOR_READER__BASE_URL", model.base_url)
         monkeypatch.setenv("RAPTOR_SOURCE__LINK", "https://wiki.example/{id}")
         monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+        monkeypatch.setenv("RAPTOR_SERVING__QUESTIONS", "true")
         app = make_app(HomeRetriever(built.home), ServerKeys(), curator=Curator(built.home))
         with served_here(app) as served:
             page = show("#ask", at=served)
@@ -183,6 +185,10 @@ def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
             assert page.locator(".answer .prose").inner_text() == "Tom Ferris did it [1]."
             link = page.locator(".answer li").get_by_role("link", name="Open the original")
             assert link.get_attribute("href").startswith("https://wiki.example/")
+            page.get_by_role("button", name="Bad answer").click()
+            page.locator("#message", has_text="Thank you for your vote").wait_for()
+            assert [asked.vote for asked in QuestionLog(built.home, 1).read()] == [-1]
+    QuestionLog(built.home, 1).forget()
 
 
 @pytest.mark.rare
