@@ -78,10 +78,9 @@ def build_raptor_corpus(
         )
     followed = upstream if chunks is None else chunks
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    resolved = folder.resolve(_settings(name, settings, sections), quick=True)
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix or [name]
     names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
-    access = CorpusAccess(resolved, folder, names=names)
+    access = CorpusAccess(_settings(name, settings, sections), folder, names=names)
     _claim_places(access)
     parts = [define_corpus(access)]
     if alert:

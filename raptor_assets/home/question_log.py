@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
-from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from raptor_core.disk import disk_errors
 from raptor_core.errors import StoreError
@@ -24,92 +25,74 @@ FILE = "questions.sqlite"
 WAIT_SECONDS = 5.0
 """Longest wait for another process that writes to the file."""
 DAY_SECONDS = 86_400
-_TABLE = """
+_OPEN = """
+pragma auto_vacuum=full;
+pragma secure_delete=on;
 create table if not exists asked (
-    id text primary key, asked real not null, corpus text not null, question text not null,
-    caller text not null, n_hits integer not null, note text not null, seconds real not null,
-    vote integer not null
-)
+    id text primary key, asked real, corpus text, question text, caller text, n_hits integer,
+    note text, seconds real, vote integer
+);
 """
-_SETTINGS = ("pragma auto_vacuum=full", "pragma secure_delete=on", _TABLE)
-"""SQLite overwrites deleted rows, and gives free pages back."""
+"""Deleted rows are overwritten, and free pages given back."""
 
 
 class QuestionLog:
     """Kept questions of one home; threads and processes may share it.
 
-    Each call first deletes the questions that are older than ``days``.
+    Each call first deletes the questions that are older than ``serving.questions_days``. No file is
+    made before a question is kept.
     """
 
-    def __init__(self, home: Path, days: int) -> None:
+    def __init__(self, home: Path, settings: Settings) -> None:
         self._path = home / FILE
-        self._days = days
-
-    @classmethod
-    def of(cls, home: Path, settings: Settings) -> QuestionLog:
-        """Return the questions of a home; no file is made before one is kept."""
-        return cls(home, settings.serving.questions_days)
+        self._seconds = settings.serving.questions_days * DAY_SECONDS
 
     def keep(
         self, corpus: str, question: str, caller: str, n_hits: int, note: str, seconds: float
     ) -> str:
         """Keep a question and return its id; passwords in addresses are not kept."""
-        text, asked = hide_credentials(question), time.time() - seconds
-        row = (uuid.uuid4().hex, asked, corpus, text, caller, n_hits, note, seconds, 0)
-        with self._table(make=True) as table:
-            table.execute("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        return row[0]
+        name, asked, text = uuid.uuid4().hex, time.time() - seconds, hide_credentials(question)
+        with disk_errors(self._path):
+            self._path.touch(mode=0o600)  # nobody but this user may read it
+        values = (name, asked, corpus, text, caller, n_hits, note, seconds)
+        self._execute("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?, 0)", *values)
+        return name
 
     def end(self, answer: str) -> None:
         """Record that the answer to a question is complete now."""
-        with self._table() as table:
-            table.execute(
-                "update asked set seconds = ? - asked where id = ?", (time.time(), answer)
-            )
+        self._execute("update asked set seconds = ? - asked where id = ?", time.time(), answer)
 
     def vote(self, answer: str, caller: str, vote: int) -> bool:
         """Record a vote of the caller who asked; return whether this caller got the answer."""
-        with self._table() as table:
-            values = (vote, answer, caller)
-            update = "update asked set vote = ? where id = ? and caller = ?"
-            return table.execute(update, values).rowcount > 0
+        update = "update asked set vote = ? where id = ? and caller = ?"
+        return bool(self._execute(update, vote, answer, caller))
 
     def read(self) -> list[AskedQuestion]:
         """Return all questions, oldest first."""
-        with self._table() as table:
-            rows = table.execute("select * from asked order by asked, id").fetchall()
         return [
             AskedQuestion(name, datetime.fromtimestamp(asked, UTC).isoformat(), *rest)
-            for name, asked, *rest in rows
+            for name, asked, *rest in self._execute("select * from asked order by asked, id")
         ]
 
-    def forget(self, answers: Collection[str] | None = None, caller: str | None = None) -> int:
-        """Delete questions by id or caller, all for None; return their number."""
-        wanted = [
-            (question.id,)
-            for question in self.read()
-            if (answers is None or question.id in answers)
-            and (caller is None or question.caller == caller)
-        ]
-        with self._table() as table:
-            table.executemany("delete from asked where id = ?", wanted)
-        return len(wanted)
+    def forget(self, answers: Sequence[str] = (), caller: str = "") -> int:
+        """Delete questions by id and by caller, all without either; return their number."""
+        marks = ", ".join("?" * len(answers))
+        chosen = f"where id in ({marks}) or caller = ?" if answers or caller else ""
+        values = (*answers, caller or None) if chosen else ()
+        return len(self._execute(f"delete from asked {chosen}", *values))  # noqa: S608 - marks
 
-    @contextmanager
-    def _table(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the table for one transaction; nobody but this user may read a new file."""
-        if make:
-            with disk_errors(self._path):
-                self._path.touch(mode=0o600)
-        place = self._path if self._path.exists() else ":memory:"
+    def _execute(self, statement: str, *values: Any) -> list[Any]:
+        """Execute a statement in a transaction; return the rows, or one for each changed row."""
+        if not self._path.exists():
+            return []
         try:
-            with closing(sqlite3.connect(place, timeout=WAIT_SECONDS)) as table:
-                for statement in _SETTINGS:
-                    table.execute(statement)
+            with closing(sqlite3.connect(self._path, timeout=WAIT_SECONDS)) as table:
+                table.executescript(_OPEN)
+                oldest = time.time() - self._seconds
                 with table:
-                    oldest = time.time() - self._days * DAY_SECONDS
                     table.execute("delete from asked where asked < ?", (oldest,))
-                    yield table
+                    done = table.execute(statement, values)
+                    return done.fetchall() if done.description else [()] * done.rowcount
         except sqlite3.Error as error:
             raise StoreError(
                 f"{self._path}: SQLite failed: {error}. Free space, or end the process that holds "

@@ -61,7 +61,7 @@ def _traced(passage: Passage, retriever: HomeRetriever) -> Passage:
         return passage
 
 
-def _name() -> str:
+def _caller_name() -> str:
     """Return the name of the caller of this request, "" for a server without names."""
     caller = CALLER.get()
     return "" if caller is None else caller.name
@@ -75,14 +75,8 @@ class HomeReader:
 
         self.settings = retriever.settings
         self.link_of = links_of(retriever.settings)
-        folder = retriever.corpus_of(None).home.path
-        keeps = self.settings.serving.questions
-        self._log = QuestionLog.of(folder, self.settings) if keeps else None
-
-    @property
-    def keeps_questions(self) -> bool:
-        """Whether questions are kept, so that people can vote on their answers."""
-        return self._log is not None
+        keeps, folder = self.settings.serving.questions, retriever.corpus_of(None).home.path
+        self._log = QuestionLog(folder, self.settings) if keeps else None
 
     @property
     def _retriever(self) -> HomeRetriever:
@@ -103,13 +97,11 @@ class HomeReader:
         found = search()
         if self._log is None:
             return found
-        corpus = (
-            corpus_tree_settings(self.settings) if found.query.scope == "corpus" else self.settings
-        )
-        seconds, note = time.monotonic() - started, found.explanation
-        values = corpus.store.corpus, found.question, _name(), len(found.hits), note, seconds
+        above, seconds = found.query.scope == "corpus", time.monotonic() - started
+        settings = corpus_tree_settings(self.settings) if above else self.settings
+        values = found.question, _caller_name(), len(found.hits), found.explanation, seconds
         try:
-            return replace(found, id=self._log.keep(*values))
+            return replace(found, id=self._log.keep(settings.store.corpus, *values))
         except StoreError:  # the answer does not depend on it
             logging.getLogger(__name__).exception("a question was not kept")
             return found
@@ -120,7 +112,7 @@ class HomeReader:
         Raises:
             UnknownTreeError: no kept answer to this caller has the id.
         """
-        if self._log is None or not self._log.vote(answer, _name(), vote):
+        if self._log is None or not self._log.vote(answer, _caller_name(), vote):
             raise UnknownTreeError(f"no kept answer to this caller has the id {answer!r:.80}")
 
     def search_for_answer(self, question: str, query: Query) -> Retrieval:

@@ -72,7 +72,6 @@ from raptor_core.report.page import render_window
 from raptor_core.retrieval import Retrieval
 from raptor_core.tree.custom_components import require_reader
 
-VOTES = {"up": 1, "down": -1}
 MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
 
 
@@ -130,7 +129,7 @@ def make_app(
     reader, turns = HomeReader(retriever), Turns[Answer](retriever.settings.reader.share)
     routers = [_router(reader), _ask_router(reader, turns), _window(retriever, reader)]
     routers += [chat_router(reader, turns), dify_router(reader)]
-    if reader.keeps_questions:
+    if retriever.settings.serving.questions:
         routers.append(_vote_router(reader))
     if curator is not None:
         routers.append(decisions_router(curator, can_decide=callers.can_decide))
@@ -215,7 +214,7 @@ def _vote_router(reader: HomeReader) -> APIRouter:
 
     def vote(vote: Vote) -> Vote:
         """Say whether an answer was good. Only the caller who asked may vote on it."""
-        reader.vote(vote.id.removeprefix(PREFIX), VOTES[vote.vote])
+        reader.vote(vote.id.removeprefix(PREFIX), 1 if vote.vote == "up" else -1)
         return vote
 
     router.post("/vote")(endpoint(vote))
@@ -229,8 +228,8 @@ def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
     def read(tree: str | None, call: Callable[..., Any]) -> Any:
         return read_pages(retriever.for_readers(current_readers()), tree, call)
 
-    def corpus(partition: Name | None = None) -> bytes:
-        values = read(None, partial(corpus_values, partition=partition))
+    def corpus() -> bytes:
+        values = read(None, corpus_values)
         try:
             require_reader(retriever.settings)
         except RaptorError as error:

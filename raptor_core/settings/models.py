@@ -20,7 +20,7 @@ from raptor_core.settings.base import (
     setting,
 )
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
+from raptor_core.settings.retrieval import RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
@@ -127,10 +127,9 @@ class EmbedderSettings(EndpointPart):
     """Name or local path of the model; "bundled" ignores it."""
     revision: str = setting("", rebuilds=True)
     """Revision of a model of a hub."""
-    precision: Literal["auto", "float32", "bfloat16"] = setting("auto", rebuilds=True)
-    """Number format of a local model. "bfloat16" is faster on processors with AMX and on GPUs.
-    "auto" is the format of the store, and in a new store the faster one here. A store holds
-    vectors of one format.
+    precision: Literal["float32", "bfloat16"] = setting("float32", rebuilds=True)
+    """Number format of a local model. "bfloat16" is faster on processors with AMX and on GPUs. A
+    store holds vectors of one format.
     """
     batch_size: int = Field(32, ge=1, le=4096)
     """Texts in one request to an endpoint."""
@@ -283,7 +282,6 @@ class Settings(Part):
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
-    hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()
     serving: ServingSettings = ServingSettings()
     checks: CheckSettings = CheckSettings()

@@ -23,8 +23,6 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import N_PROBED, Embedder, ProbedEmbedder
-from raptor_core.models.embedding.local_models import resolve_precision
-from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Grounding, Summarizer, SummaryFunction
@@ -72,9 +70,7 @@ class Components:
         cache: NodeCache | None = None,
         curation: Curation | None = None,
     ) -> None:
-        settings = resolve_models(settings or Settings())
-        embedding = resolve_precision(settings.embedder)
-        self.settings = settings.model_copy(update={"embedder": embedding})
+        self.settings = settings or Settings()
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
         passed = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
         self._passed = {k: check_interface(k, part, f"the {k}") for k, part in passed if part}

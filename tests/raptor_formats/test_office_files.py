@@ -82,7 +82,7 @@ def test_headings_lists_and_tables_of_an_open_document():
     assert (document.title, document.metadata["author"]) == ("Ships", "Ada")
 
 
-def test_a_mail_tells_who_wrote_when_about_what_with_what():
+def test_a_mail_has_its_sender_date_subject_and_attachments():
     document = parse("eml", offices.message())
     assert document.text.strip() == "It rises at noon.\n\nAda"
     assert document.title == "The tide"

@@ -7,11 +7,9 @@ from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI
 
-from raptor_core.errors import BudgetError
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
-from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
@@ -24,7 +22,6 @@ from raptor_lab.readers import (
     Ask,
     ChatReader,
     chat_prompt,
-    read_answers,
 )
 
 pytestmark = pytest.mark.slow
@@ -76,27 +73,6 @@ def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
     assert answers["mill_A_1", "collapsed@0"] == "1"
     assert answers["mill_A_1", "title-abstract"] == "2"
     assert (endpoint.n_requests, again) == (n_asked, found)
-
-
-def test_equal_asks_are_asked_once_and_other_readers_again(endpoint, tmp_path):
-    log = NodeCache(tmp_path)
-    asks = [Ask(WHEEL, "a smith"), Ask(WHEEL, "nobody"), Ask(WHEEL, "a smith")]
-    assert read_answers(chat(endpoint), asks, log) == ["1", "2", "1"]
-    assert endpoint.n_requests == 2
-    read_answers(chat(endpoint, model="other"), asks, log)
-    assert endpoint.n_requests == 4
-
-
-def test_the_budget_stops_and_what_was_answered_is_kept(endpoint, tmp_path):
-    log = NodeCache(tmp_path)
-    asks = [Ask(WHEEL, f"context {at}") for at in range(5)]
-    ledger = Ledger(BudgetSettings(calls=2))
-    with pytest.raises(BudgetError, match=r"budget\.calls"):
-        read_answers(chat(endpoint, ledger), asks, log)
-    assert endpoint.n_requests == 2
-    assert [spent.purpose for spent in ledger.spendings] == ["reading"]
-    assert read_answers(chat(endpoint), asks, log) == ["2"] * 5
-    assert endpoint.n_requests == 5
 
 
 def test_answers_of_records_are_scored_by_f1(endpoint, tmp_path):

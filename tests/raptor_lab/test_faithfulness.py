@@ -7,7 +7,6 @@ import pytest
 from support.command import raptor
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.errors import SourceError
 from raptor_lab.labelled import (
     auc,
     balanced_accuracy,
@@ -97,30 +96,6 @@ def test_documents_become_passages_of_whole_sentences(tmp_path):
     assert len(texts) > 3
     assert all(len(text) <= 500 and text.endswith("mill.") for text in texts)
     assert " ".join(texts) == long["doc-0"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"label": 2}, "line 1: expected a whole number from 0 to 1 as 'label', got 2"),
-        ({"claim": ...}, "line 1: expected a text as 'claim', it is missing"),
-        ({"doc_id": "nowhere"}, "names document 'nowhere'"),
-    ],
-)
-def test_a_wrong_line_is_named(tmp_path, changes, told):
-    with pytest.raises(SourceError, match=told):
-        load_labelled(folder(tmp_path / "made", 2, **changes))
-
-
-def test_a_folder_without_the_files_or_the_pairs_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"docs\.jsonl.*expected a folder"):
-        load_labelled(tmp_path)
-    (folder(tmp_path / "made", 1) / "pairs.jsonl").write_text("\n")
-    with pytest.raises(SourceError, match="holds no pair"):
-        load_labelled(tmp_path / "made")
-    (tmp_path / "made" / "pairs.jsonl").write_text("{\n")
-    with pytest.raises(SourceError, match="line 1: it is no JSON"):
-        load_labelled(tmp_path / "made")
 
 
 def test_auc_counts_ties_half_and_agrees_with_counting_pairs():

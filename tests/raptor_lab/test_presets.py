@@ -27,13 +27,6 @@ def test_a_settings_file_may_begin_with_it(tmp_path):
     assert load_settings(path, {}) == preset("simple")
 
 
-def test_an_unknown_preset_is_refused_with_the_names_of_all():
-    with pytest.raises(
-        SettingsError, match=r"there are: default, paper, quiet, simple\. .*\[lab\]"
-    ):
-        preset("simplest")
-
-
 def test_a_chat_model_over_the_preset_is_asked_the_recipes_prompt_or_yours():
     chat = {"kind": "openai", "model": "small", "max_tokens": 300}
     summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer

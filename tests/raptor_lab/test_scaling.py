@@ -19,7 +19,6 @@ from raptor_lab.paper.study import (
     TimePoint,
     TokenPoint,
     fit_slope,
-    is_local,
     measure_study,
     time_builds,
     token_points,
@@ -76,13 +75,6 @@ def test_prefixes_of_the_longest_document_are_built_in_equal_steps(components):
     assert told[0] == pytest.approx(told[-1] / N_PREFIXES, abs=1)
     assert all(point.seconds > 0 for point in points)
     assert [p.document_tokens for p in time_builds([Document("c", "One")], components)] == [1]
-
-
-def test_builds_are_timed_only_where_they_are_not_paid_for():
-    assert is_local(Components(Settings()))
-    for part in ("summarizer", "embedder"):
-        paid = {part: {"kind": "openai", "model": "m"}, "tokens": {"counter": "words"}}
-        assert not is_local(Components(Settings.model_validate(paid)))
 
 
 def test_the_line_is_that_of_least_squares():

@@ -3,11 +3,9 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from raptor_assets.assets.names import counted
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
@@ -28,38 +26,29 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
     golden set has no "expected" yet: name the documents that answer the question.
     """
     opened, settings = Home.open(home)
-    asked = QuestionLog.of(opened.path, settings).read()
+    asked = QuestionLog(opened.path, settings).read()
     chosen = [each for each in asked if everything or each.is_unanswered or each.vote < 0]
     groups = group_alike(chosen, Components(settings).embedder) if chosen else []
-    if golden:
-        for group in groups:
-            say_json(json.dumps(_golden_line(group), ensure_ascii=False))
-    elif as_json:
+    if as_json:
         print_json({"n_kept": len(asked), "groups": groups})
-    else:
-        _print(groups)
-        say(f"{counted(len(chosen), 'question')} of {len(asked)} kept", dim=True)
-
-
-def _golden_line(group: Sequence[AskedQuestion]) -> dict[str, Any]:
-    return {"question": group[0].question, "expected": [], "note": _counts(group)}
+        return
+    for group in groups:
+        text, note = group[0].question, _counts(group)
+        if golden:
+            line = {"question": text, "expected": [], "note": note}
+            say_json(json.dumps(line, ensure_ascii=False))
+            continue
+        say(f"{text}  ({note})", fg="cyan")
+        for each in group:
+            vote = {1: ", good", -1: ", bad"}.get(each.vote, "")
+            found = f"{each.n_hits} hits, {each.seconds:.1f} s{vote}: {each.question}"
+            say(f"    {each.asked_at[:16]}  {each.corpus}  {each.caller}  {found}")
+            say(f"    {each.id}  {each.note}", dim=True)
+    if not golden:
+        say(f"{len(chosen)} of {len(asked)} kept questions", dim=True)
 
 
 def _counts(group: Sequence[AskedQuestion]) -> str:
     n_unanswered = sum(question.is_unanswered for question in group)
     n_down = sum(question.vote < 0 for question in group)
-    parts = [f"asked {counted(len(group), 'time')}"]
-    parts += [f"{n_unanswered} unanswered"] if n_unanswered else []
-    parts += [f"{counted(n_down, 'vote')} against"] if n_down else []
-    return ", ".join(parts)
-
-
-def _print(groups: Sequence[Sequence[AskedQuestion]]) -> None:
-    for group in groups:
-        say(f"{group[0].question}  ({_counts(group)})", fg="cyan")
-        for each in group:
-            vote = {1: "good", -1: "bad"}.get(each.vote, "no vote")
-            where = f"{each.asked_at[:16]}  {each.corpus}  {each.caller or 'no name'}"
-            found = f"{counted(each.n_hits, 'hit')}, {each.seconds:.1f} s, {vote}"
-            say(f"    {where}  {found}: {each.question}")
-            say(f"    {each.id}  {each.note}", dim=True)
+    return f"asked {len(group)}, unanswered {n_unanswered}, votes against {n_down}"

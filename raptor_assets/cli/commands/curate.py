@@ -10,7 +10,6 @@ from typing import Any, TextIO
 
 import click
 
-from raptor_assets.assets.names import counted
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
@@ -151,21 +150,18 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
 
 @curate_command.command("forget-questions", epilog=_example("forget-questions --caller ana"))
 @click.argument("ids", nargs=-1)
-@click.option("--caller", help="Only questions of the key or token with this name.")
+@click.option("--caller", default="", help="Questions of the key or token with this name.")
 @click.option("--all", "everything", is_flag=True, help="All kept questions.")
 @home_and_json
 def forget_questions(
-    ids: tuple[str, ...], caller: str | None, everything: bool, home: Path, as_json: bool
+    ids: tuple[str, ...], caller: str, everything: bool, home: Path, as_json: bool
 ) -> None:
     """Delete questions that servers kept, by their IDS, by caller, or all."""
-    if not (ids or caller or everything):
+    if bool(ids or caller) == everything:
         raise click.UsageError("name the questions by IDS, --caller or --all")
     opened, settings = Home.open(home)
-    n_forgotten = QuestionLog.of(opened.path, settings).forget(ids or None, caller)
-    if as_json:
-        print_json({"n_forgotten": n_forgotten})
-    else:
-        say(f"forgot {counted(n_forgotten, 'question')}")
+    n_forgotten = QuestionLog(opened.path, settings).forget(ids, caller)
+    print_json({"n_forgotten": n_forgotten}) if as_json else say(f"{n_forgotten} forgotten")
 
 
 _WORDS = {

@@ -12,7 +12,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
-from raptor_core.models.local.records import identify
+from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing import prompts
@@ -69,12 +69,11 @@ class ChatSummarizer:
         self._grounding = grounding
         self._prompt = prompts.prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
-        identified = identify(settings)
         # The URL is left out: the same model on another endpoint gives the same summaries.
         self.fingerprint = fingerprint(
             settings.kind if settings.is_local else "chat",
             {
-                "model": identified.sha256 or settings.model,
+                "model": identity_of(settings),
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,

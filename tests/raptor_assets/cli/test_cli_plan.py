@@ -63,7 +63,7 @@ def test_a_plan_without_a_home_makes_none(tmp_path, bundled_model):
     assert not place.home.exists()
 
 
-def test_money_is_told_where_a_price_is_set_and_named_where_it_is_not(own):
+def test_a_plan_has_a_cost_where_a_price_is_set_and_names_the_missing_price_elsewhere(own):
     own.configure('[summarizer]\nkind = "openai"\nmodel = "some-chat"')
     plan = own.call("plan")
     assert 'not known; set [prices."some-chat"] in the settings' in plan.out

@@ -46,16 +46,6 @@ def test_every_setting_is_shown_and_explained_on_request():
     assert unexplained == []
 
 
-def test_a_new_file_shows_the_settings_that_people_change_and_no_others():
-    text = settings_text(sources=["docs"], preset="default", group_by="folder")
-    complete = settings_text(sources=[], preset="default", group_by="folder", is_complete=True)
-    keys = re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE)
-    assert 25 <= len(keys) <= 40
-    assert "(advanced)" not in text
-    assert "clustering" not in text
-    assert complete.count("(advanced)") > 100
-
-
 def _section(text, name):
     return text.partition(f"[{name}]")[2].partition("\n[")[0]
 
@@ -69,13 +59,6 @@ def test_added_sources_leave_comments_and_values_alone():
     for comment in ("# mine", "# where", "# first", "# small"):
         assert comment in changed
     assert tomlkit.parse(changed)["chunking"]["max_tokens"] == 50
-
-
-@pytest.mark.parametrize("text", ["", "# only this\n", "[chunking]\nmax_tokens = 50\n"])
-def test_sources_are_added_where_no_section_is(text):
-    changed = add_sources(text, ["a"])
-    assert tomlkit.parse(changed)["source"]["paths"] == ["a"]
-    assert text.strip() in changed
 
 
 def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch):

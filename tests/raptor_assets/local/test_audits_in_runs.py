@@ -46,12 +46,15 @@ class CountingJudge(WordJudge):
         return super().judge(summaries)
 
 
-def lying(tmp_path, **audit):
+def lying(tmp_path, severity="warn"):
     made = Workshop(
         tmp_path,
         components={"summarizer": LyingSummarizer("zebra"), "judge": CountingJudge()},
-        checks={"audit_rate": 1.0, "max_unsupported": 0.05},
-        audit=audit,
+        checks={
+            "audit_rate": 1.0,
+            "max_unsupported": 0.05,
+            "severity": {"hallucination_audit": severity},
+        },
     )
     made.judge = made.parts_given["judge"]
     made.summarizer = made.parts_given["summarizer"]
@@ -110,7 +113,7 @@ def test_findings_are_rows_with_what_is_missing_and_are_judged_once(tmp_path):
 
 
 def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):
-    workshop = lying(tmp_path, on_unsupported="block")
+    workshop = lying(tmp_path, severity="error")
     workshop.write("a.md", prose(24, seed=1))
     assert workshop.build().built == ["a.md", "b.md"]
     before = workshop.manifests()

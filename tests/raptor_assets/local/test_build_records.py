@@ -79,10 +79,6 @@ def test_a_layer_says_counts_tokens_samples_and_seconds(built):
     assert not found["reused"]
 
 
-def test_a_document_says_where_it_stands(built):
-    assert built.metadata("documents", LONG)["uri"] == (built.docs / LONG).as_uri()
-
-
 def test_the_tree_says_its_shape(built):
     found = built.metadata("tree", LONG)
     manifest = built.manifests()[LONG]
@@ -136,7 +132,7 @@ def test_in_the_log_every_check_result_follows_what_it_judged(built):
     assert judged == {(key, name) for name in TOPS for key in checked & keys[name]}
 
 
-def test_the_page_of_a_run_tells_each_step_and_nothing_that_only_dagster_misses(built):
+def test_the_page_of_a_run_names_each_step_and_nothing_that_only_dagster_misses(built):
     with built.instance() as instance:
         run = instance.get_run_by_id(built.report.run_ids[0])
         told = [entry.user_message for entry in instance.all_logs(run.run_id)]

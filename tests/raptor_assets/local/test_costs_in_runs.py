@@ -29,6 +29,7 @@ def layers_of(workshop, name):
     return [workshop.metadata(f"layer_{layer}/summaries", name) for layer in LAYERS]
 
 
+@pytest.mark.rare
 def test_layers_show_the_calls_tokens_and_money_of_a_run_and_none_where_it_reused_all(
     tmp_path, server
 ):

@@ -45,18 +45,13 @@ def test_a_rebuild_records_its_plan_its_calls_and_its_drift(workshop):
     assert then["summaries_lower_bound"] <= then["summaries_made"] < first["summaries_made"] / 2
     assert then["leaves_added"] == then["leaves_removed"] == 1
     assert then["drift_layer_1"] == pytest.approx(1 / n_leaves, abs=1e-4)
-    assert "| corpus | 1 |" in then["plan"]
 
 
-def test_many_placed_nodes_fit_the_touched_clusters_anew_and_the_plan_says_why(
-    workshop, monkeypatch
-):
+def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch):
     monkeypatch.setattr(cluster, "REFIT_SHARE", 0.01)
     monkeypatch.setattr(cluster, "COHESION_LOSS", 0.0)
     workshop.write("c.md", prose(20, seed=3))
     workshop.build()
     then = workshop.metadata("tree", "corpus")
     assert then["layers_fitted"] > 0
-    assert "were placed since the last fit" in then["plan"]
-    assert "touched clusters fitted again" in then["plan"]
     assert then["summaries_made"] == then["summaries_planned"]

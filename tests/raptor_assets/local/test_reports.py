@@ -43,15 +43,3 @@ def test_change_and_cost_are_those_of_the_last_build_that_changed_the_tree(pair)
     assert (change["added"], change["removed"]) == (len(new - old), len(old - new))
     assert 0 < dict(after["cost"])["summaries_made"] < dict(before["cost"])["summaries_made"]
     assert values(pair, "b.md")["trees"][0]["change"]["previous"] == ""
-
-
-def test_findings_follow_the_last_audit_and_leave_the_change_as_it_is(pair):
-    before = values(pair)
-    summaries = {at for at, node in enumerate(before["nodes"]) if node["l"] == 1}
-    assert {finding["node"] for finding in before["findings"]} >= summaries
-    pair.configure(checks={"audit_rate": 0.0, "audit_minimum": 0})
-    pair.build("a.md", force=True)
-    after = values(pair)
-    assert after["findings"] == []
-    assert after["cost"] == before["cost"]
-    assert after["trees"][0]["change"] == before["trees"][0]["change"]

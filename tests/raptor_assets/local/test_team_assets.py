@@ -88,12 +88,3 @@ def test_one_layer_of_one_partition_is_made_from_what_is_kept(built):
     events = result.asset_materializations_for_node("raptor")
     assert [(e.asset_key.path, e.partition) for e in events] == [(["layer_1", "summaries"], "a.md")]
     assert built.data_version("layer_1/summaries", "a.md") == before
-
-
-def test_an_asset_that_is_no_data_frame_is_refused_with_the_remedy(built):
-    @dg.asset(partitions_def=corpus_partitions(), io_manager_key=TABLES)
-    def number():
-        return 3
-
-    with pytest.raises(Exception, match="expected a pandas data frame"):
-        materialize(built, ["number"], "a.md", assets=[number])

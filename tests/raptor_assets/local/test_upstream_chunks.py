@@ -6,12 +6,10 @@ import pytest
 from support.team import Team, follow
 from support.workshop import TWO_LAYERS, prose
 
-from raptor_assets import RaptorCorpusComponent, build_raptor_corpus
 from raptor_assets.assets.names import corpus_checks
 from raptor_assets.home.folder import Home
 from raptor_assets.home.records import read_outcomes
 from raptor_core import Query
-from raptor_core.errors import SettingsError
 from raptor_core.home import HomeRetriever
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -191,21 +189,3 @@ def test_rows_that_name_no_chunk_fail_and_the_last_source_stays(tmp_path):
     assert "row 1 lacks 'position'; a chunk has id, document, position and text" in message
     assert "its columns: document, id, text" in message
     assert (splits.team.home / "source" / "documents.jsonl").read_bytes() == kept
-
-
-def test_chunks_and_documents_of_one_corpus_are_refused(tmp_path):
-    for other in ({"upstream": "pages"}, {"upstream_path": "path"}):
-        with pytest.raises(SettingsError, match="corpus wiki: chunks and upstream are both named"):
-            build_raptor_corpus("wiki", home=tmp_path, chunks="splits", **other)
-
-
-@pytest.mark.parametrize("parameter", ["chunks", "upstream"])
-def test_a_component_names_an_asset_by_its_key(tmp_path, parameter):
-    @dg.asset(key_prefix="team")
-    def pages():
-        return []
-
-    component = RaptorCorpusComponent(name="wiki", home=str(tmp_path), **{parameter: "team/pages"})
-    corpus = dg.build_defs_for_component(component)
-    graph = dg.Definitions.merge(dg.Definitions([pages]), corpus).resolve_asset_graph()
-    assert graph.get(dg.AssetKey(["wiki", "source"])).parent_keys == {pages.key}

@@ -208,15 +208,6 @@ def test_a_key_set_that_cannot_be_used_lets_nobody_in_and_is_logged(
     assert "jwks.json" in caplog.text
 
 
-@pytest.mark.parametrize("more", [{"_claim_names": {"groups": "src1"}}, {"hasgroups": True}])
-def test_a_token_that_leaves_its_groups_out_is_logged_once(issuer, caplog, more):
-    folder, sign, _ = issuer
-    callers = tokens_of(folder)
-    for _ in range(2):
-        assert callers.of(sign(groups=None, sub="ana", **more)).readers == ("*",)
-    assert caplog.text.count("'ana' does not list its groups") == 1
-
-
 @pytest.mark.slow
 def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypatch):
     folder, sign, _ = issuer

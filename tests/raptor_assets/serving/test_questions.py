@@ -19,7 +19,7 @@ from raptor_core import HomeRetriever
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.asked import AskedQuestion, evaluate_asked
 from raptor_core.evaluation.golden_file import load_golden
-from raptor_core.settings import CheckSettings
+from raptor_core.settings import CheckSettings, Settings
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def caller(place, who):
 
 
 def log_of(place):
-    return QuestionLog(place.home, 90)
+    return QuestionLog(place.home, Settings())
 
 
 def test_a_question_is_kept_with_its_caller_and_who_asked_votes(place):
@@ -112,7 +112,7 @@ def test_unanswered_questions_are_listed_in_groups_and_make_lines_of_a_golden_se
     assert [[each["question"] for each in group] for group in printed.json["groups"]] == [[*FAR]]
     assert len(place.call("questions", "--all", "--json").json["groups"]) == 2
     shown = place.call("questions")
-    assert "asked 2 times, 2 unanswered" in shown.out
+    assert "asked 2, unanswered 2, votes against 0" in shown.out
     (line,) = map(json.loads, place.call("questions", "--golden").out.splitlines())
     assert (line["question"], line["expected"]) == (FAR[0], [])
     file = tmp_path / "golden.jsonl"
@@ -131,7 +131,7 @@ def test_questions_are_forgotten_by_id_by_caller_and_after_their_days(place, mon
     forget = partial(place.call, "curate", "forget-questions")
     assert forget().code == 2
     assert forget(first, "--json").json == {"n_forgotten": 1}
-    assert "forgot 1 question" in forget("--caller", "ben").out
+    assert "1 forgotten" in forget("--caller", "ben").out
     assert [each.caller for each in log_of(place).read()] == ["ana"]
     later = time.time() + 91 * 86_400
     monkeypatch.setattr(time, "time", lambda: later)

@@ -90,14 +90,6 @@ def test_what_is_left_of_a_cluster_joins_the_nearest():
     assert_valid(found, tokens(19), 3500)
 
 
-def test_a_row_that_still_has_another_cluster_is_not_placed_again():
-    vectors, labels = topics(3, 6)
-    kept = [*by_label(labels), [5]]
-    found = run(vectors, kept)
-    assert found.details["placed_rows"] == 0.0
-    assert sorted(map(list, found.members)) == by_label(labels)
-
-
 @st.composite
 def changes(draw):
     """A layer, earlier clusters over some of its rows, and which of them are touched."""

@@ -52,9 +52,3 @@ def test_a_very_large_layer_is_parted_first(monkeypatch):
     assert clusters.details["coarse_parts"] >= 6
     pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
     assert np.mean(pure) > 0.9
-
-
-def test_rows_that_kmeans_cannot_tell_apart_are_cut_too():
-    parts = raptor.coarse_parts(np.ones((5000, 8)), 700, 0)
-    assert max(map(len, parts)) <= 700
-    assert sorted(np.concatenate(parts)) == list(range(5000))

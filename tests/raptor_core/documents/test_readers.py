@@ -9,7 +9,6 @@ import pytest
 
 from raptor_core.documents import (
     Catalog,
-    Document,
     Entry,
     Inventory,
     Skipped,
@@ -182,13 +181,6 @@ def test_patterns_of_rules_that_match_no_document_are_named(docs, patterns, unma
     assert refuse_unassigned(inventory.without({"open.md"})).unmatched_rules == labels
 
 
-def test_a_rule_that_later_rules_always_override_is_named(docs):
-    late = ({"paths": ["hr/**"], "readers": ["group:hr"]}, {"paths": ["**"], "readers": ["*"]})
-    label = "[[source.readers]] 1: later rules decide on all it matches"
-    assert scan_source(source(docs, late)).inventory.unmatched_rules == (label,)
-    assert scan_source(source(docs, late[::-1])).inventory.unmatched_rules == ()
-
-
 def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -248,9 +240,3 @@ def test_a_parquet_column_of_readers_that_are_no_names_is_refused(tmp_path):
 def test_a_rule_that_cannot_match_or_has_a_blank_name_is_refused(rule):
     with pytest.raises(SettingsError, match=r"source\.readers"):
         settings_of(Settings(), {"source": {"readers": [rule]}}, "here")
-
-
-@pytest.mark.parametrize("readers", ["ana", (7,), ("",)])
-def test_readers_of_a_document_are_names(readers):
-    with pytest.raises(SourceError, match="'a': expected a list of names as readers"):
-        Document("a", "text", readers=readers)

@@ -174,10 +174,6 @@ def test_positions_are_numbers_in_any_form_of_json(tmp_path):
     ]
 
 
-def test_a_row_with_a_text_has_no_chunks():
-    assert read(chunk(0), text="A text of its own.").text == "A text of its own."
-
-
 def test_an_edit_of_one_chunk_changes_its_leaf_alone():
     texts = [f"{prose(2, seed=n)} Entry {n}." for n in range(6)]
     before = leaves(read(*(chunk(n, text) for n, text in enumerate(texts))))

@@ -123,7 +123,7 @@ def test_a_tree_that_a_method_cuts_anew_is_kept_only_with_equal_inputs(
     assert bool(plan.summaries.calls) == (n_paragraphs == 41)
 
 
-def test_an_edit_is_told_layer_by_layer():
+def test_the_plan_of_an_edit_lists_its_layers():
     tree = built()
     documents = {"a": [Document("a", text(120, changed=[50]))]}
     (plan,) = plan_rebuild({"a": tree}, documents, components=make_components()).trees
@@ -169,7 +169,7 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
     assert plan.cost.usd == pytest.approx(usd / 1e6)
 
 
-@pytest.mark.parametrize("kind", ["bundled", "openai"])
+@pytest.mark.parametrize("kind", ["openai", pytest.param("bundled", marks=pytest.mark.rare)])
 @pytest.mark.slow
 def test_the_range_of_a_first_build_holds_what_comes(kind):
     """With vectors of leaves their clusters are exact; no vectors come from an endpoint."""
@@ -244,6 +244,7 @@ def test_edits_cost_little_more_than_the_least_possible(tmp_path):
     assert least <= made <= 1.3 * least
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_heavy_rewriting_costs_the_least_and_leaves_a_tree_as_cohesive_as_a_new_one(tmp_path):
     """Laws 6 and 7, a true record, and ``max_members`` in fitted clusters too."""

@@ -13,7 +13,7 @@ from raptor_core.checks.base import CheckedLayer
 from raptor_core.checks.registry import check_layer
 from raptor_core.clustering.base import Clusters
 from raptor_core.documents.base import Document
-from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.errors import InvariantError, SummaryError
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
@@ -139,12 +139,6 @@ def test_a_layer_of_as_many_nodes_as_the_settings_name_is_the_top():
     components = make_components(top_nodes=11)
     assert "top_nodes" in end_reason(11, 1, components)
     assert end_reason(12, 1, components) == ""
-
-
-@pytest.mark.parametrize("documents", [[], [Document("a", " \n\t ")]])
-def test_documents_without_text_are_an_error(documents):
-    with pytest.raises(EmptySourceError, match="holds text"):
-        build_tree(documents, components=make_components())
 
 
 def test_metadata_of_a_summary_is_what_its_children_agree_on():

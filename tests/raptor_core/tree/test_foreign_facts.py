@@ -15,10 +15,9 @@ from raptor_core.identity import REPLACED
 from raptor_core.models.summarizing import batch
 from raptor_core.nodes import leaf_texts
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.settings import BudgetSettings, Settings
+from raptor_core.settings import BudgetSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.publish import build_settings_fingerprint
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +69,7 @@ def plain(server):
     return made
 
 
-def test_a_model_that_mends_its_answer_is_told_once_of_each(server, plain):
+def test_a_model_that_corrects_its_answer_gets_each_request_once(server, plain):
     server.answer = lambda body: summary_of(body) + ("" if is_told(body) else INVENTED)
     components = components_of(server)
     assert texts(build_tree(DOCUMENT, components=components)) == plain
@@ -160,23 +159,3 @@ def test_an_answer_of_a_batch_is_sent_back_by_a_single_call(server, plain, monke
     tree = build_tree(DOCUMENT, components=components_of(server, batch_from=3))
     assert texts(tree) == plain
     assert len(pleas(server)) == len(plain)
-
-
-def test_what_is_done_about_invented_facts_is_no_matter_of_extractive_trees():
-    fingerprints = {
-        build_settings_fingerprint(
-            Settings.model_validate({"summarizer": {"foreign_facts": value, "kind": kind}}), {}
-        )
-        for value in ("remove", "report")
-        for kind in ("extractive", "openai")
-    }
-    assert len(fingerprints) == 3
-
-
-@pytest.mark.parametrize("name", ["default", "openai"])
-def test_only_a_chat_model_is_looked_at(server, name):
-    parts = (
-        {"summarizer": lambda _texts: "They met Hallström in 1987."} if name == "default" else {}
-    )
-    components = make_components(paid_settings(server.base_url), **parts)
-    assert components.is_grounded == (name == "openai")

@@ -167,13 +167,3 @@ def assert_left_out(pages):
         "village",
         "qasper",
     ]
-
-
-@pytest.mark.slow
-def test_a_place_that_cannot_be_written_and_a_missing_file_are_told(call, village, tmp_path):
-    (tmp_path / "taken").write_text("")
-    told = call(tmp_path / "taken" / "out", village, "--no-contiguous", "--json")
-    assert (told.code, told.json["error"]) == (3, "SettingsError")
-    assert "name another folder" in told.json["message"]
-    assert call(tmp_path / "out").code == 2
-    assert call(tmp_path / "out", tmp_path / "none.jsonl").code == 4
