@@ -66,18 +66,18 @@ class Node:
 
     @property
     def label(self) -> str:
-        """Name of a summary, else title and headings of a chunk; empty if it has none."""
+        """Name of a summary, or title and headings of a chunk; empty if it has none."""
         path = (str(self.metadata.get("title", "")), *self.section)
         return self.name or " > ".join(dict.fromkeys(filter(None, path)))
 
     @property
     def is_leaf(self) -> bool:
-        """True for a chunk."""
+        """Whether this is a chunk."""
         return self.layer == 0
 
     @property
     def is_summary(self) -> bool:
-        """True for a text that is no span of a document; leaves of the corpus tree copy some."""
+        """Whether the text is not a span of a document; corpus-tree leaves may copy such texts."""
         return not self.is_leaf or bool(self.stands_for)
 
     @property
@@ -95,7 +95,7 @@ class Node:
         """First and last page of a chunk, counted from 1; empty if the document has no pages."""
         pages = (self.metadata.get("page"), self.metadata.get("last_page"))
         known = tuple(page for page in pages if isinstance(page, int))
-        return (*known, *known)[:2] if self.is_leaf else ()  # a row may name one page alone
+        return (*known, *known)[:2] if self.is_leaf else ()  # a row may give only one page
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -104,12 +104,12 @@ class Node:
 
     @property
     def table(self) -> str:
-        """Title and columns of the table whose rows a chunk begins with, where it has no head."""
+        """Title and columns of the table with whose rows a chunk begins, if it lacks them."""
         return self.context.partition("\n")[2]
 
     @property
     def shown_text(self) -> str:
-        """Text for a reader: the columns of its table, if it has any, and the text."""
+        """Text to show: the columns of its table, if it has any, and the text."""
         return f"{self.table}\n{self.text}" if self.table else self.text
 
     @property
@@ -150,7 +150,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """End of a tree: ``layer`` is its top layer, ``reason`` says in words why it is the top."""
+    """End of a tree: its top ``layer``, and the ``reason`` why it is the top, in words."""
 
     layer: int
     reason: str
@@ -162,10 +162,10 @@ class Fit:
 
     Attributes:
         fingerprint: fingerprint of the clusterer.
-        n_placed: number of nodes that were assigned singly since clusters near them were fitted.
+        n_placed: number of nodes placed individually since clusters near them were fitted.
         fitted_cohesion: ``cohesion`` after the last attempt to fit. Drift is measured from it.
         cohesion: mean cosine similarity of a member to the centre of its cluster. A plan computes
-            it with the expected vectors.
+            it with the predicted vectors.
         reason: why clusters were fitted in this rebuild; empty if none were.
     """
 
@@ -182,11 +182,11 @@ class Tree:
 
     Attributes:
         name: name of the tree.
-        layers: its layers; ``layers[0]`` holds the leaves.
+        layers: its layers; ``layers[0]`` contains the leaves.
         end: its top layer, and why it ended there.
         fits: ``fits[k]`` describes the clusters over layer ``k``, for each layer below the top.
-        settings_fingerprint: that of the settings that a published tree was built with, else "".
-        readers: readers by document, of those documents that someone may read.
+        settings_fingerprint: fingerprint of the settings of a published tree, else "".
+        readers: readers by document, for documents that someone may read.
     """
 
     name: str
@@ -272,9 +272,9 @@ def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list
 def leaf_texts(
     nodes: Iterable[Node], lower: Iterable[Sequence[Node]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the texts of the leaves beneath each node, in document order of its children.
+    """Return the texts of the leaves below each node, in document order of its children.
 
-    ``lower`` holds the layers below the nodes, from the leaves up.
+    ``lower`` contains the layers below the nodes, from the leaves up.
     """
     leaves: dict[str, tuple[str, ...]] = {}
     texts: dict[str, str] = {}
@@ -290,7 +290,7 @@ def leaf_texts(
 
 
 def labelled(label: str, place: str) -> str:
-    """Return the label and the place in brackets; the place alone without a label."""
+    """Format a label with the place in brackets, or the place alone if there is no label."""
     return f"{label} ({place})" if label else place
 
 

@@ -22,8 +22,8 @@ from raptor_assets.shown.progress import Progress as Step
 from raptor_assets.shown.progress import describe_step, speed_phrases, usage_phrases
 from raptor_core.models.money.usage import Usage
 
-LONG_STEP_SECONDS = 2.0  # without a terminal, steps of this length are printed on a line
-SPEED_SECONDS = 3600.0  # period of the mean speed, from which the remaining time is estimated
+LONG_STEP_SECONDS = 2.0  # without a terminal, steps that take longer are printed on a line
+SPEED_SECONDS = 3600.0  # period of the mean speed from which the remaining time is estimated
 
 
 class BuildProgress:
@@ -77,7 +77,7 @@ class BuildProgress:
 
 @contextmanager
 def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
-    """Open the progress of a build, which prints nothing unless it is visible."""
+    """Open the progress of a build; it prints nothing unless it is visible."""
     with _separate_stderr() as file:
         console = Console(file=file)
         with Progress(
@@ -98,10 +98,10 @@ def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
 
 @contextmanager
 def _separate_stderr() -> Iterator[TextIO]:
-    """Open a copy of standard error: Dagster redirects the original during steps."""
+    """Open a copy of standard error, because Dagster redirects the original during steps."""
     try:
         descriptor = os.dup(sys.stderr.fileno())
-    except (OSError, ValueError):  # a notebook or a test replaced it by no file
+    except (OSError, ValueError):  # replaced by a notebook or a test
         yield sys.stderr
         return
     with os.fdopen(descriptor, "w", encoding=sys.stderr.encoding, errors="replace") as file:

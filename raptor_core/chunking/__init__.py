@@ -1,8 +1,9 @@
 """Chunking: documents are cut into chunks of whole sentences.
 
-``chunker`` has the chunkers, ``packing`` decides which sentences share a chunk, ``outline`` says
-what a block opens or introduces, and ``sentences`` finds the units. The nodes made of chunks are in
-``raptor_core.tree.leaves``, windows of words in ``raptor_lab.chunking``. Read ``base`` next.
+``chunker`` contains the chunkers, ``packing`` decides which sentences share a chunk, ``outline``
+finds the structure around each block, and ``sentences`` finds the units. Nodes are made from chunks
+in ``raptor_core.tree.leaves``; chunkers for comparisons are in ``raptor_lab.chunking``. Read
+``base`` next.
 """
 
 from raptor_core.chunking.base import Chunk, Chunker

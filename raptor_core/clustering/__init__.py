@@ -1,8 +1,8 @@
 """Clustering of one layer into soft groups of nodes that will share a summary.
 
-The paper's method is in ``raptor``, and by its authors' libraries in ``reference``; ``guards``
-holds the laws that every method keeps. Methods to compare with are in ``raptor_lab.clustering``.
-The clusters of a whole tree are in ``raptor_core.tree.cluster``. Read ``base`` next.
+The paper's method is in ``raptor``, and with its authors' libraries in ``reference``; ``guards``
+enforces the laws for every method. Methods for comparisons are in ``raptor_lab.clustering``.
+Clustering of a whole tree is in ``raptor_core.tree.cluster``. Read ``base`` next.
 """
 
 from raptor_core.clustering.base import Clusterer, Clusters

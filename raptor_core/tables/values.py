@@ -1,6 +1,6 @@
 """Documents, nodes, clusters, findings and costs as tables and back, without loss.
 
-How rows become columns is in ``schema.py``; where tables are kept, in ``files.py``.
+``schema.py`` converts rows to columns; ``files.py`` stores the tables.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def table_to_findings(table: pa.Table) -> list[SentenceFinding]:
 
 
 def known_findings(table: pa.Table) -> dict[str, Sequence[SentenceFinding]]:
-    """Return findings by audit key; of two nodes with equal texts, those of the first."""
+    """Return findings by audit key; if two nodes have equal texts, those of the first."""
     findings: dict[str, list[SentenceFinding]] = {}
     keys = table.column("audit_key").to_pylist()
     for key, finding in zip(keys, table_to_findings(table), strict=True):

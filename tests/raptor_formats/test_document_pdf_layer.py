@@ -197,7 +197,7 @@ class TestFilesWithoutText:
         ],
     )
     def test_they_are_named_with_a_remedy(self, page, parts):
-        with pytest.raises(UnreadableError, match="holds no text; it needs OCR first"):
+        with pytest.raises(UnreadableError, match="contains no text; it needs OCR first"):
             parse_pdf(pdf_of(page, **parts))
 
 

@@ -32,8 +32,7 @@ from raptor_core.tree.custom_components import reader_of
 def query_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """Retrieve the chunks and summaries that answer a question.
 
-    They come in the strategy's order: by default that of the document, with scores.
-
+    They are printed in the strategy's order, by default that of the document, with their scores.
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
@@ -49,8 +48,8 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
         _print_hits(retrieval, link_of)
 
 
-NAMED_DOCUMENTS = 3  # documents of a summary that are named
-NAMED_SPANS = 5  # spans behind a cited summary that are printed
+NAMED_DOCUMENTS = 3  # most documents of a summary to name
+NAMED_SPANS = 5  # most spans of a cited summary to print
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
@@ -58,13 +57,13 @@ NAMED_SPANS = 5  # spans behind a cited summary that are printed
 @query_options
 @home_and_json
 def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
-    """Answer a question from the trees, with its sources.
+    """Answer a question from the trees, and cite the sources.
 
-    With --scope corpus or both, nodes of the corpus tree are read: for questions about all
+    With --scope corpus or both, nodes of the corpus tree are used, for questions about all
     documents.
 
-    Needs a chat endpoint (settings [reader]). Without its key the command prints the passages and
-    the name of the missing key, and exits with 7.
+    Needs a chat endpoint (settings [reader]). If its key is missing, the command prints the
+    passages and the name of the missing key, and exits with 7.
     """
     require_words(question)
     options = read_options(values)
@@ -91,7 +90,7 @@ def _show_context(
     error: MissingKeyError, retrieval: Retrieval, link_of: LinkOf, *, as_json: bool
 ) -> NoReturn:
     if not as_json:
-        say("No reader is set up. The passages that it would answer from:", bold=True)
+        say("No model is configured in [reader]. It would answer from these passages:", bold=True)
         for hit in retrieval.hits:
             say(_place(hit.node), fg="cyan")
             _print_link(link_of(hit.node))
@@ -111,7 +110,7 @@ def _print_answer(answer: Answer, links: Mapping[str, str]) -> None:
 
 
 def _print_behind(passage: Passage) -> None:
-    """Print where the spans behind a cited summary are."""
+    """Print the spans that a cited summary was made from."""
     for document, start, end in passage.behind[:NAMED_SPANS]:
         say(f"    made from {document}:{start}-{end}", dim=True)
     if (hidden := len(passage.behind) - NAMED_SPANS) > 0:
@@ -119,10 +118,10 @@ def _print_behind(passage: Passage) -> None:
 
 
 def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
-    """Print the passages that the answer was read from, too, and does not cite."""
+    """Print the passages that the model got but did not cite."""
     cited = {passage.node_id for passage in answer.citations}
     if rest := [passage for passage in passages if passage.node_id not in cited]:
-        say("read, and not cited:", dim=True)
+        say("read, but not cited:", dim=True)
     for passage in rest:
         say(f"    {passage.place}  {passage.node_id}", dim=True)
 

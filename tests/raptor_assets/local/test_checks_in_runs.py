@@ -233,7 +233,7 @@ def test_status_says_why_a_partition_is_not_published(tmp_path):
     assert "a.md: not updated: failed at layer_1/clusters" in told(workshop)
     with workshop.instance() as instance:
         instance.add_dynamic_partitions("trees", ["c.md"])
-    assert "c.md: not published: the build that began it was interrupted" in told(workshop)
+    assert "c.md: not published: the build that started it was interrupted" in told(workshop)
     with file_lock(workshop.home.run_lock):
-        assert "a build is at work" in (text := told(workshop))
-        assert "c.md: not published: the build that began it has not finished" in text
+        assert "a build is running" in (text := told(workshop))
+        assert "c.md: not published: the build that started it has not finished" in text

@@ -75,7 +75,7 @@ def test_a_layer_shrinks_to_a_half_at_most(method, n):
 def test_vectors_that_are_not_finite_are_refused(method):
     vectors, _ = topics(2, 10)
     vectors[7, 2] = np.nan
-    with pytest.raises(ClusteringError, match="row 7 holds NaN"):
+    with pytest.raises(ClusteringError, match="row 7 contains NaN"):
         clustered(method, vectors, tokens(20))
 
 

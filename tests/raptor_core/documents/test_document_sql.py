@@ -146,7 +146,7 @@ def test_bad_rows_are_named(database):
     assert len(corpus.documents) == 5
     assert found["wiki:6"] == ("holds the id of a different row: 1", False)
     assert found["wiki:7"] == ("holds no id: None", False)
-    assert found["wiki/7"] == ("holds no text", True)
+    assert found["wiki/7"] == ("contains no text", True)
     assert "'text' is missing" in found["wiki/8"][0]
     assert found["wiki/8"][1]
 

@@ -117,7 +117,7 @@ def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
 def test_a_collection_of_somebody_else_is_refused(stand_in, metadata):
     stand_in.client.create_collection("corpus", vectors_config={}, metadata=metadata)
     for identity in (IDENTITY, None):
-        with pytest.raises(StoreError, match=r"not (made by|of) this program.*store\.corpus"):
+        with pytest.raises(StoreError, match=r"not (made by|from) this program.*store\.corpus"):
             open_at(None, "server", identity=identity, url=stand_in.url)
 
 
@@ -177,7 +177,7 @@ def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monke
         opened(tls_stand_in, max_retries=0)
     (tmp_path / "no.pem").write_text("no certificate")
     for path in (tmp_path / "no.pem", tmp_path / "none.pem"):
-        with pytest.raises(StoreError, match=rf"store\.tls_ca: {path} is no readable PEM"):
+        with pytest.raises(StoreError, match=rf"store\.tls_ca: {path} is not a readable PEM"):
             opened(tls_stand_in, tls_ca=str(path))
 
 
