@@ -19,7 +19,7 @@ QUESTIONS = [f"{prose(2, seed)} {seed}" for seed in range(24)]
 
 @pytest.fixture(scope="module")
 def retriever():
-    settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "clustering")})
+    settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "components")})
     components = Components(settings, embedder=HashingEmbedder())
     documents = {name: [Document(name, prose(60, seed))] for seed, name in enumerate("ab")}
     return Retriever.from_trees(
