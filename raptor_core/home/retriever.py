@@ -18,7 +18,7 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family
 from raptor_core.retrieval.base import Scope, join_retrievals, require_words
 from raptor_core.retrieval.questions import QuestionWindows
-from raptor_core.retrieval.retriever import AsyncSearch, run_traced
+from raptor_core.retrieval.retriever import Searcher, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where, names_of_readers, shared_readers
@@ -30,13 +30,13 @@ from raptor_core.tree.corpus_tree import is_corpus_tree
 Result = TypeVar("Result")
 
 
-class HomeRetriever(AsyncSearch):
+class HomeRetriever(Searcher):
     """Search over the published trees of a home, with the embedder and query of its settings.
 
     An embedded store serves one process at a time, so each call opens and closes it. A build does
     not wait for an application, and the next call reads what the build published. The store of a
     server stays open; after a failure it is opened again. The settings are read once. Threads may
-    share a retriever. The methods whose names begin with ``a`` do not block the event loop.
+    share a retriever.
 
     ``for_readers`` returns the retriever of one caller; each of its methods shows what the caller
     may read. Without a caller everything is read, or AccessError raised under ``access.required``.
