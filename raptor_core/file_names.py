@@ -6,7 +6,6 @@ Sources of documents omit these files; see ``documents/own_files.py``.
 HOME_SETTINGS = "raptor.toml"
 HOME_DECLARATION = "corpus.json"
 HOME_RECORDS = "dagster"
-HOME_MODELS = "models.json"
 
 ROWS, ROWS_PLACE = "documents.jsonl", "source.json"
 """Files with rows of an upstream asset, or of the trees of a corpus."""
@@ -27,10 +26,6 @@ INSTANCE_MARK = "# Written by raptor and kept up to date by it"
 """Beginning of Dagster's settings in a home, until a person writes them."""
 
 DATA_MARKS = tuple(
-    mark.encode()
-    for mark in (
-        *('"embedder_fingerprint": "', '{\n "digests": {'),
-        *(f'"{EXPORT_FORMAT}"', INSTANCE_MARK),
-    )
+    mark.encode() for mark in (*('"embedder_fingerprint": "', f'"{EXPORT_FORMAT}"', INSTANCE_MARK),)
 )
 """Words at the beginning of JSON and YAML files of homes and exports."""

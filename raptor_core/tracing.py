@@ -6,7 +6,6 @@ application, or ``set_up`` for the `raptor` command, installs a provider. See do
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -66,12 +65,9 @@ def span(
 
     A failure is recorded by its type alone, since messages may hold texts.
     """
-    trace = sys.modules.get("opentelemetry.trace")  # no provider without it
-    if trace is None:
-        yield None
-        return
-    tracer = trace.get_tracer(SCOPE)
-    with tracer.start_as_current_span(
+    from opentelemetry import trace
+
+    with trace.get_tracer(SCOPE).start_as_current_span(
         name,
         kind=trace.SpanKind[kind],
         attributes=values,
@@ -91,8 +87,6 @@ def span(
 
 def with_context(function: Callable[..., Result]) -> Callable[..., Result]:
     """Return a function whose spans in other threads stand below the current span."""
-    if "opentelemetry.trace" not in sys.modules:
-        return function
     context = copy_context()
     return lambda *values: context.copy().run(function, *values)
 
@@ -113,18 +107,16 @@ def model_values(operation: str, model: str, provider: str, address: str = "") -
 
 def record_response(response: object) -> None:
     """Add the model that an endpoint names in its answer to the current span."""
-    trace = sys.modules.get("opentelemetry.trace")
+    from opentelemetry import trace
+
     model = response.get("model") if isinstance(response, Mapping) else None
-    if trace is not None and isinstance(model, str):
+    if isinstance(model, str):
         trace.get_current_span().set_attribute("gen_ai.response.model", model)
 
 
 def record_usage(values: Mapping[str, Any], input_tokens: int, output_tokens: int = 0) -> None:
     """Add the tokens of a call to the current span and to ``gen_ai.client.token.usage``."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return
-    from opentelemetry import metrics
+    from opentelemetry import metrics, trace
 
     histogram = metrics.get_meter(SCOPE).create_histogram(
         "gen_ai.client.token.usage",

@@ -13,7 +13,7 @@ from raptor_core.identity import digest, fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, fence
-from raptor_core.models.local.records import identify
+from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -103,7 +103,7 @@ class ChatReader:
         self._settings = settings
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose="reading")
         values = {
-            "model": identify(settings).sha256 or settings.model,
+            "model": identity_of(settings),
             "max_tokens": settings.max_tokens,
             "prompts": [CHAT_SYSTEM, SHORT, CHOOSE],
         }

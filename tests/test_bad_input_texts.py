@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.clusterers import WINDOWS
 from support.hashing import HashingEmbedder
 from support.invariants import violations
 
@@ -19,12 +20,6 @@ ARABIC = (
     "يسجل مقياس المد مستوى سطح البحر كل عشر دقائق. "
     "عندما تأتي العاصفة يعمل الجهاز بالبطارية. هل أبلغ المهندس الميناء؟ "
 )
-CODE = (
-    "```python\n"
-    + "".join(f"def gauge_{n}(level):\n    return level * {n}\n\n" for n in range(80))
-    + "```\n"
-)
-EMOJI = "🌊🌊🌊 👩‍🔬👩🏽‍🚀 🏴󠁧󠁢󠁳󠁣󠁴󠁿 " * 120
 
 
 def components(**parts):
@@ -51,45 +46,19 @@ def words(n, seed=5):
     return " ".join(rng.choice(vocabulary) for _ in range(n))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Word", "One sentence stands here alone.", "x", "。", "🌊", "# Title", "   padded   \n"],
-)
-def test_a_text_of_one_piece_is_a_tree_of_one_leaf(text):
-    tree = build(text)
-    assert [len(layer.nodes) for layer in tree.layers] == [1]
-    assert tree.end.layer == 0
-
-
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u00a0\u2003\n"])
 def test_a_text_without_words_is_refused_by_name(text):
     with pytest.raises(EmptySourceError, match=r"'blank.md'.*at least one word"):
         build_tree([Document("blank.md", text)], components=components())
 
 
-def test_two_hundred_identical_sentences_make_a_tree_without_repetition():
-    tree = build("The pump was checked and found in order. " * 200)
-    assert len(tree.layers) > 1
-    tops = tree.layers[-1].nodes
-    assert all(top.text.count("The pump was checked") == 1 for top in tops)
-
-
-def test_two_hundred_identical_paragraphs_keep_one_node_each():
-    tree = build("\n\n".join(["The pump was checked and found in order."] * 200))
-    assert len({leaf.id for leaf in tree.layers[0].nodes}) == len(tree.layers[0].nodes)
-
-
 @pytest.mark.slow
 def test_an_endless_sentence_is_cut_between_words():
     text = words(12_000)
-    tree = build(text, clustering={"method": "contiguous"})
+    tree = build(text, components=WINDOWS)
     for leaf in tree.layers[0].nodes:
         assert leaf.start == 0 or text[leaf.start - 1].isspace()
     assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)
-
-
-def test_one_endless_word_is_cut_anywhere_and_loses_nothing():
-    build("a" * 20_000)
 
 
 @pytest.mark.parametrize("text", [CHINESE * 25, ARABIC * 25], ids=["Chinese", "Arabic"])
@@ -103,17 +72,6 @@ def test_text_of_other_scripts_is_cut_at_its_own_sentence_ends(text):
         written = [node.text[start:end] for start, end in sentences(node.text)]
         assert written
         assert all(sentence in text for sentence in written)
-
-
-def test_emoji_are_text_like_any_other():
-    tree = build(EMOJI)
-    assert len(tree.layers[0].nodes) > 1
-    assert all(leaf.text.encode("utf-8") for leaf in tree.layers[0].nodes)
-
-
-def test_a_file_that_is_one_code_block_is_a_tree():
-    tree = build(CODE)
-    assert len(tree.layers[0].nodes) > 5
 
 
 def test_control_characters_never_reach_a_summary_as_junk():

@@ -1,18 +1,14 @@
-"""The project of docs/dagster.md: loaded and checked by Dagster's commands, run by its daemon."""
+"""The project of docs/dagster.md: its blocks are loaded, and run by Dagster's daemon."""
 
 import csv
-import json
-import os
 import runpy
 import signal
-import subprocess
 import sys
 
 import dagster as dg
 import pytest
 from support.fenced import fenced
 from support.processes import process_of, wait_until
-from support.stores import PROCESS_PATH
 from support.workshop import prose
 
 from raptor_assets import corpus_partitions
@@ -31,55 +27,6 @@ telemetry: {enabled: false}
 auto_materialize: {minimum_interval_seconds: 1}
 run_coordinator: {module: dagster.core.run_coordinator, class: DefaultRunCoordinator}
 """
-PROJECT = """\
-[project]
-name = "team"
-version = "0.1.0"
-[tool.dg]
-directory_type = "project"
-[tool.dg.project]
-root_module = "team"
-code_location_target_module = "team.definitions"
-"""
-FROM_FOLDER = """\
-from pathlib import Path
-
-import dagster as dg
-
-
-@dg.definitions
-def defs():
-    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
-"""
-
-
-IN_TURN = """
-import json, sys
-from dagster_dg_cli.cli import cli
-for words in json.loads(sys.argv[1]):
-    cli(words, standalone_mode=False)
-"""
-"""Commands of dg in one process: to import it takes longer than to carry one out."""
-
-
-def call(folder, *command, **environment):
-    """What a command of Dagster said, once it succeeded."""
-    return call_python(folder, "-m", *command, **environment)
-
-
-def call_python(folder, *arguments, **environment):
-    """What Python said, once it succeeded."""
-    given = {"DAGSTER_HOME": str(folder / "instance"), "PYTHONPATH": PROCESS_PATH, **environment}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, **given},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -204,40 +151,3 @@ def test_the_daemon_follows_the_upstream_asset(project):
         dynamic_partitions_store=watched.instance
     )
     assert partitions == ["a", "b", "c"]
-
-
-def test_the_component_is_listed_checked_and_scaffolded(tmp_path):
-    package = tmp_path / "src" / "team"
-    (package / "defs" / "handbook").mkdir(parents=True)
-    (tmp_path / "instance").mkdir()
-    (tmp_path / "pyproject.toml").write_text(PROJECT)
-    (package / "__init__.py").touch()
-    (package / "definitions.py").write_text(FROM_FOLDER)
-    (yaml,) = (block for block in fenced(PAGE, "yaml") if block.startswith("type:"))
-    (package / "defs" / "handbook" / "defs.yaml").write_text(yaml)
-    environment = {
-        "SUMMARY_MODEL": "small",
-        "PYTHONPATH": str(tmp_path / "src"),
-        "DAGSTER_DG_CLI_CONFIG": str(tmp_path / "none"),
-        "COLUMNS": "200",
-    }
-
-    scaffold = ["scaffold", "defs", "raptor_assets.RaptorCorpusComponent", "guides"]
-    commands = [
-        ["list", "components"],
-        [*scaffold, "--name", "guides", "--path", "guides"],
-        ["check", "yaml"],
-        ["list", "defs"],  # which loads them all
-    ]
-    told = call_python(tmp_path, "-c", IN_TURN, json.dumps(commands), **environment)
-    components, _, listed = told.partition("All component YAML validated")
-    assert "raptor_assets.RaptorCorpusComponent" in components
-    assert "handbook/tree" in listed
-    assert "guides_source_sensor" in listed
-    scaffolded = (package / "defs" / "guides" / "defs.yaml").read_text()
-    assert "{{ context.project_root }}/guides" in scaffolded
-    assert "{{ context.project_root }}/.raptor/guides" in scaffolded
-    wrong = yaml.replace("paths:", "path:")
-    (package / "defs" / "handbook" / "defs.yaml").write_text(wrong)
-    with pytest.raises(AssertionError, match=r"unknown setting source\.path; did you mean paths"):
-        call(tmp_path, "dagster_dg_cli.cli", "list", "defs", **environment)

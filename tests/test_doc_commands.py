@@ -16,7 +16,6 @@ from support.hashing import HashingEmbedder
 from raptor_assets import RaptorCorpusComponent
 from raptor_core import HomeRetriever
 from raptor_core.evaluation.golden_file import load_golden
-from raptor_core.models.embedding import make_embedder
 from raptor_core.settings import Settings
 from raptor_core.settings.base import Part
 
@@ -41,13 +40,6 @@ def test_every_command_and_option_that_a_text_names_is_there():
     named = list(named_commands())
     assert len(named) > 250
     assert [(where, line) for where, line in named if unknown_words(line)] == []
-
-
-@pytest.mark.parametrize(
-    "line", ["raptor query x --beside y", "raptor eval index", "raptor plan --svg=a | cat"]
-)
-def test_a_command_that_is_not_there_is_noticed(line):
-    assert unknown_words(line)
 
 
 def test_a_block_that_no_test_runs_says_why():
@@ -129,12 +121,6 @@ def test_python_of_a_page_runs_over_a_home(page):
             exec(compile(block.text, str(block), "exec"), names)
 
 
-def test_a_block_that_runs_has_commands_of_raptor_alone():
-    for block in RUN:
-        others = [line for line in block.text.splitlines() if line and line[:7] != "raptor "]
-        assert [line for line in others if line != ". .venv/bin/activate"] == [], block
-
-
 def test_the_questions_of_a_page_are_a_golden_set(tmp_path):
     (block,) = [block for block in blocks("docs/evaluation.md") if block.language == "json"]
     (tmp_path / "questions.jsonl").write_text(block.text)
@@ -148,17 +134,6 @@ def test_the_component_of_a_page_makes_a_corpus(tmp_path):
     assert values["type"] == f"raptor_assets.{type(component).__name__}"
     defs = component.build_defs(dg.ComponentTree.for_test().load_context)
     assert defs.resolve_job_def("handbook_sync").name in PAGES["docs/agents.md"]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_table_is_whole(page):
-    """Rows of one number of cells, below a head and its line; a blank line would end a table."""
-    lines = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.MULTILINE | re.DOTALL).split("\n")
-    tables = "\n".join(line if line.startswith("|") else "" for line in lines).split("\n\n")
-    for rows in (table.strip("\n").split("\n") for table in tables if table.strip()):
-        assert len(rows) > 2, rows
-        assert re.fullmatch(r"[|\s:-]+", rows[1]), rows[:2]
-        assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1, rows[0]
 
 
 def test_the_page_of_settings_lists_those_that_people_change():
@@ -187,21 +162,3 @@ def test_the_tree_of_the_first_page_is_what_is_printed(tmp_path):
     assert len(shown) > 10
     for line, whole in zip(shown, printed, strict=False):
         assert whole.startswith(line.removesuffix(" …"))
-
-
-@pytest.mark.slow
-def test_strategies_take_the_layers_that_the_page_of_the_paper_says(sandbox):
-    """The layers alone, since another machine may move a node across the budget."""
-    (block,) = [block for block in blocks("docs/paper.md") if block.language == "sh"]
-    words = (*shlex.split(block.text)[1:], "--json", "--questions", "--home", "cinderella")
-    with embedder_made_by(make_embedder):
-        found = raptor(*words).json["questions"]
-    taken = {(q["id"], q["strategy"]): {int(layer) for layer in q["layers"]} for q in found}
-    head, _, *rows = re.findall(
-        r"^\|(.*)\|$", PAGES["docs/paper.md"].partition("## Cinder")[2], re.MULTILINE
-    )
-    strategies = [cell.strip(" `") for cell in head.split("|")[1:]]
-    for number, row in enumerate(rows, 1):
-        for strategy, cell in zip(strategies, row.split("|")[1:], strict=True):
-            layers = {at for at, n in enumerate(cell.strip().split("/")) if n != "0"}
-            assert taken[f"line {number}", strategy] == layers

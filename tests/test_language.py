@@ -13,8 +13,6 @@ PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab", "dag
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 DOTTED = re.compile(r"``((?:raptor_formats|raptor_core|raptor_assets|raptor_lab)(?:\.\w+)+)")
 FILE = re.compile(r"``((?:\w+/)*\w+\.py)``")
-NEAR = re.compile(r"\b(?:[Ii]n|[Rr]ead|[Bb]y|[Ff]rom) ``([a-z]\w*)``")
-"""A module of the same folder or the one above, as the docstrings of modules name it."""
 
 SHARED = {"RaptorRetriever"}
 """Class names that two modules share on purpose: each framework's retriever is imported alone."""
@@ -52,23 +50,6 @@ def test_every_module_that_a_docstring_names_exists():
                 if not any(str(each).endswith(f"/{name}") for each in FILES)
                 and not (ROOT / name).exists()
             ]
-    assert missing == []
-
-
-def test_a_module_that_a_modules_docstring_names_is_near_it():
-    """A name of the module's own is no module, and may stand there, too."""
-    missing = []
-    for path in FILES:
-        text = path.read_text(encoding="utf-8")
-        docstring = ast.get_docstring(ast.parse(text)) or ""
-        code = text.replace(docstring, "")
-        folders = (path.parent, path.parent.parent, ROOT)
-        missing += [
-            (path.name, name)
-            for name in NEAR.findall(docstring)
-            if not any([*folder.glob(name), *folder.glob(f"{name}.py")] for folder in folders)
-            and not re.search(rf"\b{name}\b", code)
-        ]
     assert missing == []
 
 

@@ -123,6 +123,7 @@ def link(tmp_path, monkeypatch):
     server.server_close()
 
 
+@pytest.mark.rare
 def test_a_link_that_is_shared_is_shown_without_what_opens_it(run, place, link):
     for command in (
         ["documents"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from raptor_core.checks.base import CheckInfo, with_severities
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.facts import facts_check, foreign_facts
-from raptor_core.checks.hallucination import audit_check
+from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
     CLUSTER_CHECKS,
     LAYER_CHECKS,
@@ -40,8 +40,6 @@ SOURCE = "source"
 TREE = "tree"
 
 MAX_LAYERS = 12  # summary layers that the settings allow
-NOT_EXECUTED = "Not executed."
-"""Beginning of a check's description when its asset's build failed before the check."""
 
 FAILED_AT = "failed_at"
 """Entry in the metadata of an observation: the asset at which the build of a partition failed."""
@@ -229,8 +227,7 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
     of_layers = [facts_check(settings) if c is foreign_facts else c for c in LAYER_CHECKS]
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
-    audit = audit_check(settings.audit)
-    checks += [(corpus.findings(layer), audit) for layer in layers]
+    checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
     checks += [(corpus.embeddings(layer), check) for layer in layers for check in on_vectors]
     return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)

@@ -1,11 +1,11 @@
 """Dagster events of partitions: results of checks, and failures."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
-from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, NOT_EXECUTED, ChainAsset, listed
+from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, ChainAsset, listed
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.shown.markdown import worst_markdown
@@ -41,7 +41,7 @@ def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
 def past_top(checks: Iterable[str]) -> list[CheckResult]:
     """Return results for a layer that no tree of the partition has any more."""
     summary = "This layer is above the top of every tree of this partition now."
-    return [CheckResult(name, True, "warn", summary, {}) for name in checks]
+    return [CheckResult(name, True, "warn", summary, {}) for name in sorted(checks)]
 
 
 def _arguments(verdict: CheckResult) -> dict[str, Any]:
@@ -85,26 +85,14 @@ def failed_checks_in(
 NAMED_FAILURES = 20
 
 
-def failure_events(
-    key: dg.AssetKey, name: str, failure: Failure, checks: Iterable[str]
-) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
-    """Report a partition's failure on its page of an asset, and in the asset's checks."""
-    description = f"{BUILD_FAILED}failed at {failure.asset}: {failure.reason}"
-    yield dg.AssetObservation(
+def failure_event(key: dg.AssetKey, name: str, failure: Failure) -> dg.AssetObservation:
+    """Return the event that reports a partition's failure on its page of an asset."""
+    return dg.AssetObservation(
         asset_key=key,
         partition=name,
-        description=description,
+        description=f"{BUILD_FAILED}failed at {failure.asset}: {failure.reason}",
         metadata={FAILED_AT: failure.asset, "reason": failure.reason},
     )
-    for check in checks:
-        yield dg.AssetCheckEvaluation(
-            asset_key=key,
-            check_name=check,
-            partition=name,
-            passed=False,
-            severity=dg.AssetCheckSeverity.WARN,
-            description=f"{NOT_EXECUTED} {description}",
-        )
 
 
 def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:

@@ -21,7 +21,7 @@ from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, 
 from raptor_assets.chain.events import (
     evaluation,
     failed_checks_in,
-    failure_events,
+    failure_event,
     measured_golden,
     past_top,
     run_failure,
@@ -174,7 +174,7 @@ class ChainRun:
             if self._stopped:
                 self.failures |= (skipped := self._skip(batch, self._stopped))
                 for name, failure in skipped.items():
-                    yield from failure_events(self._tree.key, name, failure, ())
+                    yield failure_event(self._tree.key, name, failure)
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
             self._begin(batch)
@@ -301,16 +301,13 @@ class ChainRun:
             results = [result.without_texts() for result in results]
         seconds = self._at.seconds
         results += self._retire(step, [state for state in states if state.name not in tall])
-        failed = [state for state in states if state.failure]
-        for state in failed:  # first, since the UI's list of checks shows the last logged ones
-            yield from self._failed(step, state, judged=False)
         yield from self._record(step, results, seconds)
         for result in results:
             if refused := blocking_failures(result.verdicts):
                 result.state.failure = Failure(asset.name, explain_refusal(refused))
         for state in states:
-            if state.failure and state not in failed:
-                yield from self._failed(step, state, judged=True)
+            if state.failure:
+                yield from self._failed(step, state.name, state.failure)
         self._report(step, states, results, seconds)
 
     def _record(self, step: Step, results: Sequence[StepResult], seconds: float) -> Events:
@@ -323,18 +320,11 @@ class ChainRun:
         for result in results:
             yield from self._evaluations(step, result)
 
-    def _checks_of(self, step: Step) -> list[str]:
-        """Return the checks of a step's asset that have a result for each partition."""
-        golden = {check.name for _, check in names.golden_checks(self._settings, self._corpus)}
-        return sorted({name for asset, name in self._checks if asset == step.asset} - golden)
-
-    def _failed(self, step: Step, state: PartitionState, *, judged: bool) -> Events:
-        """Report a failure at the asset, in its checks unless they gave it, and at the tree."""
-        assert state.failure is not None  # noqa: S101 - callers pass failed partitions
-        checks = [] if judged else self._checks_of(step)
-        yield from failure_events(step.asset.key, state.name, state.failure, checks)
+    def _failed(self, step: Step, name: str, failure: Failure) -> Events:
+        """Report a partition's failure at the asset of the step and at the tree."""
+        yield failure_event(step.asset.key, name, failure)
         if step.asset != self._tree and self._tree in self._selected:
-            yield from failure_events(self._tree.key, state.name, state.failure, ())
+            yield failure_event(self._tree.key, name, failure)
 
     def _has(self, asset: ChainAsset, state: PartitionState) -> bool:
         """Return whether a tree of the partition is high enough for an asset."""
@@ -348,7 +338,7 @@ class ChainRun:
         for state in self._recorded(step.asset, states):
             self._run_context.tables.delete(step.asset.path, state.name)
             metadata = {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
-            verdicts = past_top(self._checks_of(step))
+            verdicts = past_top(name for asset, name in self._checks if asset == step.asset)
             yield StepResult(state, PAST_TOP, metadata, 0, verdicts=verdicts)
 
     def _attempt(self, step: Step, states: Sequence[PartitionState]) -> list[StepResult]:

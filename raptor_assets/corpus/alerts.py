@@ -12,7 +12,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from raptor_assets.assets import names
-from raptor_assets.assets.names import NOT_EXECUTED, counted, listed
+from raptor_assets.assets.names import counted, listed
 from raptor_assets.chain.runs import fail_dead_runs, unfinished_runs
 from raptor_assets.corpus.changes import decide
 from raptor_assets.corpus.upstream import explain_upstream
@@ -77,7 +77,7 @@ def failed_checks(context: dg.RunStatusSensorContext) -> list[FailedCheck]:
 
 
 def failed_checks_of(instance: dg.DagsterInstance, run_id: str) -> list[FailedCheck]:
-    """Return the checks that failed in a run; those that were not executed are left out."""
+    """Return the checks that failed in a run."""
     logs = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     events = (log.dagster_event for log in logs)
     results = (event.asset_check_evaluation_data for event in events if event)
@@ -90,7 +90,7 @@ def failed_checks_of(instance: dg.DagsterInstance, run_id: str) -> list[FailedCh
             result.description or "",
         )
         for result in results
-        if not (result.passed or (result.description or "").startswith(NOT_EXECUTED))
+        if not result.passed
     ]
 
 
@@ -146,8 +146,7 @@ def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Pr
     checks = names.partition_checks(settings, corpus) + names.corpus_checks(settings, corpus)
     problems: Problems = {}
     for (asset, name, partition), last in read_outcomes(instance, checks).items():
-        is_executed = not last.description.startswith(NOT_EXECUTED)
-        if not last.passed and is_executed and partition in {*begun, None}:
+        if not last.passed and partition in {*begun, None}:
             label = f"{last.severity}: {name} of {asset}"
             problems.setdefault(label, {})[partition or ""] = last.description
     for partition, reason in read_failures(instance, corpus.tree).items():

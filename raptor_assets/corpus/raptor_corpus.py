@@ -22,8 +22,8 @@ from raptor_assets.corpus.version_jobs import build_version_jobs
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
-from raptor_core.entry_points import import_named
 from raptor_core.errors import SettingsError
+from raptor_core.import_paths import import_named
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.tree.custom_components import custom_fingerprints
@@ -78,10 +78,9 @@ def build_raptor_corpus(
         )
     followed = upstream if chunks is None else chunks
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    resolved = folder.resolve(_settings(name, settings, sections), quick=True)
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix or [name]
     names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
-    access = CorpusAccess(resolved, folder, names=names)
+    access = CorpusAccess(_settings(name, settings, sections), folder, names=names)
     _claim_places(access)
     parts = [define_corpus(access)]
     if alert:

@@ -29,7 +29,7 @@ def build_definitions(
     if access is None:
         home = home or Home.at()
         settings = settings or load_settings(home.settings if home.settings.exists() else None)
-        access = CorpusAccess(home.resolve(settings, quick=True), home)
+        access = CorpusAccess(settings, home)
     definitions = dg.Definitions.merge(
         define_corpus(access, progress=progress), dg.Definitions(executor=dg.in_process_executor)
     )

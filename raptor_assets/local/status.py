@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets import names
-from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.record_file import CheckOutcomes, read_failure_file, read_record_file
@@ -55,28 +54,6 @@ class TreeStatus:
         return _structural_passed(self.checks)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionStatus:
-    """Totals of a partition's published trees, with the results of checks on it."""
-
-    name: str
-    n_trees: int
-    n_nodes: int
-    n_tokens: int
-    published_at: str
-    checks: tuple[LastCheckResult, ...]
-
-    @property
-    def partition(self) -> str:
-        """The partition of its checks, as a tree has one."""
-        return self.name
-
-    @property
-    def structural_passed(self) -> bool:
-        """See ``TreeStatus``."""
-        return _structural_passed(self.checks)
-
-
 def _structural_passed(checks: Iterable[LastCheckResult]) -> bool:
     return all(check.passed for check in checks if check.blocking or check.severity == "error")
 
@@ -85,76 +62,21 @@ def _structural_passed(checks: Iterable[LastCheckResult]) -> bool:
 class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
-    With more than ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has
-    ``n_unlisted`` more trees than the tables of the partitions, or fewer. ``waiting`` are
-    partitions whose build waits for approval, ``failures`` why the last build of others published
-    nothing; ``is_building`` says whether a build is at work.
+    ``waiting`` are the partitions whose build waits for approval, and ``failures`` say why the last
+    build of a partition published nothing. ``is_building`` says whether a build is running.
     """
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
     checks: tuple[LastCheckResult, ...] = ()
-    partitions: tuple[PartitionStatus, ...] = ()
-    n_unlisted: int = 0
     waiting: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     is_building: bool = False
 
     @property
-    def n_trees(self) -> int:
-        """Number of published trees."""
-        return len(self.trees) + sum(part.n_trees for part in self.partitions)
-
-    @property
     def structural_passed(self) -> bool:
-        """Whether every tree and partition passed; see ``TreeStatus``."""
-        return all(part.structural_passed for part in self.parts)
-
-    @property
-    def parts(self) -> tuple[TreeStatus | PartitionStatus, ...]:
-        """Partitions, then trees."""
-        return (*self.partitions, *self.trees)
-
-
-LISTED_TREES = 1000  # a larger home is described by partition, unless the caller wants each tree
-
-
-def read_summary(home: Home, settings: Settings) -> HomeStatus:
-    """Return the state of a home, of more than ``LISTED_TREES`` by partition."""
-    n_stored = 0
-    if stored_identity(settings.store, home.qdrant) is not None:
-        with open_store(settings.store, home.qdrant) as store:
-            n_stored = store.count_trees()
-    if n_stored <= LISTED_TREES:
-        return read_status(home, settings)
-    return partitions_of(home, settings, n_stored)
-
-
-def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
-    """Return the state of a home by partition, from the tables of its published trees."""
-    checks = names.partition_checks(settings, home.names())
-    together = names.corpus_checks(settings, home.names())
-    records = _recorded(home, checks + together)
-    existing, outcomes = records.partitions, records.outcomes
-    tables = home.table_store(settings)
-    columns = ["layer_sizes", "n_nodes", "n_tokens", "published_at"]
-    partitions = []
-    for name in existing:
-        if table := tables.find(CHAIN_NAMES.tree.path, name, columns):
-            sizes, n_nodes, n_tokens, times = (part.to_pylist() for part in table.columns)
-            top = max(text.count(",") for text in sizes)
-            results = _results(checks, outcomes, name, top)
-            totals = len(sizes), sum(n_nodes), sum(n_tokens), max(times)
-            partitions.append(PartitionStatus(name, *totals, results))
-    published = {state.name for state in partitions}
-    return HomeStatus(
-        trees=_corpus_trees(home, settings),
-        unpublished=tuple(name for name in existing if name not in published),
-        checks=_results(together, outcomes, None),
-        partitions=tuple(partitions),
-        n_unlisted=n_stored - sum(state.n_trees for state in partitions),
-        **_unpublished(home, settings, records),
-    )
+        """Whether every tree passed; see ``TreeStatus``."""
+        return all(tree.structural_passed for tree in self.trees)
 
 
 def read_status(home: Home, settings: Settings) -> HomeStatus:
@@ -269,7 +191,5 @@ def _results(
             asset.name, check.name, last.passed, last.severity, check.blocking, last.description
         )
         for asset, check in checks
-        if asset.layer <= top
-        and (last := outcomes.get((asset.name, check.name, partition)))
-        and not last.description.startswith(names.NOT_EXECUTED)
+        if asset.layer <= top and (last := outcomes.get((asset.name, check.name, partition)))
     )

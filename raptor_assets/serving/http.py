@@ -203,8 +203,8 @@ def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
     def read(tree: str | None, call: Callable[..., Any]) -> Any:
         return read_pages(retriever.for_readers(current_readers()), tree, call)
 
-    def corpus(partition: Name | None = None) -> bytes:
-        values = read(None, partial(corpus_values, partition=partition))
+    def corpus() -> bytes:
+        values = read(None, corpus_values)
         try:
             require_reader(retriever.settings)
         except RaptorError as error:

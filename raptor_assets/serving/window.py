@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
-    LISTED_TREES,
-    PartitionStatus,
     TreeStatus,
-    partitions_of,
     read_tree_records,
     status_of,
 )
@@ -65,22 +62,15 @@ def read_pages(
     )
 
 
-def corpus_values(
-    home: Home, settings: Settings, store: VectorStore, partition: str | None = None
-) -> dict[str, Any]:
-    """Return the published trees, or those of one partition, with titles, sizes, checks and cost.
+def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
+    """Return each published tree with titles, sizes, checks and cost.
 
-    With more than ``LISTED_TREES`` trees, return the totals of each partition instead. Checks,
-    costs and totals are about whole partitions, so callers with readers do not get them.
+    Checks and costs are about whole partitions, so callers with readers do not get them.
     """
     if store.readers is not None:
-        return _readable_values(home, settings, store, partition)
-    chosen = None if partition is None else _trees_of(store, settings, partition)
-    if chosen is None and (n_trees := store.count_trees()) > LISTED_TREES:
-        status = partitions_of(home, settings, n_trees)
-    else:
-        status = status_of(home, settings, store.manifests(chosen))
-    trees = [tree for tree in status.trees if partition in (None, tree.partition)]
+        return _readable_values(home, settings, store)
+    status = status_of(home, settings, store.manifests())
+    trees = status.trees
     titles = store.titles([tree.name for tree in trees])
     has_top = has_corpus_tree(home, settings)
     records = read_tree_records(home, settings, dict.fromkeys(tree.partition for tree in trees))
@@ -88,8 +78,7 @@ def corpus_values(
     return {
         "home": _shown_name(home),
         "sources": settings.source.shown_paths(),
-        "partition": partition,
-        "trees": [*map(_partition_row, status.partitions), *rows],
+        "trees": rows,
         "unpublished": list(status.unpublished),
         "checks": [_check(result) for result in status.checks],
     }
@@ -99,47 +88,19 @@ def _shown_name(home: Home) -> str:
     return home.path.parent.name if home.path.name.startswith(".") else home.path.name
 
 
-def _readable_values(
-    home: Home, settings: Settings, store: VectorStore, partition: str | None
-) -> dict[str, Any]:
+def _readable_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
     """Return the trees of which a caller with readers may read at least a part."""
     trees = [
         TreeStatus(manifest, partition_key(manifest.tree, settings.grouping), ())
         for manifest in store.manifests()
     ]
-    shown = [tree for tree in trees if partition in (None, tree.partition)]
-    titles = store.titles([tree.name for tree in shown])
+    titles = store.titles([tree.name for tree in trees])
     return {
         "home": _shown_name(home),
         "sources": [],
-        "partition": partition,
-        "trees": [_row(tree, titles, None, has_top=False) for tree in shown],
+        "trees": [_row(tree, titles, None, has_top=False) for tree in trees],
         "unpublished": [],
         "checks": [],
-    }
-
-
-def _trees_of(store: VectorStore, settings: Settings, partition: str) -> list[str]:
-    trees = (mark.tree for mark in store.marks())
-    return [tree for tree in trees if partition_key(tree, settings.grouping) == partition]
-
-
-def _partition_row(part: PartitionStatus) -> dict[str, Any]:
-    """Return the totals of a partition, in the fields of a tree."""
-    return {
-        "name": part.name,
-        "partition": part.name,
-        "n_trees": part.n_trees,
-        "title": "",
-        "above": False,
-        "n_documents": 0,
-        "documents": [],
-        "layers": [part.n_nodes],
-        "tokens": part.n_tokens,
-        "published": part.published_at,
-        "hold": "",
-        **_check_values(part),
-        **dict.fromkeys(("cost", "change")),
     }
 
 
@@ -164,7 +125,9 @@ def _row(
         "published": manifest.published_at,
         "hold": manifest.hold,
         "build": manifest.build_id,
-        **_check_values(tree),
+        "checks": len(tree.checks),
+        "failed": [_check(result) for result in tree.checks if not result.passed],
+        "passed": tree.structural_passed,
         "cost": None if record is None or record.cost is None else dict(record.cost),
         "change": None
         if record is None
@@ -173,14 +136,6 @@ def _row(
             "removed": record.change.n_removed,
             "added": len(record.change.added),
         },
-    }
-
-
-def _check_values(part: TreeStatus | PartitionStatus) -> dict[str, Any]:
-    return {
-        "checks": len(part.checks),
-        "failed": [_check(result) for result in part.checks if not result.passed],
-        "passed": part.structural_passed,
     }
 
 

@@ -73,8 +73,6 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
         "n_nodes": len(flat),
         "n_tokens": sum(tokens),
         "n_trees": len(nodes),
-        "tokens_mean": round(sum(tokens) / max(len(tokens), 1), 1),
-        "tokens_maximum": max(tokens, default=0),
         "sample_nodes": dg.MetadataValue.md(nodes_markdown(flat)),
     }
 
@@ -112,11 +110,6 @@ def clusters_metadata(
     if sizes:
         metadata["cluster_size_mean"] = sum(sizes) / len(sizes)
         metadata["cluster_size_maximum"] = max(sizes)
-        details: Counter[str] = Counter()
-        for done in clusterings:
-            details.update(done.details)
-        del details["threshold"]
-        metadata |= {f"clustering_{name}": value for name, value in details.items()}
     if pictured:
         metadata |= cluster_map(clusterings, below)
     if ended:
@@ -177,16 +170,12 @@ def published_metadata(
         for tree in trees[:SHOWN_ROWS]
     ]
     layers = Counter(node.layer for tree in trees for node in tree.nodes())
-    tokens: Counter[int] = Counter()
-    for tree in trees:
-        tokens.update({at: sum(n.n_tokens for n in x.nodes) for at, x in enumerate(tree.layers)})
     return {
         "state": "published",
         "n_trees": len(trees),
         "n_nodes": sum(tree.n_nodes for tree in trees),
         "n_tokens": sum(manifest.n_tokens for manifest in manifests.values()),
         **{f"n_nodes_layer_{layer}": count for layer, count in sorted(layers.items())},
-        **{f"n_tokens_layer_{layer}": count for layer, count in sorted(tokens.items())},
         **{
             f"n_nodes_{change}": sum(getattr(counts, change) for counts in published)
             for change in ("added", "updated", "unchanged", "removed")
@@ -209,9 +198,6 @@ def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
     return [node for members in nodes.values() for node in members]
 
 
-SHOWN_LAYERS = 24
-
-
 def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Metadata:
     """Return predicted and actual numbers; nothing if this run did not cluster the leaves."""
     if not plans:
@@ -228,7 +214,6 @@ def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Meta
         "leaves_removed": sum(tree.n_leaves_removed for tree in plan.trees),
         "tokens_planned": plan.cost.tokens,
         "tokens_used": costs.usage.tokens,
-        "plan": dg.MetadataValue.md(_plan_markdown(plan.trees)),
     }
     if plan.cost.usd is not None:
         metadata["usd_planned"] = round(plan.cost.usd, 6)
@@ -250,22 +235,6 @@ def drift_metadata(trees: Sequence[Tree]) -> Metadata:
         metadata[f"cohesion_layer_{number + 1}"] = round(cohesion / n_nodes, 4)
     metadata["layers_fitted"] = sum(bool(fit.reason) for tree in trees for fit in tree.fits)
     return metadata
-
-
-def _plan_markdown(trees: Sequence[TreePlan]) -> str:
-    head = ("tree", "layer", "kept", "new", "gone", "touched", "split", "summaries", "why fitted")
-    counts = ("layer", "n_kept", "n_added", "n_removed", "n_touched", "n_split")
-    rows = [
-        (
-            tree.tree,
-            *(str(getattr(layer, name)) for name in counts),
-            str(layer.cost.calls),
-            layer.fitted,
-        )
-        for tree in trees
-        for layer in tree.layers
-    ]
-    return markdown_table(head, rows[:SHOWN_LAYERS])
 
 
 SHOWN_CHARS = 160

@@ -1,24 +1,13 @@
-"""Summaries of two builds of a tree side by side, as a page and as Markdown."""
+"""Summaries of two builds of a tree side by side, as Markdown."""
 
 import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 
 from raptor_assets.shown.markdown import code
 from raptor_core.text.sentence_ends import sentence_ends
-
-_COLUMNS = 70  # characters of a line
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em; color-scheme: light dark; }
-table.diff { width: 100%; border-collapse: collapse; margin-bottom: 2em; }
-table.diff td { font: 13px/1.5 ui-monospace, monospace; vertical-align: top; padding: 0 .5em; }
-td.diff_header, td.diff_next, th.diff_next { display: none; }
-.diff_add { background: #2e7d3240; } .diff_sub { background: #c6282840; }
-.diff_chg { background: #f9a82540; }
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +18,6 @@ class Change:
     name: str
     old: str
     new: str
-
-
-def difference_page(tree: str, old: str, new: str, summaries: Iterable[Change]) -> str:
-    """Return an HTML page of the summaries that differ between two builds."""
-    differ = difflib.HtmlDiff(wrapcolumn=_COLUMNS)
-    parts = []
-    for change in summaries:
-        table = differ.make_table(_sentences(change.old), _sentences(change.new))
-        parts.append(f"<h2>Layer {change.layer}: {escape(change.name)}</h2>{table}")
-    body = "".join(parts) or "<p>No summary differs.</p>"
-    title = f"{escape(tree)}: {escape(old)} → {escape(new)}"
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style><h1>{title}</h1>{body}</html>"
-    )
 
 
 def difference_markdown(tree: str, lines: Iterable[str], summaries: Iterable[Change]) -> str:

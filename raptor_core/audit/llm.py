@@ -16,7 +16,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, fence_all, form_line
-from raptor_core.models.local.records import identify
+from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS
 from raptor_core.retrying import RetryPolicy
@@ -80,9 +80,8 @@ class LlmJudge:
     ) -> None:
         self._settings = settings
         self.name = settings.judge
-        model = identify(settings).sha256 or settings.model
         # Model and prompt decide; the URL does not.
-        self.version = f"1-{digest('llm', model, SYSTEM)[:12]}"
+        self.version = f"1-{digest('llm', identity_of(settings), SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:

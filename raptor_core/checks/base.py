@@ -54,6 +54,7 @@ class CheckResult:
         numbers: finite numbers whose names are the same in every build, to be plotted over time.
         worst: at most ``N_WORST`` nodes, worst first, also if the check passed.
         remedy: one line; empty if the check passed.
+        only_warns: whether it never stops the publication, whatever the settings say.
     """
 
     name: str
@@ -63,6 +64,7 @@ class CheckResult:
     numbers: Mapping[str, float]
     worst: tuple[WorstNode, ...] = ()
     remedy: str = ""
+    only_warns: bool = False
 
     def without_texts(self) -> "CheckResult":
         """Return the result without texts of nodes and without quotations."""
@@ -77,17 +79,14 @@ def without_quotations(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckMeasurement:
-    """Measurement of a check, see ``CheckResult``; its remedy counts for a failure only.
-
-    ``severity`` is None for that of the check.
-    """
+    """Measurement of a check, see ``CheckResult``; its remedy counts for a failure only."""
 
     passed: bool
     summary: str
     numbers: Mapping[str, float]
     worst: Iterable[WorstNode] = ()
     remedy: str = ""
-    severity: Severity | None = None
+    only_warns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +107,12 @@ class CheckInfo:
         return CheckResult(
             self.name,
             measured.passed,
-            measured.severity or self.severity,
+            "warn" if measured.only_warns else self.severity,
             measured.summary,
             {name: float(number) for name, number in measured.numbers.items()},
             tuple(measured.worst)[:N_WORST],
             "" if measured.passed else measured.remedy,
+            measured.only_warns,
         )
 
 
@@ -167,7 +167,11 @@ def with_severities(checks: Iterable[Severe], settings: CheckSettings) -> list[S
     """Return results or checks with the severities of the settings, without those that are off."""
     levels: Mapping[Any, Any] = settings.severity
     pairs = [(check, levels.get(check.name, check.severity)) for check in checks]
-    return [replace(check, severity=level) for check, level in pairs if level != "off"]
+    return [
+        check if getattr(check, "only_warns", False) else replace(check, severity=level)
+        for check, level in pairs
+        if level != "off"
+    ]
 
 
 def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:

@@ -40,7 +40,7 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
         numbers,
         worst,
         'Let summarizer.foreign_facts = "remove" leave such sentences out, and build again.',
-        facts_check(layer.settings).severity,
+        only_warns=layer.settings.summarizer.foreign_facts == "report",
     )
 
 

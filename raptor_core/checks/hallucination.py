@@ -3,12 +3,10 @@
 ``raptor_core.audit`` draws the sample and judges the sentences.
 """
 
-from dataclasses import replace
-
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.checks.base import DIGITS, CheckInfo, CheckMeasurement, CheckResult, WorstNode
-from raptor_core.settings import AuditSettings, Settings
+from raptor_core.settings import Settings
 
 PAPER_UNSUPPORTED = 0.04
 HALLUCINATION = CheckInfo(
@@ -17,12 +15,6 @@ HALLUCINATION = CheckInfo(
     "Share of sampled summaries with a sentence that their children do not support "
     f"(the paper found {PAPER_UNSUPPORTED:.0%} of nodes).",
 )
-
-
-def audit_check(settings: AuditSettings) -> CheckInfo:
-    """Return the check; it blocks if the settings say so."""
-    blocks = settings.on_unsupported == "block"
-    return replace(HALLUCINATION, severity="error") if blocks else HALLUCINATION
 
 
 def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
@@ -55,16 +47,16 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
     if n_unknown:
         summary += f" {n_unknown} sentences were not judged: {report.not_judged[0].reason}."
     exceeds = share > settings.checks.max_unsupported
-    if exceeds or not n_unknown:
-        check = audit_check(settings.audit)
+    remedy = "Mend the judge's endpoint or model, and materialize the findings again."
+    if exceeds:
         remedy = (
             "Read the sentences named; mark those that are right, or try another summarizer.model."
         )
-    else:  # sentences that were not judged warn and never block
-        check = HALLUCINATION
-        remedy = "Mend the judge's endpoint or model, and materialize the findings again."
     passed = not exceeds and not n_unknown
-    return check.result(CheckMeasurement(passed, summary, numbers, _worst(report), remedy))
+    measured = CheckMeasurement(
+        passed, summary, numbers, _worst(report), remedy, only_warns=not exceeds
+    )
+    return HALLUCINATION.result(measured)
 
 
 def _worst(report: AuditReport) -> list[WorstNode]:

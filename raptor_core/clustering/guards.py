@@ -39,6 +39,8 @@ class GuardedClusterer:
     read_settings: ClassVar[frozenset[str]]
     anchorable: ClassVar[bool] = True
     as_fitted: ClassVar[bool] = False
+    keeps_fits: ClassVar[bool] = False
+    """Whether large clusters of a first fit stay as a method to compare with has them."""
 
     @property
     def fingerprint(self) -> str:

@@ -32,6 +32,7 @@ class ReferenceClusterer(RaptorClusterer):
 
     method = "reference"
     as_fitted = True
+    keeps_fits = True
 
     def _grid(self, vectors: Vectors) -> Doubles:
         return vectors.astype(np.float64)  # not rounded

@@ -10,20 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.file_names import HOME_DECLARATION, HOME_MODELS, HOME_SETTINGS
-from raptor_core.models.embedding.local_models import resolve_precision
-from raptor_core.models.local.records import resolve_models
+from raptor_core.errors import MissingHomeError, SettingsError
+from raptor_core.file_names import HOME_DECLARATION, HOME_SETTINGS
 from raptor_core.settings import Settings, load_settings, settings_of
-from raptor_core.store import stored_identity
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-QUICK_TIMEOUT_SECONDS = 10
-"""Maximum wait for a server whose answer is optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,47 +85,16 @@ class HomeFolder:
         """Path of the embedded vector store."""
         return self.path / "qdrant"
 
-    @property
-    def models(self) -> Path:
-        """Path of the records about local models."""
-        return self.path / HOME_MODELS
-
     def load_settings(self) -> Settings:
-        """Return the settings of the home, overridden by the environment, as ``resolve`` does.
+        """Return the settings of the home, overridden by the environment.
 
         Raises:
             SettingsError: the settings file is missing or wrong.
         """
         values = {} if self.settings.exists() else self.read_declaration()
         if not values:
-            return self.resolve(load_settings(self.settings))
-        settings = settings_of(Settings(), values["settings"], str(self.declaration))
-        return self.resolve(settings)
-
-    def resolve(self, settings: Settings, *, quick: bool = False) -> Settings:
-        """Return the settings with the digests of local models, and the precision of the store.
-
-        The store's precision replaces the embedder precision "auto". A new store gets the precision
-        that is faster on this machine.
-
-        Args:
-            settings: settings of the home.
-            quick: do not wait long for a server that is down, as when Dagster loads definitions.
-        """
-        settings = resolve_models(settings, self.models)
-        store, embedder = settings.store, settings.embedder
-        if embedder.precision != "auto" or embedder.kind == "openai":
-            return settings
-        if quick:
-            seconds = min(store.timeout_seconds, QUICK_TIMEOUT_SECONDS)
-            limits = {"max_retries": min(store.max_retries, 1), "timeout_seconds": seconds}
-            store = store.model_copy(update=limits)
-        try:
-            identity = stored_identity(store, self.qdrant)
-        except StoreError:  # opening the store raises it again
-            identity = None
-        stored = "" if identity is None else identity.embedder_fingerprint
-        return settings.model_copy(update={"embedder": resolve_precision(embedder, stored)})
+            return load_settings(self.settings)
+        return settings_of(Settings(), values["settings"], str(self.declaration))
 
 
 def hint(words: str, home: Path) -> str:

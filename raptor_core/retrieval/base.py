@@ -12,7 +12,7 @@ from unicodedata import category
 
 from raptor_core.errors import QuestionError, SettingsError
 from raptor_core.nodes import Node
-from raptor_core.settings import HybridSettings, Settings
+from raptor_core.settings import Settings
 from raptor_core.settings.retrieval import RerankerSettings
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
@@ -40,6 +40,37 @@ Scope = Literal["trees", "corpus", "both"]
 
 RANK_SHIFT = 60
 """Constant of reciprocal rank fusion (Cormack et al. 2009)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HybridWeights:
+    """Weights of the strategy "hybrid"; docs/retrieval.md has the formula.
+
+    Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
+    deviation.
+
+    Attributes:
+        lexical: weight of the lexical score; the dense score has the rest of 1.
+        neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
+        document: weight of the three best chunks of the document, where documents compete.
+        diversity: deduction from a passage, times log(1 + n), when n passages of its document are
+            chosen, where documents compete.
+        hop: weight of the rare names that a chunk shares with the best one, where short documents
+            compete; 0 switches the second hop off.
+        named: added to the chunks of a document that the question names, and taken from those of
+            other years, where long documents compete; 0 switches it off.
+        candidates: nodes that each search of all documents returns.
+        documents: best documents of which all chunks are scored.
+    """
+
+    lexical: float = 0.35
+    neighbours: tuple[float, ...] = (0.7, 0.2)
+    document: float = 4.0
+    diversity: float = 3.0
+    hop: float = 0.5
+    named: float = 6.0
+    candidates: int = 256
+    documents: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +104,7 @@ class Query:
     n_layers: int | None = None
     threshold: float | None = None
     max_per_document: int | None = None
-    hybrid: HybridSettings = field(default_factory=HybridSettings)
+    hybrid: HybridWeights = HybridWeights()
     reranker: RerankerSettings = field(default_factory=RerankerSettings)
     scope: Scope = "trees"
     kind: Kind = "auto"
@@ -96,7 +127,6 @@ class Query:
             budget_tokens=defaults.budget_tokens,
             top_k=defaults.top_k or None,
             max_per_document=defaults.max_per_document or None,
-            hybrid=settings.hybrid,
             reranker=defaults.reranker,
         )
 

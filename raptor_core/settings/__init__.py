@@ -12,7 +12,6 @@ from raptor_core.settings.models import (
     Settings,
     SummarizerSettings,
 )
-from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.settings.sources import DatabaseTable, ReaderRule, SourceSettings
 from raptor_core.settings.stores import StoreSettings
 
@@ -27,7 +26,6 @@ __all__ = [
     "EmbedderSettings",
     "EndpointPart",
     "GroupingSettings",
-    "HybridSettings",
     "PriceSettings",
     "ReaderRule",
     "RunsSettings",

@@ -91,8 +91,6 @@ class EndpointPart(Part):
 class ChatPart(EndpointPart):
     """Chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process."""
 
-    sha256: str = setting("", pattern="^([0-9a-f]{64})?$", rebuilds=True)
-    """SHA-256 that the file of a local model must have; empty accepts the file as it is."""
     context_tokens: int = Field(8192, ge=512)
     """Most tokens of a prompt and its answer together that a local model holds. The model's own
     limit applies, too. More tokens need more memory.

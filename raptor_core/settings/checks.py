@@ -18,10 +18,6 @@ class AuditSettings(ChatPart):
     OpenAI-compatible chat endpoint, which is paid for), or "local" (a chat model's GGUF file, which
     runs in this process).
     """
-    on_unsupported: Literal["report", "block"] = setting("report", is_common=True, rebuilds=True)
-    """What happens to an audited summary with an unsupported sentence: "report" it, or "block" the
-    publication.
-    """
     model: str = setting("gpt-4o-mini", rebuilds=True)
     """Model of "llm", or the file of "local"."""
     max_retries: int = Field(2, ge=0, le=20)

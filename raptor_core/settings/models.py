@@ -20,7 +20,7 @@ from raptor_core.settings.base import (
     setting,
 )
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
+from raptor_core.settings.retrieval import RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
@@ -84,10 +84,9 @@ class CorpusTreeGrouping(GroupingSettings):
 class ChunkingSettings(Part):
     """Cutting of documents into chunks."""
 
-    method: Literal["sentences", "greedy", "windows"] = setting("sentences", rebuilds=True)
+    method: Literal["sentences", "greedy"] = setting("sentences", rebuilds=True)
     """"sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills one
-    chunk after the other with sentences, as in the paper. "windows" cuts every max_tokens tokens,
-    also within sentences.
+    chunk after the other with sentences, as in the paper.
     """
     max_tokens: int = setting(100, ge=8, le=8192, is_common=True, rebuilds=True)
     """Most tokens of a chunk."""
@@ -127,10 +126,9 @@ class EmbedderSettings(EndpointPart):
     """Name or local path of the model; "bundled" ignores it."""
     revision: str = setting("", rebuilds=True)
     """Revision of a model of a hub."""
-    precision: Literal["auto", "float32", "bfloat16"] = setting("auto", rebuilds=True)
-    """Number format of a local model. "bfloat16" is faster on processors with AMX and on GPUs.
-    "auto" is the format of the store, and in a new store the faster one here. A store holds
-    vectors of one format.
+    precision: Literal["float32", "bfloat16"] = setting("float32", rebuilds=True)
+    """Number format of a local model. "bfloat16" is faster on processors with AMX and on GPUs. A
+    store holds vectors of one format.
     """
     batch_size: int = Field(32, ge=1, le=4096)
     """Texts in one request to an endpoint."""
@@ -178,11 +176,12 @@ class SummarizerSettings(ChatPart):
     loop. Such a summary is marked, and the next build asks again. Above the share the tree fails; 0
     fails at the first. An endpoint that is down never leads there.
     """
-    foreign_facts: Literal["remove", "report"] = setting("remove", rebuilds=True)
+    foreign_facts: Literal["strict", "remove", "report"] = setting("remove", rebuilds=True)
     """What happens to a sentence of a chat model with a number, a date, a code or a name that no
     leaf beneath the summary holds. "remove" tells the model once, and then leaves the sentence out;
-    where too little is left, sentences of the children take its place. "report" only lets the check
-    `foreign_facts` warn.
+    where too little is left, sentences of the children take its place. "strict" also leaves out
+    sentences that resemble none of the leaves: with a small model most of them are wrong, but a
+    good model loses true ones. "report" only lets the check `foreign_facts` warn.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Without it a name
@@ -274,7 +273,6 @@ class Settings(Part):
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
-    hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()

@@ -10,37 +10,6 @@ Strategy = Literal["hybrid", "collapsed", "collapsed-lexical", "traversal", "fla
 """Name of a strategy; see ``raptor_core.retrieval.STRATEGIES``."""
 
 
-class HybridSettings(Part):
-    """Weights of the strategy "hybrid"; docs/retrieval.md has the formula.
-
-    Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
-    deviation.
-    """
-
-    lexical: float = Field(0.35, ge=0, le=1)
-    """Weight of the lexical score; the dense score has the rest of 1."""
-    neighbours: tuple[float, ...] = (0.7, 0.2)
-    """Weights of the better neighbouring chunk at distance 1, 2 and so on."""
-    document: float = Field(4.0, ge=0)
-    """Weight of the three best chunks of the document, where documents compete."""
-    diversity: float = Field(3.0, ge=0)
-    """Deduction from a passage, times log(1 + n), when n passages of its document are chosen,
-    where documents compete.
-    """
-    hop: float = Field(0.5, ge=0)
-    """Weight of the rare names that a chunk shares with the best one, where short documents
-    compete; 0 switches the second hop off.
-    """
-    named: float = Field(6.0, ge=0)
-    """Added to the chunks of a document that the question names, and taken from those of other
-    years, where long documents compete; 0 switches it off.
-    """
-    candidates: int = Field(256, ge=1, le=10000)
-    """Nodes that each search of all documents returns."""
-    documents: int = Field(4, ge=1, le=1000)
-    """Best documents of which all chunks are scored."""
-
-
 class RerankerSettings(EndpointPart):
     """Reranker, a model that orders the best chunks of a question about a detail anew."""
 

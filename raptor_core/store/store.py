@@ -275,13 +275,6 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             keyed = (*self._rights, Match(field, distinct[at : at + READ_POINTS]))
             yield from self._points(live_condition(EVERYWHERE, keyed), fields, dense=dense)
 
-    def count_trees(self) -> int:
-        """Count the published trees, without reading them unless rights restrict the caller."""
-        if self.readers is not None:
-            return len(self.manifests())
-        with self._open():
-            return self._engine.count(Condition((MANIFEST,)))
-
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """Return the manifests of these trees, or of all, sorted by tree name."""
         return self._readable(self._manifests(trees, None))

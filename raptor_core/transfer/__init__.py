@@ -1,6 +1,4 @@
-"""Backup and transfer of published trees: a folder of Parquet files and a manifest.
+"""Builds of trees as files: kept builds, builds that wait for approval, and exports.
 
-An export may come from a store of any kind, and be imported into a store of any kind that has the
-same embedder. Homes and partitions are in ``raptor_assets/local/transfer.py``. Read
-``format.py`` next, and ``docs/stores.md`` for the format.
+The file of a build is in ``build_file.py``.
 """

@@ -1,24 +1,21 @@
 """Unpublished builds of trees: earlier ones for rollbacks, or ones that wait for approval.
 
-    <url>/<digest of the tree's name>/<id>.parquet   one build, in the form of an exported tree
+    <url>/<digest of the tree's name>/<id>.parquet   one build, see ``build_file``
 
-A file contains everything that its build needs, whatever becomes of the published trees. The
-manifest is in its footer. The id begins with the time at which the build was made.
+The id begins with the time at which the build was made.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
+from raptor_core.errors import ExportError, UnknownTreeError
 from raptor_core.filesystems import Folder
 from raptor_core.identity import digest
 from raptor_core.store.base import Edition, Manifest, StoreIdentity, Where
-from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
 from raptor_core.store.publishing import UNFINISHED
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.format import decode_rows, encode_rows, read_note
+from raptor_core.transfer.build_file import decode_build, encode_build, read_footer
 from raptor_core.tree.publish import build_id
 
 _EXTENSION = ".parquet"
@@ -71,19 +68,13 @@ class KeptBuilds:
             ExportError: its file is damaged, or has vectors of another embedder.
         """
         file, data = self._read(tree, name)
-        note = json.loads(read_note(data, file))
-        manifest = payload_to_manifest(note["manifest"])
-        if note["embedder"] != identity.embedder_fingerprint:
+        edition, footer = decode_build(data, file)
+        if footer.embedder != identity.embedder_fingerprint:
             raise ExportError(
                 f"build {name!r} of tree {tree!r} has vectors of another embedder; set the "
                 "embedder back, or build the tree from its documents"
             )
-        nodes, rows = decode_rows(data, file)
-        if build_id(nodes) != manifest.build_id:
-            raise ExportError(f"{file} is damaged: its nodes do not match its manifest")
-        known = zip(nodes, rows, strict=True)
-        vectors = {node.embedding_key: row for node, row in known if row is not None}
-        return Edition(manifest, nodes, vectors)
+        return edition
 
     def keep(self, store: VectorStore, manifest: Manifest, notes: Mapping[str, Any]) -> str:
         """Keep the published build of a tree and return its id; "" if the build is incomplete."""
@@ -100,13 +91,9 @@ class KeptBuilds:
         """Write a build with all of its vectors, for a store of ``identity``; return its id."""
         manifest = edition.manifest
         name = build_name(manifest)
-        note = {
-            "manifest": manifest_to_payload(replace(manifest, hold="")),
-            "embedder": identity.embedder_fingerprint,
-            "notes": dict(notes),
-        }
+        unpinned = replace(edition, manifest=replace(manifest, hold=""))
         file = f"{_place(manifest.tree)}/{name}{_EXTENSION}"
-        self._folder.write(file, encode_rows(edition.nodes, edition.vectors, json.dumps(note)))
+        self._folder.write(file, encode_build(unpinned, identity, notes))
         return name
 
     def delete(self, tree: str, names: Collection[str] | None = None) -> None:
@@ -144,11 +131,8 @@ class KeptBuilds:
 
 
 def _build(name: str, file: str, data: bytes) -> KeptBuild:
-    try:
-        note = json.loads(read_note(data, file))
-        return KeptBuild(name, payload_to_manifest(note["manifest"]), note["notes"])
-    except (ValueError, KeyError, TypeError, DamagedTreeError) as error:
-        raise ExportError(f"{file} is damaged: {error}; remove it") from error
+    footer = read_footer(data, file)
+    return KeptBuild(name, footer.manifest, footer.notes)
 
 
 def build_name(manifest: Manifest) -> str:

@@ -7,6 +7,7 @@ fingerprints are values here.
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -15,6 +16,7 @@ from typing import TypeVar
 from raptor_core.curation import CURATED, Curation
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, digest, fingerprint
+from raptor_core.models.local.files import digest_of
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Edition, Manifest
@@ -39,12 +41,11 @@ def content_settings(
     """Return the settings of one group that change a result, with its custom component."""
     part = getattr(settings, group)
     values: dict[str, object] = part.model_dump(mode="json", include=set(part.marked("rebuilds")))
-    if values.get("precision") != "bfloat16":
-        values.pop("precision", None)  # float32 and "auto" share one fingerprint
     if values.get("kind") == "extractive":
         values.pop("foreign_facts", None)  # quoted sentences invent nothing
-    if values.get("sha256"):
-        values.pop("model", None)  # the path of a local model
+    if getattr(part, "is_local", False):
+        with suppress(OSError):  # readers need no file
+            values["model"] = digest_of(part.model)
     return {**values, "own": custom[group]} if custom.get(group) else values
 
 

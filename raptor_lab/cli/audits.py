@@ -56,7 +56,6 @@ def audit_command(
     labelled = load_labelled(folder)
     _, settings = home_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
-    chosen |= {"sha256": ""} if model else {}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
     judge = make_judge(settings.audit, ledger=Ledger.of(settings))
     scores = score_judge(labelled, judge)

@@ -97,5 +97,5 @@ def make_reader(settings: ReaderSettings, ledger: Ledger, name: str) -> AnswerRe
     kind, _, model = name.partition(":")
     if kind == "unifiedqa":
         return UnifiedQa(model or UNIFIEDQA)
-    named = {"model": model, "sha256": ""} if model else {}
+    named = {"model": model} if model else {}
     return ChatReader(settings.model_copy(update=named), ledger)

@@ -9,10 +9,8 @@ from raptor_assets.assets.versions import (
     TreeVersion,
     build_version,
     code_versions,
-    documents_version,
 )
 from raptor_assets.chain.steps import build_steps
-from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 
@@ -59,13 +57,6 @@ def test_a_setting_makes_exactly_its_dependents_stale():
 def test_settings_that_change_no_result_make_nothing_stale(settings):
     assert changed_by(**settings) == set()
     assert build_version(Settings(), {}) == build_version(Settings.model_validate(settings), {})
-
-
-def test_a_documents_version_depends_on_content_and_tree_not_on_order():
-    a, b = Document("a", "text"), Document("b", "text")
-    assert documents_version({"t": (a, b)}) == documents_version({"t": (b, a)})
-    assert documents_version({"t": (a, b)}) != documents_version({"t": (a,), "u": (b,)})
-    assert documents_version({"t": (a,)}) != documents_version({"t": (Document("a", "texts"),)})
 
 
 def test_a_published_version_depends_on_inputs_contents_and_findings():

@@ -1,6 +1,5 @@
 """A home, a place of tables and a collection belong to one corpus; another one is refused."""
 
-import json
 from dataclasses import replace
 
 import dagster as dg
@@ -68,7 +67,6 @@ def test_two_new_corpora_of_one_code_location_share_nothing_that_each_writes(tmp
         "tables.url": {"tables": {"url": "memory://tables"}},
         "store.corpus 'docs'": {
             "store": {"kind": "server", "url": "http://127.0.0.1:1", "corpus": "docs"},
-            "embedder": {"precision": "float32"},
         },
     }
     for place, given in shared.items():
@@ -98,18 +96,6 @@ def test_a_run_writes_nothing_into_a_home_that_became_another_s(tmp_path):
         (failure,) = result.get_step_failure_events()
         assert "belongs to the corpus 'handbook'" in failure.step_failure_data.error.cause.message
         assert files_of(home) == before
-
-
-@pytest.mark.parametrize("text", ["[]", "{", '{"corpus": "../a"}', "[" * 10**5, '{"corpus": []}'])
-def test_a_forged_declaration_is_named(home, text):
-    forged = {"corpus": "../../a", "prefix": "", "follows": False, "settings": {}}
-    for content in (text, json.dumps(forged)):
-        home.declaration.write_text(content)
-        with pytest.raises(SettingsError, match=r"corpus\.json is damaged; remove it"):
-            home.names()
-    home.declaration.write_text(json.dumps({**forged, "corpus": "a", "settings": {"x": 1}}))
-    with pytest.raises(SettingsError, match=r"corpus\.json"):
-        home.load_settings()
 
 
 def test_a_collection_on_a_server_belongs_to_the_corpus_that_made_it(stand_in):

@@ -109,12 +109,6 @@ def test_no_name_is_that_of_a_device_or_of_the_page_of_the_corpus(name):
     assert safe_name(f"{name}s") == f"{name}s" or not name.islower()
 
 
-def test_an_ordinary_name_stays_readable():
-    assert safe_name("guides/pumps.md") == "guides%2fpumps.md"
-    assert safe_name("手冊").startswith("手冊%~")
-    assert safe_name("README.md").startswith("README.md%~")
-
-
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 def test_tables_of_two_ids_are_two_files(tmp_path, first, second):
     tables = TableStore(str(tmp_path))

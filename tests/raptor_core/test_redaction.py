@@ -1,16 +1,10 @@
-"""What is told of addresses: never a password, and the proxy that a request would go through."""
+"""How addresses are shown: never a password, and the proxy that a request would go through."""
 
 import pytest
-from support.endpoint_clients import ask
-from support.ports import free_port
 
-from raptor_core.errors import EndpointError, SourceError, StoreError
+from raptor_core.errors import SourceError
 from raptor_core.filesystems import open_place
-from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.redaction import hide_credentials, hide_secrets, proxy_hint
-from raptor_core.settings import SummarizerSettings
-from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import stored_identity
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -42,19 +36,6 @@ def test_a_proxy_is_named_by_its_variable(environment, url, variables, named):
     hint = proxy_hint(url)
     assert hint == "" if named is None else f" {named}," in hint
     assert "secret" not in hint
-
-
-def test_a_store_and_an_endpoint_that_are_not_reached_through_a_proxy_say_so(environment):
-    environment.setenv("http_proxy", f"http://ada:secret@127.0.0.1:{free_port()}")
-    environment.setenv("ANY_KEY", "key")
-    store = StoreSettings(kind="server", url="http://127.0.0.1:1", max_retries=0)
-    with pytest.raises(StoreError, match="through the proxy in HTTP_PROXY") as of_store:
-        stored_identity(store, None)
-    url = "http://127.0.0.1:1/v1"
-    settings = SummarizerSettings(kind="openai", base_url=url, api_key_env="ANY_KEY", max_retries=0)
-    with pytest.raises(EndpointError, match="through the proxy in HTTP_PROXY") as of_endpoint:
-        EndpointClient(settings).chat(ask())
-    assert "secret" not in f"{of_store.value}{of_endpoint.value}"
 
 
 @pytest.mark.parametrize(

@@ -70,11 +70,6 @@ def test_rst_is_read_by_its_own_grammar(tmp_path, text, expected):
     assert found[: len(expected)] == expected
 
 
-def test_marks_of_markdown_are_nothing_in_a_program_or_a_text(tmp_path):
-    text = "int a;\n#  define LAMP 1\n\n```\n\nThe end.\n"
-    assert "heading" not in [kind for kind, _ in kinds(read(tmp_path, "a.txt", text))]
-
-
 COMMENTED = (
     "# Oil\n\n<!--\n## Draft\n\nnine crowns\n-->\n\nLit <!-- ten --> at dusk.\n\n`<!--x-->`\n"
 )

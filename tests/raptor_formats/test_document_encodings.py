@@ -6,8 +6,6 @@ import pytest
 from support.parsing import read
 
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.errors import SettingsError
-from raptor_core.settings import load_settings
 from raptor_formats.base import UnreadableError
 from raptor_formats.encoding.decoding import decode, find_codec, read_text
 
@@ -52,20 +50,6 @@ def test_an_undeclared_text_is_read_by_the_letters_of_its_language(text, page):
     assert decode(text.encode(page)) == text
 
 
-@pytest.mark.parametrize(
-    ("language", "page"),
-    [
-        *(("Russian", page) for page in ("cp1251", "koi8-r", "iso8859-5")),
-        *(("Ukrainian", page) for page in ("cp1251", "koi8-u")),
-        *(("Greek", page) for page in ("cp1253", "iso8859-7")),
-    ],
-)
-def test_a_text_in_capitals_is_read_by_its_letters_as_well(language, page):
-    text = LANGUAGES[language].upper()
-    read = read_text(text.encode(page))
-    assert (read.text, read.doubt) == (text, "")
-
-
 OLD_PAGES = {
     "German": "cp437 cp850 mac_roman",
     "Spanish": "cp437 cp850 mac_roman",
@@ -96,11 +80,6 @@ def test_every_text_format_names_an_encoding_that_was_guessed(tmp_path, extensio
     assert document.metadata["encoding"] == "iso8859-2"
 
 
-def test_letters_that_fit_two_pages_are_a_doubt_that_names_the_page(tmp_path):
-    document = read(tmp_path, "a.txt", "Total: 7 \xa6".encode("latin-1"))
-    assert "which neither the file nor its letters prove" in find_odd_text(document).reason
-
-
 def test_a_named_encoding_overrides_letters_and_declarations(tmp_path):
     data = '<meta charset="cp1252"><p>Zażółć gęślą jaźń</p>'.encode("iso8859-2")
     assert read(tmp_path, "a.html", data, encoding="iso8859-2").text == "Zażółć gęślą jaźń"
@@ -111,13 +90,6 @@ def test_a_named_encoding_overrides_letters_and_declarations(tmp_path):
 def test_a_named_encoding_yields_to_a_byte_order_mark(tmp_path):
     document = read(tmp_path, "a.txt", "Żółw".encode("utf-8-sig"), encoding="cp1252")
     assert document.text == "Żółw"
-
-
-def test_a_name_that_is_no_encoding_is_refused(tmp_path):
-    path = tmp_path / "raptor.toml"
-    path.write_text('[source]\nencoding = "latin-99"\n')
-    with pytest.raises(SettingsError, match="'latin-99' is no text encoding"):
-        load_settings(path)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +138,6 @@ def test_wide_texts_without_a_mark_are_read(encoding, language):
     assert decode(chinese.encode("utf-16-le")) == chinese
 
 
-def test_one_bad_unit_of_utf16_loses_no_text():
-    data = "\ufeffHöhe des Wassers und mehr".encode("utf-16-le") + b"\x00\xd8"
-    assert read_text(data).text == "Höhe des Wassers und mehr\ufffd"
-
-
 @pytest.mark.parametrize("data", [bytes(range(256)) * 4, b"MZ\x90\0\3\0\0\0names\0of\0parts\0" * 9])
 def test_binary_data_is_refused(data):
     with pytest.raises(UnreadableError, match="binary data"):
@@ -188,16 +155,3 @@ def test_binary_data_is_refused(data):
 )
 def test_every_spelling_of_a_code_page_is_known(names, page):
     assert {find_codec(name) for name in names.split()} == {page}
-
-
-@pytest.mark.parametrize(
-    ("text", "page"),
-    [
-        ("It costs £40 a year.", "cp1252"),
-        ("Add ½ of it, or ¾.", "cp1252"),
-        ("Ky është një çelës për derën e shtëpisë në fshat.", "cp1252"),
-        ("Ławka stoi pod ścianą.", "cp1250"),
-    ],
-)
-def test_signs_of_money_and_fractions_and_albanian_are_recognized(text, page):
-    assert decode(text.encode(page)) == text

@@ -205,9 +205,3 @@ TIMES = [f"00:00:0{n},000 --> 00:00:0{n + 1},000" for n in range(4)]
 )
 def test_every_line_of_subtitles_is_read_once(body):
     assert parse("vtt", f"WEBVTT\n\n{body}").text == "It rises at noon"
-
-
-def test_a_sheet_in_csv_may_name_its_delimiter_and_double_its_quotes_late():
-    assert parse("csv", "sep=;\nWare;Euro\nOil;x\n").text == "Ware: Oil | Euro: x"
-    rows = '"Oil","plain"\n' * 2000 + '"Oil","he ""x"" y"\n'
-    assert parse("csv", f"Ware,Note\n{rows}").text.endswith('Ware: Oil | Note: he "x" y')

@@ -36,14 +36,6 @@ def test_texts_around_a_picture_are_all_read():
     assert parsed.metadata["attachments"] == "sea.png"
 
 
-@pytest.mark.parametrize("blank", ["\n", " \n\xa0\n"])
-def test_a_blank_plain_part_does_not_hide_the_page(blank):
-    mail = message()
-    mail.set_content(blank)
-    mail.add_alternative("<p>It rises at noon.</p>", subtype="html")
-    assert parse_eml(mail.as_bytes()).text == "It rises at noon."
-
-
 @pytest.mark.parametrize("disposition", ["inline", "attachment"])
 def test_a_forwarded_message_is_a_section(disposition):
     first, second, outer = message("Low tide"), message("High tide"), message("Fwd")
@@ -102,13 +94,6 @@ def test_a_guess_is_named_and_a_named_encoding_counts_where_none_is_declared():
     assert parse_eml(part("utf-8", "für".encode()), "cp850").text == "für"
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
-def test_a_mail_that_was_saved_as_unicode_text_is_read(encoding):
-    data = f"Subject: Źródło\nContent-Type: text/plain; charset=iso-8859-2\n\n{POLISH}"
-    parsed = parse_eml(data.encode(encoding))
-    assert (parsed.title, parsed.text) == ("Źródło", POLISH)
-
-
 @pytest.mark.parametrize(
     "subject",
     ["Größe der Bücher für Schüler".encode("cp1252"), b"=?x-cp1252?Q?Gr=F6=DFe_der?= B=?x?Q??="],
@@ -130,15 +115,6 @@ def test_every_text_of_related_parts_is_read_whichever_is_first():
     signature = "Content-Type: text/plain\n\nSigned."
     parsed = parse_eml(parts_of("related", picture, page, file, signature))
     assert (parsed.text, parsed.metadata["attachments"]) == ("Seen.\n\nSigned.", "b.pdf")
-
-
-@pytest.mark.parametrize(
-    "kind", ["text/enriched", "text/x-log", "text/calendar", "multipart/mixed"]
-)
-def test_text_of_any_kind_without_a_file_name_is_read(kind):
-    assert (
-        parse_eml(f"Subject: x\nContent-Type: {kind}\n\nIt rises.\n".encode()).text == "It rises."
-    )
 
 
 def test_a_line_that_begins_with_from_does_not_divide_a_message():

@@ -82,7 +82,7 @@ def test_headings_lists_and_tables_of_an_open_document():
     assert (document.title, document.metadata["author"]) == ("Ships", "Ada")
 
 
-def test_a_mail_tells_who_wrote_when_about_what_with_what():
+def test_a_mail_has_its_sender_date_subject_and_attachments():
     document = parse("eml", offices.message())
     assert document.text.strip() == "It rises at noon.\n\nAda"
     assert document.title == "The tide"
@@ -137,6 +137,7 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
         parse(extension, pictures, max_file_mb=0.5)
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
     book = openpyxl.Workbook()

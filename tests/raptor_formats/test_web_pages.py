@@ -74,33 +74,10 @@ def test_a_bar_that_was_left_open_does_not_swallow_the_content():
     assert read("<div class=navbar><a>Home</a><main><p>Sea.</p></main>") == "Sea."
 
 
-def test_a_teaser_in_a_sidebar_is_no_content():
-    page = "<main><p>Sea.</p></main><aside><article><p>Also read this.</p></article></aside>"
-    assert read(page) == "Sea."
-
-
-def test_a_table_of_contents_is_navigation():
-    toc = '<div class="toc"><p><b>Table of Contents</b></p><dl class="toc"><dt>Ebb</dt></dl></div>'
-    assert read(DOCBOOK.format(content=f"<h1>Tides</h1>{toc}<p>They rise.</p>")) == (
-        "Tides\n\nThey rise."
-    )
-
-
 def test_spans_that_a_style_makes_lines_are_not_glued_together():
     lines = '<span class="t-lines"><span>rbegin</span><span>crbegin</span></span>'
     assert read(f"<p>{lines} goes back</p>") == "rbegin\ncrbegin goes back"
     assert read(f"<table><tr><td>{lines}</td><td>back</td></tr></table>") == "rbegin crbegin | back"
-
-
-def test_other_spans_stay_together():
-    word = '<p><span class="cap">T</span>ides, <span>x</span>y<span>z</span></p>'
-    assert read(word) == "Tides, xyz"
-    code = '<span class="k">f</span><span>(x)</span>'
-    assert read(f"<pre>{code}</pre>") == read(f"<p><code>{code}</code></p>") == "f(x)"
-
-
-def test_a_page_that_holds_nothing_else_is_read_whole():
-    assert read("<nav></nav><div class=sidebar><p>Sea.</p></div>") == "Sea."
 
 
 @pytest.mark.parametrize(
@@ -137,10 +114,6 @@ def test_what_readers_see_stays(seen):
     assert parse_html(seen.encode()).text == "seen"
 
 
-def test_a_page_that_a_script_shows_is_read():
-    assert parse_html(b'<body style="visibility:hidden"><p>seen</p></body>').text == "seen"
-
-
 @pytest.mark.parametrize(
     ("ruby", "text"),
     [
@@ -164,10 +137,6 @@ def test_invisible_characters_in_words_are_removed(char, n_chars):
 @pytest.mark.parametrize("text", ["می\u200cخواهم", "👩\u200d👧", "ភាសា\u200bខ្មែរ", "ภาษา\u200bไทย"])
 def test_joiners_and_borders_of_words_stay(text):
     assert clean_text(text) == text
-
-
-def test_colours_of_a_terminal_are_removed():
-    assert clean_text("\x1b[1;31mThe tide\x1b[0m rises\x1b[K.") == "The tide rises."
 
 
 FORMULAS = {

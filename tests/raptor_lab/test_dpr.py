@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 from support.tiny_models import build_tiny_dpr
 
-from raptor_core.errors import ModelError
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import compare
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
     "tree": {"max_layers": 2},
 }
 
@@ -49,6 +49,7 @@ def encoded(model, class_name, *texts):
     return encoder(input_ids=read["input_ids"]).pooler_output[0].detach().numpy()
 
 
+@pytest.mark.rare
 def test_nodes_are_ranked_by_the_inner_product_of_two_encoders(index, encoders):
     names = ("dpr", "collapsed-dpr")
     found = compare(
@@ -76,12 +77,3 @@ def test_a_question_is_asked_of_its_own_document_within_the_budget(index, encode
     for score in found.scores:
         assert 0 < score.n_tokens <= 30
         assert set(score.context.split()) <= set(by_id[score.question.document].split())
-
-
-def test_encoders_that_are_swapped_or_absent_are_errors(index, encoders, tmp_path):
-    for models, message in (
-        (encoders[::-1], "it is another kind of model. Check --dpr"),
-        ((str(tmp_path), encoders[1]), "cannot be loaded"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            compare(index, [make_system("dpr", models)], [100])

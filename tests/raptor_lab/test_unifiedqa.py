@@ -3,9 +3,7 @@
 import pytest
 from support.tiny_models import build_tiny_t5
 
-from raptor_core.errors import MissingExtraError, ModelError
 from raptor_core.evaluation.golden_file import Question
-from raptor_lab import transformer
 from raptor_lab.readers import Ask
 from raptor_lab.unifiedqa import UnifiedQa, unifiedqa_prompt
 
@@ -43,16 +41,3 @@ def test_answers_do_not_depend_on_the_batch_and_stop_reading_at_512_tokens(tmp_p
     longer = Ask(WHEEL, asks[1].context + "and a king came " * 99)
     assert dict(reader.read([longer])) == {0: together[1]}
     assert reader.fingerprint != UnifiedQa().fingerprint
-
-
-@pytest.mark.slow
-def test_a_model_that_is_not_there_or_needs_a_package_is_an_error(tmp_path, monkeypatch):
-    with pytest.raises(ModelError, match="Check --reader unifiedqa:MODEL"):
-        list(UnifiedQa(str(tmp_path / "none")).read([Ask(WHEEL, "")]))
-    build_tiny_t5(tmp_path)
-    for path in tmp_path.glob("*token*"):
-        path.unlink()
-    (tmp_path / "spiece.model").write_bytes(b"no model of sentencepiece")
-    monkeypatch.setattr(transformer, "find_spec", lambda _name: None)
-    with pytest.raises(MissingExtraError, match=r"raptor-assets\[lab\]"):
-        list(UnifiedQa(str(tmp_path)).read([Ask(WHEEL, "")]))

@@ -12,9 +12,12 @@ from raptor_core.identity import (
     summary_id,
 )
 from raptor_core.nodes import Fit
-from raptor_core.transfer.exporting import export_trees, finish_export
-from raptor_core.transfer.format import ExportFolder
-from raptor_core.transfer.importing import read_editions
+from raptor_core.transfer.exports import (
+    ExportFolder,
+    export_trees,
+    finish_export,
+    read_editions,
+)
 from raptor_core.tree.publish import build_id
 
 ODD = "häfen/../../ % '\" 水.md"
@@ -103,7 +106,7 @@ def state(store):
 
 def exported(store, path):
     folder = ExportFolder(str(path))
-    return folder, finish_export(folder, store, export_trees(store, folder))
+    return folder, finish_export(folder, store.identity, export_trees(store, folder))
 
 
 def import_trees(store, folder, export):

@@ -15,7 +15,7 @@ from raptor_assets.shown.terminal import say, say_text
 from raptor_core.documents.parsing.names import describe_formats
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
-from raptor_core.models.local.records import require_file
+from raptor_core.models.local.files import require_file
 from raptor_core.nodes import format_pages
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Preview, Previews

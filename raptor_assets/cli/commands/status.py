@@ -16,11 +16,9 @@ from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
     HomeStatus,
     LastCheckResult,
-    PartitionStatus,
     TreeStatus,
     read_costs,
     read_status,
-    read_summary,
 )
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.rights import published_findings
@@ -39,15 +37,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
 @click.option("--cost", is_flag=True, help="List each tree with the cost of its last build.")
-@click.option("--trees", is_flag=True, help="List each tree, even if there are over 1,000.")
 @home_and_json
-def status_command(check: bool, cost: bool, trees: bool, home: Path, as_json: bool) -> None:
-    """Show the published trees, the results of their checks, and their costs.
-
-    A home with over 1,000 trees is shown by partition.
-    """
+def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
+    """Show the published trees, the results of their checks, and their costs."""
     opened, settings = Home.open(home)
-    state = (read_status if trees or cost else read_summary)(opened, settings)
+    state = read_status(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     sources = settings.source.shown_paths()
@@ -80,12 +74,11 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
             }
             for tree in state.trees
         ],
-        "partitions": state.partitions,
         "unpublished": state.unpublished,
         "waiting": state.waiting,
         "failures": state.failures,
         "checks": state.checks,
-        "n_trees": state.n_trees,
+        "n_trees": len(state.trees),
         "all_structural_checks_passed": state.structural_passed,
     }
 
@@ -102,9 +95,8 @@ def _cost_text(figures: Cost) -> str:
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     say(f"{home} contains {', '.join(sources) or 'no source yet'}", dim=True)
-    _print_rows(state.partitions)
     _print_rows(state.trees)
-    results = ((part.partition, result) for part in state.parts for result in part.checks)
+    results = ((tree.partition, result) for tree in state.trees for result in tree.checks)
     for partition, result in dict.fromkeys(results):
         if not result.passed:
             _print_check(partition, result)
@@ -120,8 +112,8 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             fg="yellow",
         )
     _print_unpublished(state, home)
-    _print_totals(state, home)
-    if not (state.n_trees or state.unpublished):
+    _print_totals(state.trees)
+    if not (state.trees or state.unpublished):
         say(f"next: {hint('build' if sources else 'build SOURCE', home)}")
 
 
@@ -140,56 +132,44 @@ def _print_unpublished(state: HomeStatus, home: Path) -> None:
         say(line, fg="yellow")
 
 
-def _print_totals(state: HomeStatus, home: Path) -> None:
-    parts = state.parts
+def _print_totals(trees: Sequence[TreeStatus]) -> None:
     counts = (
-        (state.n_trees, "tree"),
-        (sum(part.n_nodes for part in parts), "node"),
-        (sum(part.n_tokens for part in parts), "token"),
+        (len(trees), "tree"),
+        (sum(tree.n_nodes for tree in trees), "node"),
+        (sum(tree.n_tokens for tree in trees), "token"),
     )
     say(", ".join(counted(*count) for count in counts))
-    if state.partitions:
-        say(f"`{hint('status --trees', home)}` lists each tree", dim=True)
-    if state.n_unlisted:
-        difference = f"{abs(state.n_unlisted):,} {'more' if state.n_unlisted > 0 else 'fewer'}"
-        why = f"`{hint('plan', home)}` says what a build changes"
-        say(f"the store contains {difference} trees than the tables; {why}", fg="yellow")
 
 
-def _print_rows(parts: Sequence[TreeStatus | PartitionStatus]) -> None:
+def _print_rows(trees: Sequence[TreeStatus]) -> None:
     """Print a table with full names, which can be copied into a command, unless it is empty."""
     from rich.cells import cell_len, set_cell_size
 
-    if not parts:
+    if not trees:
         return
     head = ("title", "tree", "nodes by layer", "tokens", "published", "checks")
-    if isinstance(parts[0], PartitionStatus):
-        head = ("partition", "trees", "nodes", "tokens", "published", "checks")
-    rows: list[Sequence[str]] = [head, *map(_row, parts)]
+    rows: list[Sequence[str]] = [head, *map(_row, trees)]
     if not any(title for title, *_ in rows[1:]):
         rows = [row for _, *row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for part, row in zip((None, *parts), rows, strict=True):
+    for tree, row in zip((None, *trees), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
-        say("  ".join(padded).rstrip(), bold=part is None, fg=part and _color(part))
+        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
 
 
-def _color(part: TreeStatus | PartitionStatus) -> str | None:
-    if all(check.passed for check in part.checks):
+def _color(tree: TreeStatus) -> str | None:
+    if all(check.passed for check in tree.checks):
         return None
-    return "yellow" if part.structural_passed else "red"
+    return "yellow" if tree.structural_passed else "red"
 
 
-def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
-    failed = sum(not check.passed for check in part.checks)
-    checks = f"{failed} of {len(part.checks)} failed" if failed else f"{len(part.checks)} passed"
-    published = part.published_at.partition(".")[0].replace("+00:00", "") + "Z"
-    if isinstance(part, PartitionStatus):
-        counts = f"{part.n_trees:,}", f"{part.n_nodes:,}", f"{part.n_tokens:,}"
-        return part.name, *counts, published, checks
-    sizes = " → ".join(map(str, part.manifest.layer_sizes))
-    title = shorten(part.manifest.title, _TITLE_CHARS)
-    return title, part.name, sizes, f"{part.n_tokens:,}", published, checks
+def _row(tree: TreeStatus) -> tuple[str, ...]:
+    failed = sum(not check.passed for check in tree.checks)
+    checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
+    published = tree.published_at.partition(".")[0].replace("+00:00", "") + "Z"
+    sizes = " → ".join(map(str, tree.manifest.layer_sizes))
+    title = shorten(tree.manifest.title, _TITLE_CHARS)
+    return title, tree.name, sizes, f"{tree.n_tokens:,}", published, checks
 
 
 def _print_check(where: str, result: LastCheckResult) -> None:

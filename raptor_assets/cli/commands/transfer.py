@@ -12,9 +12,7 @@ from raptor_assets.shown.terminal import say
 from raptor_core.home.folder import hint
 from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
-from raptor_core.tables.curation import KEY
-from raptor_core.transfer.format import ExportFolder
-from raptor_core.transfer.importing import read_export
+from raptor_core.transfer.exports import ExportFolder, read_export
 from raptor_core.tree.components import Components
 
 
@@ -25,9 +23,8 @@ from raptor_core.tree.components import Components
 def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Write all published trees, or the named TREES, into FOLDER, which may be an fsspec URL.
 
-    Each tree is a Parquet file of nodes and vectors. Tables of partitions, decisions of `raptor
-    curate` and a manifest are added. `raptor import` imports the folder into any home or server
-    with the same embedder.
+    Each tree is a Parquet file of nodes and vectors. The decisions of `raptor curate` and an index
+    are added. `raptor import` imports it into any home or server with the same embedder.
     """
     from raptor_assets.local.transfer import export_home
 
@@ -36,17 +33,15 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
         pass  # raises an error with the next step if nothing is published
     export = export_home(opened, settings, folder, trees)
     shown = hide_credentials(folder)
-    partitions = sorted({table.partition for table in export.tables if table.key != KEY})
-    n_acts = sum(table.key == KEY for table in export.tables)
+    n_decisions = len(export.decisions)
     if as_json:
-        names = [file.manifest.tree for file in export.trees]
-        sizes = {"n_nodes": export.n_nodes, "n_bytes": export.n_bytes, "decisions": n_acts}
-        print_json({"folder": shown, "trees": names, "tables_of": partitions, **sizes})
+        names = [file.tree for file in export.trees]
+        sizes = {"n_nodes": export.n_nodes, "n_bytes": export.n_bytes, "decisions": n_decisions}
+        print_json({"folder": shown, "trees": names, **sizes})
         return
     say(
-        f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes, the tables of "
-        f"{len(partitions)} partitions and {counted(n_acts, 'decision')}: "
-        f"{export.n_bytes:,} bytes in {shown}"
+        f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes, and "
+        f"{counted(n_decisions, 'decision')}: {export.n_bytes:,} bytes in {shown}"
     )
 
 
@@ -75,12 +70,10 @@ def import_command(
     changed = [each.manifest.tree for each in report.trees if each.counts.changed]
     if as_json:
         names = [each.manifest.tree for each in report.trees]
-        tables = {"tables_of": list(report.tables), "decisions": report.n_acts}
-        print_json({"trees": names, "changed": changed, **tables})
+        print_json({"trees": names, "changed": changed, "decisions": report.n_decisions})
         return
     say(
         f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or changed, "
-        f"the tables of {counted(len(report.tables), 'partition')} and "
-        f"{counted(report.n_acts, 'decision')}"
+        f"and {counted(report.n_decisions, 'decision')}"
     )
     say(f"the next `{hint('build', opened.path)}` reuses their vectors and summaries")

@@ -13,6 +13,7 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import node_values, print_json, print_wide
+from raptor_assets.serving.values import TraceResponse
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
 from raptor_core.checks.sizes import parent_counts
@@ -25,6 +26,7 @@ from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_report
 from raptor_core.retrieval import Trace
+from raptor_core.settings import SourceSettings
 from raptor_core.store.base import Where
 
 
@@ -47,7 +49,7 @@ def tree_command(
     if traced:
         retriever.read(tree, lambda _home, _settings, store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, as_json=as_json)
+        _show_trace(origin, tree, retriever.settings.source, as_json=as_json)
         return
     manifest, nodes = retriever.read(
         tree,
@@ -107,13 +109,12 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _show_trace(origin: Trace, tree: str, *, as_json: bool) -> None:
+def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
-        values = {"node": node.id, "layer": node.layer, "text": node.text}
-        print_json({**values, "spans": origin.spans})
+        print_json(TraceResponse.of(origin, 0, len(origin.spans), source))
         return
     say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
     say(shorten(node.text, 2000))

@@ -21,8 +21,7 @@ from raptor_assets.local.versions import (
     list_builds,
 )
 from raptor_assets.shown.terminal import say, say_text
-from raptor_assets.shown.versions import difference_markdown, difference_page
-from raptor_core.disk import replace_file
+from raptor_assets.shown.versions import difference_markdown
 from raptor_core.evaluation.golden import golden_values
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.folder import hint
@@ -90,17 +89,12 @@ def _print_build(build: TreeBuild) -> None:
         say(f"    pinned: {manifest.hold}", fg="yellow")
 
 
-@versions_command.command(epilog=_example("diff guides/pumps.md --html diff.html"))
+@versions_command.command(epilog=_example("diff guides/pumps.md --markdown"))
 @click.argument("tree")
 @click.argument("old", default="")
 @click.argument("new", default="")
 @click.option("--staged", is_flag=True, help="Compare the waiting build with the published one.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for instance for a pull request.")
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the summaries side by side into this file.",
-)
 @home_and_json
 def diff(
     tree: str,
@@ -108,7 +102,6 @@ def diff(
     new: str,
     staged: bool,
     markdown: bool,
-    html: Path | None,
     home: Path,
     as_json: bool,
 ) -> None:
@@ -121,9 +114,6 @@ def diff(
     path = opened.golden(settings)
     cases = () if path is None else load_golden(path)
     difference = compare_builds(opened, settings, tree, old, new, staged=staged, cases=cases)
-    if html is not None:
-        page = difference_page(tree, difference.old, difference.new, difference.summaries)
-        replace_file(html, page.encode())
     if as_json:
         print_json(_difference_values(tree, difference))
         return
@@ -132,8 +122,6 @@ def diff(
         say_text(difference_markdown(tree, lines, difference.summaries))
         return
     _print_difference(difference)
-    if html is not None:
-        say(f"written: {html}")
 
 
 def _difference_values(tree: str, difference: BuildDifference) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import numpy as np
 
 from raptor_core.errors import AnswerError, EndpointError, RaptorError
 from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_scores, read_usage
@@ -22,12 +20,7 @@ from raptor_core.models.endpoints.dialects import (
 )
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
-from raptor_core.models.endpoints.streams import (
-    StreamedAnswer,
-    Watch,
-    join_events,
-    read_events,
-)
+from raptor_core.models.endpoints.streams import StreamedAnswer, Watch
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import Usage, estimate_tokens
@@ -76,7 +69,6 @@ class EndpointClient:
         self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
         self._retrier = Retrier(self._policy)
         self._shared = Shared.of(endpoint)
-        self._max_texts: int | None = None
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
 
@@ -150,27 +142,34 @@ class EndpointClient:
     def embed(self, texts: Sequence[str], *, stop: Stop = None) -> Vectors:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
-        A call that is too large for the endpoint is halved, and the number of texts remembered.
-        The AnswerError of a single text that is too long holds it. A call whose vectors are not
-        finite is halved, too; the vector of a text that has none even alone stays as it is.
+        The AnswerError of a text that is too long for the model holds the longest one.
         """
-        size = self._max_texts or len(texts)
-        if len(texts) <= size:
+        worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
+        meter = Meter()
+
+        def body() -> dict[str, Any]:
+            return self._shared.dialect.embeddings_body(self.endpoint.model, texts)
+
+        def attempt() -> Vectors:
+            response = self._adapted(self._send_texts, body, worst, meter, stop)
+            return read_embeddings(response, len(texts), self.require_key())
+
+        label, values = self._label("embeddings"), self._span_values("embeddings")
+        with span(f"embeddings {self.endpoint.shown_model}", values, "CLIENT"):
             try:
-                vectors = self._embed(texts, stop)
-                if len(texts) == 1 or np.isfinite(vectors).all():
-                    return vectors
-                size = (len(texts) + 1) // 2
+                return self._retrier.run(
+                    attempt,
+                    label=label,
+                    stop=stop,
+                    on_retry=lambda _fault: self._account.count_retry(),
+                )
             except AnswerError as error:
-                if error.kind not in {"context", "batch"}:
+                if error.kind != "context":
                     raise
-                if len(texts) == 1:
-                    raise AnswerError(str(error), error.kind, texts[0], comes_again=True) from error
-                size = (len(texts) + 1) // 2
-                if error.kind == "batch":
-                    self._max_texts = min(size, self._max_texts or size)
-        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
-        return np.concatenate([self.embed(part, stop=stop) for part in parts])
+                longest = max(texts, key=len)
+                raise AnswerError(str(error), "context", longest, comes_again=True) from error
+            finally:
+                record_usage(values, meter.usage.prompt_tokens)
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return how well each text answers a question, by an endpoint's ``/rerank``."""
@@ -196,30 +195,6 @@ class EndpointClient:
         response = self._connect().post("/rerank", cast_to=Response, body=dict(fields))
         return parse(response.content)
 
-    def _embed(self, texts: Sequence[str], stop: Stop) -> Vectors:
-        """Return the vectors of one request."""
-        worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
-        meter = Meter()
-
-        def body() -> dict[str, Any]:
-            return self._shared.dialect.embeddings_body(self.endpoint.model, texts)
-
-        def attempt() -> Vectors:
-            response = self._adapted(self._send_texts, body, worst, meter, stop)
-            return read_embeddings(response, len(texts), self.require_key())
-
-        label, values = self._label("embeddings"), self._span_values("embeddings")
-        with span(f"embeddings {self.endpoint.shown_model}", values, "CLIENT"):
-            try:
-                return self._retrier.run(
-                    attempt,
-                    label=label,
-                    stop=stop,
-                    on_retry=lambda _fault: self._account.count_retry(),
-                )
-            finally:
-                record_usage(values, meter.usage.prompt_tokens)
-
     def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop, watch: Watch) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""
         stop = stop or threading.Event()
@@ -236,19 +211,20 @@ class EndpointClient:
         return self._adapted(send, body, ask.worst(user), meter, stop)
 
     def _send_chat(self, fields: Mapping[str, Any], stop: threading.Event, watch: Watch) -> Any:
-        create = self._connect().chat.completions.with_streaming_response.create
-        with create(**fields) as response:
-            if "event-stream" in response.headers.get("content-type", ""):
-                events = read_events(response.iter_bytes())
-                return join_events(self._until(stop, events), watch)
-            return parse(response.read())
+        from openai import Stream
 
-    def _until(self, stop: threading.Event, events: Iterable[Any]) -> Iterator[Any]:
-        """Yield events; once ``stop`` is set, raise EndpointError, which closes the connection."""
-        for event in events:
-            if stop.is_set():
-                raise EndpointError(f"{self._label('chat')} was cancelled")
-            yield event
+        answer, kind = StreamedAnswer(watch), Stream[object]
+        path, body = "/chat/completions", dict(fields)
+        with self._connect().post(
+            path, cast_to=object, body=body, stream=True, stream_cls=kind
+        ) as events:
+            if "event-stream" not in events.response.headers.get("content-type", ""):
+                return parse(events.response.read())
+            for event in events:
+                if stop.is_set():
+                    raise EndpointError(f"{self._label('chat')} was cancelled")
+                answer.add(event)
+        return answer.joined()
 
     def _send_texts(self, fields: Mapping[str, Any]) -> Any:
         create = self._connect().embeddings.with_streaming_response.create

@@ -182,6 +182,8 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
         return _status_fault(error, secret, purpose)
     if isinstance(error, openai.APIConnectionError) or _is_of_transport(error):
         return _connection_fault(error, timeout_seconds, secret)
+    if type(error) is openai.APIError:  # an event of a stream
+        return fault_of_text(message_of(error.body), _codes_of(error.body), 200, secret, purpose)
     # The last three come from JSON that the vendor cannot read: form, numbers, depth.
     if isinstance(error, openai.APIError | ValueError | OverflowError | RecursionError):
         detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__

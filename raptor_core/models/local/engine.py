@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import MissingExtraError, ModelError
-from raptor_core.models.local.records import digest_of, require_file
+from raptor_core.models.local.files import digest_of, require_file
 from raptor_core.settings.base import ChatPart
 from raptor_core.threads import n_cores
 
@@ -34,11 +34,10 @@ class LocalEngine:
 
     Raises:
         MissingExtraError: the extra ``local`` is not installed.
-        ModelError: the file is missing, or not the one of ``sha256``, or cannot be loaded.
+        ModelError: the file cannot be loaded.
     """
 
-    def __init__(self, part: ChatPart) -> None:
-        path = require_file(part.model, f"{part.purpose}.model")
+    def __init__(self, part: ChatPart, path: Path) -> None:
         folder = tempfile.mkdtemp(prefix="raptor-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
@@ -75,9 +74,9 @@ def _load(part: ChatPart, path: Path, socket: str) -> Any:
     except (RuntimeError, ValueError, MemoryError) as error:
         raise ModelError(
             f"{part.purpose}.model: llama.cpp cannot load {params.model.path} with "
-            f"{params.n_ctx:,} tokens of context ({error}). Check its SHA-256, and that this "
-            f"release of xllamacpp knows its architecture; a smaller {part.purpose}.context_tokens "
-            "needs less memory"
+            f"{params.n_ctx:,} tokens of context ({error}). Check that the file is whole, and that "
+            "this release of xllamacpp knows its architecture; a smaller "
+            f"{part.purpose}.context_tokens needs less memory"
         ) from error
 
 
@@ -96,16 +95,14 @@ atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries
 
 
 def engine_of(part: ChatPart) -> LocalEngine:
-    """Return the engine of a local model, one for each file in this process."""
-    path = Path(part.model).expanduser()
+    """Return the engine of a local model, one for each file in this process.
+
+    Raises:
+        ModelError: the file is missing, or no GGUF file.
+    """
+    path = require_file(part.model, f"{part.purpose}.model")
     with _LOCK:
-        digest = digest_of(path) if path.is_file() else ""
-        if digest and part.sha256 not in ("", digest):
-            raise ModelError(
-                f"{part.purpose}.model: {path} has the SHA-256 {digest}, expected {part.sha256}; "
-                f"the file changed. Restore it, or remove {part.purpose}.sha256 and start again"
-            )
-        key = (digest, part.context_tokens, part.threads)
+        key = (digest_of(part.model), part.context_tokens, part.threads)
         if key not in _ENGINES:
-            _ENGINES[key] = LocalEngine(part)
+            _ENGINES[key] = LocalEngine(part, path)
         return _ENGINES[key]

@@ -34,7 +34,7 @@ async function showAsk(root) {
   };
   const question = el('input', { id: 'ask-question', name: 'question', placeholder: 'A question, or words', required: true, maxlength: '10000', 'aria-label': 'Question' });
   question.value = formValues.question;
-  const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).filter((row) => !isPartition(row)).map((row) => el('option', { value: row.name }, titleOf(row))));
+  const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).map((row) => el('option', { value: row.name }, titleOf(row))));
   const form = el('form', { class: 'ask' }, question,
     el('button', { name: 'search', class: 'main' }, 'Search'), corpus?.no_reader ? null : el('button', { name: 'ask' }, 'Ask the model'),
     el('div', { class: 'fields' },

@@ -11,44 +11,39 @@ const ORDERS = {
   cost: ['Cost', (row) => row.cost?.spent_usd ?? -1, -1],
 };
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const isPartition = (row) => row?.n_trees !== undefined;
 /** Return whether the checks and the cost of a tree are those of a partition that may have several. */
-const isShared = (row) => !isPartition(row) && !row.above && row.partition !== row.name;
+const isShared = (row) => !row.above && row.partition !== row.name;
 const treeTitle = (name) => titleOf([...(corpus?.trees ?? []), ...trees].find((row) => row.name === name) ?? { name });
-const treeAddress = (name, row = null) => `#${new URLSearchParams({ [isPartition(row) ? 'corpus' : 'tree']: name })}`;
+const treeAddress = (name) => `#${new URLSearchParams({ tree: name })}`;
 
 async function showCorpus(root) {
-  const partition = new URLSearchParams(location.hash.slice(1)).get('corpus');
-  const query = partition ? `?${new URLSearchParams({ partition })}` : '';
-  corpus = await attempt('Reading the corpus …', () => call(`window/corpus${query}`));
+  corpus = await attempt('Reading the corpus …', () => call('window/corpus'));
   if (!corpus) return;
   head(corpusName());
   const { trees: rows } = corpus;
-  const inParts = rows.some(isPartition);
   // All trees of a partition have the cost of the build that made them together.
   const builds = new Map(rows.map((row) => [`${row.partition} ${JSON.stringify(row.cost)}`, row.cost?.spent_usd]));
   const money = [...builds.values()].filter((usd) => typeof usd === 'number');
   const failed = new Set(rows.filter((row) => row.failed.length).map((row) => row.partition)).size;
   const documentsIn = sum(rows.map((row) => (row.above ? 0 : row.n_documents)));
   const numbers = figures([
-    ...(documentsIn ? [['documents', whole(documentsIn)]] : []), ['trees', whole(sum(rows.map((row) => row.n_trees ?? 1)))],
+    ...(documentsIn ? [['documents', whole(documentsIn)]] : []), ['trees', whole(rows.length)],
     ['nodes', whole(sum(rows.map((row) => sum(row.layers))))], ['tokens', whole(sum(rows.map((row) => row.tokens)))],
-    [`${inParts || rows.some(isShared) ? 'partitions' : 'trees'} with a failed check`, whole(failed)],
-    ...(inParts ? [] : [['spent on the last builds', money.length ? figure('usd', sum(money)) : 'unknown']]),
+    [`${rows.some(isShared) ? 'partitions' : 'trees'} with a failed check`, whole(failed)],
+    ['spent on the last builds', money.length ? figure('usd', sum(money)) : 'unknown'],
   ]);
   const input = el('input', {
     id: 'find', type: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-describedby': 'find-status',
-    placeholder: inParts ? 'Search all texts' : 'Search titles and all texts',
+    placeholder: 'Search titles and all texts',
   });
   const status = el('p', { class: 'status', id: 'find-status', role: 'status', 'aria-live': 'polite' });
-  const order = el('select', { id: 'order' }, Object.entries(ORDERS).filter(([name]) => name !== 'cost' || !inParts).map(([name, [label]]) => el('option', { value: name }, label)));
+  const order = el('select', { id: 'order' }, Object.entries(ORDERS).map(([name, [label]]) => el('option', { value: name }, label)));
   const list = el('div', { class: 'corpus-list' });
   const found = el('div', { class: 'corpus-found' });
   const show = () => list.replaceChildren(...corpusTable(input.value, order.value));
   order.addEventListener('change', show);
   input.addEventListener('input', () => { show(); find(input, status, found); });
-  const back = corpus.partition ? [el('p', {}, el('a', { href: '#corpus' }, '← All partitions')), el('h2', {}, `Partition ${corpus.partition}`)] : [];
-  root.replaceChildren(...back, numbers,
+  root.replaceChildren(numbers,
     el('div', { class: 'tools' }, el('label', { class: 'find' }, el('span', { class: 'hidden' }, 'Search the corpus'), input),
       el('label', {}, 'Order ', order), saveButton('corpus')),
     status, found, list, ...brokenSection());
@@ -101,7 +96,7 @@ function corpusTable(words, order) {
   if (!rows.length) return [el('p', { class: 'note' }, corpus.trees.length ? 'No title contains these words.' : 'Nothing is published yet.')];
   const most = Math.max(...corpus.trees.map((row) => row.tokens));
   const list = el('ul', { class: 'trees' });
-  return [el('h3', {}, `${rows.some(isPartition) ? 'Partitions' : 'Trees'} (${whole(rows.length)})`), ...portioned(list, rows.length, (at) => treeRow(rows[at], most), 60)];
+  return [el('h3', {}, `Trees (${whole(rows.length)})`), ...portioned(list, rows.length, (at) => treeRow(rows[at], most), 60)];
 }
 
 function treeRow(row, most) {
@@ -110,10 +105,10 @@ function treeRow(row, most) {
     : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}${shared}` : 'not checked');
   const fill = el('span', { class: 'fill layer-1' });
   fill.style.width = `${Math.max(2, 100 * row.tokens / most)}%`;
-  const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : isPartition(row) ? '' : 'first build';
-  const spent = isPartition(row) ? '' : row.cost ? `${figure('usd', row.cost.spent_usd ?? null)}${shared && ' for its last build'}` : 'cost unknown';
-  const named = isPartition(row) ? counted(row.n_trees, 'tree') : row.above ? `corpus tree over ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
-  return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name, row) },
+  const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : 'first build';
+  const spent = row.cost ? `${figure('usd', row.cost.spent_usd ?? null)}${shared && ' for its last build'}` : 'cost unknown';
+  const named = row.above ? `corpus tree over ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
+  return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name) },
     el('span', { class: 'tree-title' }, titleOf(row), el('span', { class: 'meta' }, named)),
     el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} ${sum(row.layers) === 1 ? 'node' : 'nodes'} · ${whole(row.tokens)} tokens`)),
     el('span', { class: 'tree-state' }, checks, el('span', { class: 'meta' }, spent), row.hold ? el('span', { class: 'doubtful' }, `pinned to an earlier build: ${row.hold}`) : ''),
@@ -128,7 +123,7 @@ function brokenSection() {
   if (failed.length) {
     const list = el('ul', { class: 'links-list cards' });
     const card = ([row, check]) => el('li', { class: 'check' },
-      el('span', { class: 'meta' }, `${check.severity === 'error' ? '▲ error' : '△ warning'} · ${check.name} of ${check.asset}`, row ? [' · ', isShared(row) ? `trees of ${row.partition}` : el('a', { href: treeAddress(row.name, row) }, titleOf(row))] : null),
+      el('span', { class: 'meta' }, `${check.severity === 'error' ? '▲ error' : '△ warning'} · ${check.name} of ${check.asset}`, row ? [' · ', isShared(row) ? `trees of ${row.partition}` : el('a', { href: treeAddress(row.name) }, titleOf(row))] : null),
       el('span', { class: 'line' }, check.description));
     parts.push(section(`Checks that failed (${whole(failed.length)})`, 'failed', portioned(list, failed.length, (at) => card(failed[at]), 10)));
   }

@@ -46,7 +46,7 @@ def on_a_terminal(*arguments):
 
 
 @pytest.mark.rare
-def test_the_bar_moves_while_a_layer_is_built_and_tells_calls_money_and_time(tmp_path):
+def test_the_bar_moves_while_a_layer_is_built_and_shows_calls_cost_and_time(tmp_path):
     place = Place(tmp_path)
     place.write("a.md", prose(60, seed=1))
     with FakeOpenAI(delay_seconds=0.1) as server:

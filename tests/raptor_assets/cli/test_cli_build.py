@@ -4,12 +4,9 @@ import json
 import shutil
 
 import pytest
-from support.command import Place, raptor
+from support.command import Place
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
-
-from raptor_assets.home.folder import Home
-from raptor_assets.local.dagster import open_instance
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +19,7 @@ def trees(place):
     return {tree["tree"]: tree["build_id"] for tree in printed.json["trees"]}
 
 
-def test_an_edit_rebuilds_its_partition_alone_and_people_are_told(own):
+def test_an_edit_rebuilds_its_partition_alone_and_the_command_says_so(own):
     before = trees(own)
     path = own.docs / "soup.md"
     path.write_text(path.read_text() + "\n\nServe it with rye bread and cold butter.\n")
@@ -59,11 +56,6 @@ def test_a_second_source_is_added_and_a_missing_one_is_not(own, tmp_path):
     assert str(more.docs) in own.settings.read_text()
 
 
-def test_a_missing_source_makes_no_home(tmp_path):
-    assert raptor("build", tmp_path / "nosuch", "--home", tmp_path / "h").code == 4
-    assert not (tmp_path / "h").exists()
-
-
 def test_drop_asks_and_then_removes_vectors_tables_and_partition(own):
     kept = own.call("drop", "soup.md")  # standard input is empty, so nobody says yes
     assert kept.code == 130
@@ -74,19 +66,6 @@ def test_drop_asks_and_then_removes_vectors_tables_and_partition(own):
     assert [tree["tree"] for tree in status["trees"]] == ALL[:2]
     assert status["unpublished"] == []
     assert not list((own.home / "tables").rglob("soup.md*"))
-
-
-def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
-    model = {"RAPTOR_EMBEDDER__KIND": "sentence-transformers"}
-    model["RAPTOR_EMBEDDER__MODEL"] = str(tmp_path / "nowhere")
-    model["RAPTOR_STORE__CORPUS"] = "other"  # this one's store has another embedder
-    printed = own.call("build", **model)
-    assert printed.code == 1
-    assert printed.err.count("no tokenizer for model") == 1
-    assert "nowhere" in printed.err
-    with open_instance(Home(own.home)) as instance:
-        assert len(instance.get_runs()) == 1
-    assert sorted(trees(own)) == ALL
 
 
 def test_a_failing_partition_exits_with_5_and_is_named(own):

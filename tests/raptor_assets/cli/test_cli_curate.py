@@ -1,8 +1,5 @@
 """`raptor curate`: decisions of people, honoured by the next build, undone without a trace."""
 
-import getpass
-import pwd
-
 import pytest
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
@@ -130,14 +127,7 @@ def test_a_chunk_that_is_set_aside_leaves_every_summary_and_comes_back(place):
     assert tree(place, "b.md")["build_id"] == other
 
 
-def test_a_user_whom_the_system_has_no_name_for_gives_one(place, monkeypatch):
-    monkeypatch.setattr(getpass, "getuser", lambda: pwd.getpwuid(2**31 - 7)[0])
-    told = place.call("curate", "set-aside", "b.md")
-    assert (told.code, "pass one with --who" in told.err) == (2, True)
-    assert place.call("curate", "set-aside", "b.md", "--who", "Ines").code == 0
-
-
-def test_what_cannot_be_decided_is_told_and_nothing_is_recorded(place):
+def test_a_decision_that_is_impossible_is_an_error_and_nothing_is_recorded(place):
     found = tree(place)
     chunk, summary = nodes(found, 0)[0]["id"], nodes(found, 1)[0]["id"]
     refused = {

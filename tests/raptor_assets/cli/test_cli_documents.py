@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from fpdf import FPDF
 from support.command import Place, raptor
 
 ENGLISH = "The lamp of the tower was lit by the keeper, and it burned for most of the night. "
@@ -26,7 +25,7 @@ def seen(place):
     return sorted(place.root.rglob("*"))
 
 
-def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
+def test_files_to_read_and_files_to_skip_are_listed_and_nothing_is_written(place):
     place.write("drafts/new.md", ENGLISH)
     before = seen(place)
     found = place.call("documents", place.docs, "--json", RAPTOR_SOURCE__EXCLUDE="drafts/")
@@ -48,21 +47,6 @@ def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
     }
 
 
-def test_problems_come_first_and_unread_types_on_one_line_with_the_types_that_are_read(place):
-    for name in ("a.svg", "old.doc", "new.doc", "none"):
-        place.write(name, "x")
-    place.write("broken.docx", "x")
-    lines = raptor("documents", place.docs, "--home", place.home).out.splitlines()
-    at = next(n for n, line in enumerate(lines) if line.endswith("language    document"))
-    assert "not read broken.docx: is damaged, or no Word document: File is not a zip file" in lines
-    assert [line[:9] for line in lines[:3]] == ["not read "] * 3
-    assert lines[3].startswith("doubtful glued.txt: ")
-    (types,) = [line for line in lines[:at] if line.startswith("types that are not read: ")]
-    assert all(kind in types for kind in (".svg (2)", ".doc (2)", "no extension (1)"))
-    assert sum(line.count("supported: .c ") for line in lines) == 1
-    assert any("soffice --headless --cat {}" in line for line in lines[:at])
-
-
 def test_a_document_is_shown_as_it_will_be_chunked(place):
     found = raptor("documents", place.docs, "guide/lamp.md", "--home", place.home, "--json").json
     text = (place.docs / "guide" / "lamp.md").read_text()
@@ -72,19 +56,6 @@ def test_a_document_is_shown_as_it_will_be_chunked(place):
     assert found["chunks"][-1]["section"] == ["The lamp", "Its oil"]
     printed = raptor("documents", place.docs, "guide/lamp.md", "--home", place.home).out
     assert "The lamp > Its oil" in printed
-
-
-def test_pages_are_named(place):
-    pdf = FPDF()
-    for _ in range(2):
-        pdf.add_page()
-        pdf.set_font("Helvetica", size=11)
-        pdf.multi_cell(0, 6, ENGLISH * 12)
-    (place.docs / "lamp.pdf").write_bytes(bytes(pdf.output()))
-    found = raptor("documents", place.docs, "lamp.pdf", "--home", place.home, "--json").json
-    assert found["n_pages"] == 2
-    assert [found["chunks"][at]["pages"] for at in (0, -1)] == [[1], [2]]
-    assert "], page 1, " in raptor("documents", place.docs, "lamp.pdf", "--home", place.home).out
 
 
 def test_the_home_gives_its_source_and_its_settings(place):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from typing import get_args
 
 import pytest
@@ -10,7 +9,6 @@ from mcp import Client
 
 from raptor_assets.serving.mcp import make_server
 from raptor_core import HomeRetriever
-from raptor_core.errors import MissingExtraError
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.settings.retrieval import Strategy
 
@@ -18,7 +16,6 @@ pytestmark = pytest.mark.slow
 
 LOOKS = {"outline", "browse", "search_within"}
 TOOLS = {"search", "read_node", "trace", "list_trees", *LOOKS}
-KEEPER = "who kept the lamp burning in the storm?"
 
 
 def conversation(server, *calls):
@@ -88,24 +85,6 @@ def test_an_outline_lists_names_from_the_top_in_pages_within_their_tokens(server
         assert len(node["name"]) <= 80
 
 
-def nodes_below(server, node_id):
-    ids = [node_id]
-    for at in ids:
-        (read,) = map(values, conversation(server, ("browse", {"node_id": at})))
-        ids += [child["id"] for child in read["children"] if child["id"] not in ids]
-    return set(ids)
-
-
-def test_a_search_within_a_node_gives_nodes_under_it_alone(server):
-    (outline,) = map(values, conversation(server, ("outline", {"tree": "farness/harbour.md"})))
-    for node in (outline["nodes"][1], outline["nodes"][-1]):
-        arguments = {"question": KEEPER, "node_id": node["id"]}
-        (hits,) = map(values, conversation(server, ("search_within", arguments)))
-        ids = {hit["id"] for hit in hits["nodes"]}
-        assert ids
-        assert ids <= nodes_below(server, node["id"])
-
-
 def test_errors_are_named_with_the_remedy(server):
     unknown = "00000000-0000-0000-0000-000000000000"
     tree, node, strategy, empty, misspelt, *looks = map(
@@ -129,9 +108,3 @@ def test_errors_are_named_with_the_remedy(server):
     assert "'hybrid'" in strategy
     assert "at least 1 character" in empty
     assert "tree\n  Extra inputs are not permitted" in misspelt
-
-
-def test_a_missing_sdk_names_the_extra(built, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mcp.server", None)
-    with pytest.raises(MissingExtraError, match=r"raptor-assets\[mcp\]"):
-        make_server(HomeRetriever(built.home))

@@ -67,17 +67,3 @@ def test_the_papers_preset_builds_and_answers_with_the_papers_models_by_name(mod
     assert built
     assert source.stem in found
     assert {body["model"] for body in server.bodies} == {"gpt-3.5-turbo"}
-
-
-def test_without_the_vocabulary_the_papers_preset_says_where_to_get_it(model, tmp_path):
-    home, source = tmp_path / "home", min(HANDBOOK.rglob("*.md"))
-    environ = {
-        **put_into_hub_cache(model, tmp_path / "hub", PAPERS_MODEL),
-        "TIKTOKEN_CACHE_DIR": str(tmp_path / "empty"),
-        "HTTPS_PROXY": "http://127.0.0.1:9",  # nobody listens there
-        "OPENAI_API_KEY": "a-key",
-    }
-    raptor("init", source, "--preset", "paper", "--home", home)
-    with pytest.raises(AssertionError, match=r"cl100k_base.*set TIKTOKEN_CACHE_DIR") as failed:
-        python(COMMAND, json.dumps([["build", "--home", str(home)]]), environ=environ)
-    assert "Traceback" not in str(failed.value)

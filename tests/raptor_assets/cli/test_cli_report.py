@@ -2,14 +2,10 @@
 
 import json
 import re
-import shutil
 import webbrowser
 from pathlib import Path
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 import pytest
-from support.command import raptor
 
 pytestmark = pytest.mark.slow
 
@@ -55,17 +51,7 @@ def test_it_writes_the_page_into_the_current_folder_and_prints_its_path(built, o
     assert opened == []
 
 
-def test_json_tells_path_address_and_size(built, opened, tmp_path):
-    wanted = tmp_path / "out" / "my report.html"
-    told = built.call("report", TREE, "--output", wanted, "--json").json
-    assert told["path"] == str(wanted)
-    assert Path(url2pathname(urlparse(told["url"]).path)) == wanted
-    assert told["n_bytes"] == wanted.stat().st_size
-    assert told["tree"] == TREE
-    assert opened == []
-
-
-def test_the_browser_opens_only_at_a_terminal_and_not_if_told(built, opened, monkeypatch):
+def test_the_browser_opens_only_at_a_terminal_and_not_with_no_open(built, opened, monkeypatch):
     from raptor_assets.cli.commands import trees
 
     monkeypatch.setattr(trees, "at_terminal", lambda: True)
@@ -88,24 +74,3 @@ def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monke
     printed = built.call("report", "soup.md", "--node", node, "--json")
     assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
     assert "raptor tree soup.md --ids" in printed.json["message"]
-
-
-def test_it_needs_no_table_of_the_last_build(own):
-    shutil.rmtree(own.home / "tables")
-    found = values(Path(own.call("report", TREE).out.strip()))
-    assert "Tom Ferris" in found["documents"][0]["x"]
-    assert (found["findings"], found["cost"]) == (None, None)
-
-
-def test_errors_are_those_of_the_other_commands(built, tmp_path):
-    printed = built.call("report", "nosuch", "--json")
-    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
-    assert "soup.md" in printed.json["message"]
-    raptor("init", "--home", tmp_path / "new")
-    assert raptor("report", TREE, "--home", tmp_path / "new").code == 4
-    assert raptor("report", TREE, "--home", tmp_path / "nothing").code == 4
-    blocked = tmp_path / "file"
-    blocked.write_text("in the way")
-    printed = built.call("report", TREE, "--output", blocked / "x.html", "--json")
-    assert (printed.code, printed.json["error"]) == (1, "StoreError")
-    assert blocked.read_text() == "in the way"

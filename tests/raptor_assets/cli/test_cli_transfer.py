@@ -24,7 +24,6 @@ def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, export
     place.configure("[chunking]\nmax_tokens = 40")
     done = place.call("import", folder, "--json").json
     assert done["trees"] == done["changed"] == told["trees"]
-    assert done["tables_of"] == told["tables_of"]
     assert place.call("import", folder, "--json").json["changed"] == []
     found = place.call("query", QUESTION, "--json").json
     assert found == built.call("query", QUESTION, "--json").json
@@ -37,6 +36,10 @@ def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, export
     built_again = place.call("build", "--json").json
     assert built_again["failed"] == {}
     assert place.call("query", QUESTION, "--json").json == found
+    assert place.call("build", RAPTOR_CHUNKING__MAX_TOKENS="60").code == 0
+    refused = place.call("import", folder)
+    assert (refused.code, "--replace" in refused.err) == (1, True)
+    assert place.call("import", folder, "--replace").code == 0
 
 
 def test_an_import_makes_the_home_that_its_help_names(built, exported, tmp_path):

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from itertools import cycle
+from itertools import count, cycle
 
 import pytest
 from fastapi.testclient import TestClient
@@ -73,13 +73,15 @@ CASES = [
     ),
     ({"readers": ["ana"]}, ["--as", "ana"], {"leave"}),
 ]
+USUAL = (0, 2, 7, 9)
+"""Cases of `make test`: documents, an exclusion, a range, readers."""
 
 
 @pytest.mark.parametrize(
     ("filters", "options", "words", "strategy"),
     [
-        (*case, strategy)
-        for case, strategy in zip(CASES, cycle(["hybrid", "collapsed", "traversal"]))
+        pytest.param(*case, strategy, marks=[] if at in USUAL else [pytest.mark.rare])
+        for at, case, strategy in zip(count(), CASES, cycle(["hybrid", "collapsed", "traversal"]))
     ],
 )
 def test_every_interface_gives_the_same_nodes_and_no_word_beyond(

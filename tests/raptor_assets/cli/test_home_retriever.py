@@ -6,12 +6,10 @@ from dataclasses import replace
 from unittest import mock
 
 import pytest
-from support.command import raptor
 from support.processes import wait_until
 
 from raptor_core import HomeRetriever
 from raptor_core.errors import (
-    MissingHomeError,
     StoreLockedError,
     UnknownTreeError,
 )
@@ -83,23 +81,3 @@ def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_wit
             retriever.manifests()
     assert tries == [1, 1]
     assert retriever.manifests()
-
-
-def test_a_place_without_a_home_is_refused_at_once(tmp_path):
-    with pytest.raises(MissingHomeError, match="raptor build SOURCE"):
-        HomeRetriever(tmp_path)
-
-
-@pytest.mark.parametrize("command", ["query", "ask"])
-def test_a_question_on_the_command_line_opens_the_store_once(built, command):
-    with mock.patch("raptor_core.home.published.open_store", wraps=open_store) as opened:
-        assert built.call(command, "Who lit the lamp?").out
-    assert opened.call_count == 1
-
-
-def test_nothing_published_is_told_before_a_model_is_loaded(tmp_path):
-    assert raptor("init", "--home", tmp_path / "home").code == 0
-    retriever = HomeRetriever(tmp_path / "home")
-    with pytest.raises(UnknownTreeError, match="nothing is published"):
-        retriever.search("the lamp")
-    assert "embedder" not in vars(retriever.components)

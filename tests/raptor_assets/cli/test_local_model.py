@@ -25,7 +25,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.models.summarizing import make_summarizer
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest
 from raptor_core.settings import AuditSettings, SummarizerSettings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.vectors import Vectors
@@ -81,7 +81,7 @@ def new_place(tmp_path_factory):
     printed = place.call("init", place.docs, "--local", model_file())
     assert (printed.code, "wrote" in printed.out) == (0, True), printed.err
     place.configure("[chunking]\nmax_tokens = 24")
-    place.configure('[clustering]\nmethod = "contiguous"\ncluster_size = 4')
+    place.configure('[components]\nclusterer = "support.clusterers:fours"')
     place.configure("[tree]\nmax_layers = 1")
     small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64\nthreads = {THREADS}"
     place.configure(f"[summarizer]\n{small}")
@@ -106,23 +106,6 @@ def test_a_build_is_published_and_the_next_one_calls_nothing(place, built):
     assert built.json["n_summarized"] > 0
     again = place.call("build", "--force", "--json")
     assert (again.code, again.json["n_summarized"]) == (0, 0), again.err
-
-
-def test_a_question_is_answered_in_this_process(place):
-    printed = place.call("ask", "When did the keeper light the lamp?", "--json")
-    assert printed.code == 0, printed.err
-    assert "dusk" in printed.json["answer"]
-
-
-def test_the_process_and_the_server_write_the_same(server):
-    local = settings(SummarizerSettings)
-    # One call at a time: which prefix the server keeps, and so its last bits, depends on the order.
-    place = {"kind": "openai", "base_url": server, "timeout_seconds": 300, "concurrency": 1}
-    remote = local.model_copy(update=place)
-    first, second = answers(local, LIGHT, DAY), answers(remote, LIGHT, DAY)
-    texts = {key: answer.text for key, answer in first.items() if isinstance(answer, Summary)}
-    assert texts
-    assert texts == {k: answer.text for k, answer in second.items() if isinstance(answer, Summary)}
 
 
 def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
@@ -161,13 +144,6 @@ def test_an_audit_holds_to_the_schema_that_the_engine_enforces():
     ((first, second),) = judge.judge([AuditedSummary(node, children)])
     assert judge.name == "local"
     assert "is not JSON" not in first.reason + second.reason
-
-
-def test_a_prompt_above_the_context_names_the_setting():
-    reader = Reader(settings(ReaderSettings, max_retries=0))
-    with pytest.raises(EndpointError, match=r"raise reader\.context_tokens") as error:
-        reader.read("Why?", [Passage("word " * 2 * CONTEXT_TOKENS, "1")])
-    assert error.value.comes_again
 
 
 def test_an_interrupted_build_ends_and_says_so(place, tmp_path):

@@ -13,14 +13,9 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import ProxyTracerProvider
-from support.command import raptor
 from support.mcp_lines import exchange
 from support.openai_server import FakeOpenAI
 from support.raw_server import RawServer
-from support.reranker import FakeReranker
-
-from raptor_core.tracing import set_up
 
 pytestmark = pytest.mark.slow
 
@@ -115,17 +110,6 @@ def test_a_question_is_one_trace_from_the_embedding_to_the_reader_without_texts(
         assert text not in sent
 
 
-def test_a_reranker_is_a_call_of_the_trace_with_its_tokens(built, recorded):
-    with FakeReranker("lamp").serving() as url:
-        settings = json.dumps({"kind": "cohere", "model": "ranker", "base_url": url})
-        printed = built.call("query", QUESTION, RAPTOR_RETRIEVAL__RERANKER=settings)
-    assert printed.code == 0, printed
-    assert recorded.parents()["rerank ranker"] == "packing"
-    call = recorded.attributes("rerank ranker")
-    assert call["gen_ai.operation.name"] == "rerank"
-    assert recorded.tokens() == {"input": call["gen_ai.usage.input_tokens"]}
-
-
 def test_texts_are_recorded_when_they_are_switched_on(built, recorded, endpoint):
     ask(built, endpoint, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
     chat = recorded.attributes("chat gpt-4o-mini")
@@ -136,26 +120,7 @@ def test_texts_are_recorded_when_they_are_switched_on(built, recorded, endpoint)
     assert "a-secret-key" not in " ".join(span.to_json() for span in recorded.spans)
 
 
-def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, recorded, endpoint):
-    docs, home = tmp_path / "docs", tmp_path / "home"
-    docs.mkdir()
-    text = "\n\n".join(f"Keeper {n} lit the lamp of tower {n} in the year {n}." for n in range(90))
-    (docs / "lamps.md").write_text(text)
-    assert raptor("init", docs, "--home", home).code == 0
-    chat = {
-        "RAPTOR_SUMMARIZER__KIND": "openai",
-        "RAPTOR_SUMMARIZER__BASE_URL": endpoint.base_url,
-        "OPENAI_API_KEY": "a-secret-key",
-    }
-    recorded.exporter.clear()
-    assert raptor("build", "--home", home, "--json", **chat).code in (0, 5)
-    assert recorded.n_traces() == 1
-    parents = recorded.parents()
-    assert {parents[name].split()[0] for name in parents if name.startswith("chat ")} == {"step"}
-    steps = [name for name in parents if name.startswith("step ")]
-    assert {parents[step] for step in steps} == {"raptor build"}
-
-
+@pytest.mark.rare
 def test_a_server_sends_over_otlp_and_goes_on_with_the_trace_of_its_caller(built):
     """Protobuf has ids and names as they are; texts are switched off, and not in it."""
     trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -170,9 +135,3 @@ def test_a_server_sends_over_otlp_and_goes_on_with_the_trace_of_its_caller(built
     assert sent.count(bytes.fromhex(trace)) > 1
     assert bytes.fromhex(parent) in sent
     assert QUESTION.encode() not in sent
-
-
-def test_without_the_switch_nothing_is_installed(monkeypatch):
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    set_up()
-    assert isinstance(opentelemetry.trace.get_tracer_provider(), ProxyTracerProvider)

@@ -8,7 +8,6 @@ from support.browser import chromium
 from support.openai_server import FakeOpenAI
 from support.report_page import refusal_of_script
 from support.serving import KEY, served_here, serving
-from support.streams import StreamingModel
 
 from raptor_assets.local.curate import Curator
 from raptor_assets.serving.http import make_app
@@ -74,7 +73,7 @@ def show(browser, address):
     assert [trouble for trouble in troubles if not opened.is_expected(trouble)] == []
 
 
-def test_the_corpus_is_told_and_found_by_title_and_text(show):
+def test_the_corpus_is_listed_and_found_by_title_and_text(show):
     page = show()
     page.locator(".tree-row").nth(2).wait_for()
     rows = page.locator(".tree-title").all_inner_texts()
@@ -124,18 +123,6 @@ def test_a_point_of_the_map_leads_to_its_node_with_path_and_spans(show):
     page.locator(".identity code").wait_for()
 
 
-@pytest.mark.rare
-def test_the_layers_are_walked_by_keys(show):
-    page = show(f"#layers=&tree={LIGHTHOUSE}")
-    page.locator(".icicle .points").focus()
-    page.keyboard.press("Enter")
-    top = page.locator(".atlas-node h2")
-    top.wait_for()
-    page.keyboard.press("ArrowDown")
-    page.locator(".way button").first.wait_for()
-    assert "Its span" in page.locator(".atlas-node").inner_text()
-
-
 def test_an_answer_has_citations_and_two_strategies_light_up_tree_map_and_layers(show):
     page = show("#ask")
     page.get_by_label("Question").fill(KEEPER)
@@ -164,67 +151,6 @@ def test_an_answer_has_citations_and_two_strategies_light_up_tree_map_and_layers
     page.locator("#ask-trees").fill("nosuch")
     page.get_by_role("button", name="Search").click()
     page.locator("#message", has_text="no tree is published as 'nosuch'").wait_for()
-
-
-def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
-    with StreamingModel("Tom Ferris ", "did it ", "[1].", is_paced=True) as model:
-        monkeypatch.setenv("RAPTOR_READER__BASE_URL", model.base_url)
-        monkeypatch.setenv("RAPTOR_SOURCE__LINK", "https://wiki.example/{id}")
-        monkeypatch.setenv("OPENAI_API_KEY", "a-key")
-        app = make_app(HomeRetriever(built.home), ServerKeys(), curator=Curator(built.home))
-        with served_here(app) as served:
-            page = show("#ask", at=served)
-            page.get_by_label("Question").fill(KEEPER)
-            page.get_by_role("button", name="Ask the model").click()
-            page.locator(".answer", has_text="Tom Ferris").wait_for()
-            assert page.locator(".answer").inner_text() == "Tom Ferris"
-            model.next.release(3)
-            page.locator(".answer li").first.wait_for()
-            assert page.locator(".answer .prose").inner_text() == "Tom Ferris did it [1]."
-            link = page.locator(".answer li").get_by_role("link", name="Open the original")
-            assert link.get_attribute("href").startswith("https://wiki.example/")
-
-
-@pytest.mark.rare
-def test_kind_and_comparison_are_chosen_by_keys_told_and_kept_in_the_address(show):
-    page = show("#ask")
-    page.get_by_label("Question").wait_for()
-    page.keyboard.type(KEEPER)
-    assert page.get_by_label("Kind").input_value() == "auto"
-    for keys in (["Search", "Ask", "Strategy", "Compare"], ["Kind"]):
-        for _ in keys:
-            page.keyboard.press("Tab")
-        page.keyboard.type("fl" if len(keys) > 1 else "g")
-    assert page.get_by_label("Compare with").input_value() == "flat"
-    assert page.get_by_label("Kind").input_value() == "general"
-    page.get_by_label("Question").focus()
-    page.keyboard.press("Enter")
-    page.locator("#message", has_text="taken as a general question · flat: ").wait_for()
-    assert "general question: it" in page.locator(".columns section").first.inner_text()
-    second = page.locator(".columns section").nth(1).inner_text()
-    assert "flat has no use for the kind of the question" in second
-    assert "second=flat&kind=general" in page.url
-    again = show(page.url.partition("/")[2].partition("/")[2].partition("/")[2])
-    again.locator("#message", has_text="taken as a general question · flat: ").wait_for()
-    assert again.get_by_label("Kind").input_value() == "general"
-    again.get_by_label("Kind").select_option("detail")
-    again.get_by_role("button", name="Search").click()
-    again.locator("#message", has_text="taken as a detail question").wait_for()
-    assert "kind=detail" in again.url
-
-
-@pytest.mark.rare
-def test_what_is_seen_is_saved(show):
-    page = show()
-    with page.expect_download() as got:
-        page.get_by_role("button", name="Save the list as CSV").click()
-    lines = got.value.path().read_text("utf-8-sig").splitlines()
-    assert len(lines) == 4
-    page.goto(page.url + "#map")
-    page.locator(".plane[data-frames]").wait_for()
-    with page.expect_download() as got:
-        page.get_by_role("button", name="Save the picture").click()
-    assert got.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.rare

@@ -123,6 +123,7 @@ def test_an_approved_build_has_the_readers_of_its_approval(workshop):
     assert workshop.manifests()[TREE].readers == {"guide/a.md": ("ben", "eva")}
 
 
+@pytest.mark.rare
 def test_a_build_whose_document_got_other_readers_is_not_approved_in_a_tree_of_its_own(workshop):
     set_readers(workshop, "ana", separate=True)
     workshop.build()
@@ -138,6 +139,7 @@ def found_in(workshop, sentence):
         return {n.documents for n in store.nodes(Where(layers=(0,))) if sentence in n.text}
 
 
+@pytest.mark.rare
 def test_a_renamed_document_is_found_before_and_after_its_new_place_is_approved(tmp_path):
     made = Workshop(tmp_path, runs={"publish": "when_approved"})
     for name in ("pay", "song", "menu"):

@@ -69,6 +69,7 @@ def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):
     assert stopped.json["failed"]["a.md"]["error"] == "BudgetError"
     then = place.call("plan", "--json").json
     assert then["summaries"]["calls"] == first - 3
+    assert place.call("build", "--max-calls", 0).code == 8
     finished = place.call("build", "--max-calls", 500, "--json")
     assert finished.code == 0
     least, most = then["summaries_range"]

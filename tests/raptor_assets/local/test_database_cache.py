@@ -1,8 +1,6 @@
 """The cache of unfinished work in a real PostgreSQL server: runs on many machines share it."""
 
-import random
 import threading
-from string import printable
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.home.records import shared_cache
 from raptor_core.errors import RecordsError
-from raptor_core.identity import MAX_ID_BYTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
@@ -45,17 +42,6 @@ def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
         assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
         one.discard(["b"])
         assert one.texts(["b"]) == {}
-
-
-def test_a_tree_whose_name_has_the_length_of_the_bound_is_kept_and_forgotten(workshop):
-    letters = random.Random(1).choices(printable, k=MAX_ID_BYTES)  # an index packs them hardly
-    tree = "".join(letters)
-    with workshop.instance() as instance:
-        cache = shared_cache(instance, "c" * 64)
-        cache.want([(tree, "k" * 32)])
-        assert cache.unfinished() == [tree]
-        cache.forget([tree])
-        assert cache.unfinished() == []
 
 
 def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
@@ -98,7 +84,7 @@ def test_another_machine_goes_on_with_what_a_run_left(workshop):
     assert n_made + left.n_made == sum(sizes[1:])
 
 
-def test_a_database_that_does_not_answer_is_told(postgres, workshop):
+def test_a_database_that_does_not_answer_is_reported(postgres, workshop):
     with workshop.instance() as instance:
         shared_cache(instance, "corpus").keep_texts({"a": "text"})
         instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"

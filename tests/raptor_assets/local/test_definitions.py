@@ -4,16 +4,12 @@ import os
 import runpy
 import subprocess
 import sys
-from datetime import timedelta
-from types import SimpleNamespace
 
 import dagster as dg
 import pytest
 from support.fenced import ROOT
 
-from raptor_assets import RaptorCorpusComponent, build_raptor_corpus
 from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
-from raptor_assets.assets.specs import build_check_specs
 from raptor_assets.home.folder import Home
 from raptor_assets.local.code_location import build_definitions
 from raptor_core.errors import SettingsError
@@ -84,52 +80,3 @@ def test_the_graph_has_every_asset_and_its_layers(definitions):
         assert node.kinds
         assert node.description
         assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema)
-
-
-def test_every_layer_and_the_tree_carry_their_checks(definitions):
-    graph = definitions.resolve_asset_graph()
-    found = {(key.asset_key, key.name) for key in graph.asset_check_keys}
-    assert found == {
-        (spec.asset_key, spec.name) for spec in build_check_specs(Settings(), CHAIN_NAMES)
-    }
-
-
-def test_assets_and_jobs_carry_tags_owners_and_a_freshness_policy(tmp_path):
-    @dg.asset
-    def pages():
-        return []
-
-    own = {"runs": {"owners": ["team:docs"]}, "source": {"max_age_hours": 24}}
-    corpus = build_raptor_corpus("wiki", home=tmp_path, upstream=pages, **own)
-    defs = dg.Definitions.merge(dg.Definitions(assets=[pages]), corpus)
-    graph = defs.resolve_asset_graph()
-    summaries = graph.get(dg.AssetKey(["wiki", "layer_2", "summaries"]))
-    wiki = {"raptor/corpus": "wiki"}
-    assert (
-        summaries.tags.items()
-        >= {
-            **wiki,
-            "raptor/step": "summaries",
-            "raptor/layer": "2",
-        }.items()
-    )
-    assert "raptor/layer" not in graph.get(dg.AssetKey(["wiki", "tree"])).tags
-    source = graph.get(dg.AssetKey(["wiki", "source"]))
-    assert [*summaries.owners, *source.owners] == ["team:docs"] * 2
-    policy = dg.FreshnessPolicy.time_window(timedelta(hours=24))
-    assert source.freshness_policy == policy
-    for job in ("sync", "build", "rollback"):
-        tags = defs.resolve_job_def(f"wiki_{job}").tags
-        assert tags.items() >= {**wiki, "raptor/step": job}.items()
-
-
-def test_a_component_may_change_the_specs_of_its_assets(tmp_path):
-    class DocsCorpus(RaptorCorpusComponent):
-        def get_asset_spec(self, spec):
-            return spec.replace_attributes(group_name="docs")
-
-    component = DocsCorpus(name="wiki", home=str(tmp_path))
-    graph = component.build_defs(SimpleNamespace(path=tmp_path)).resolve_asset_graph()
-    nodes = [graph.get(key) for key in graph.get_all_asset_keys()]
-    assert {node.group_name for node in nodes} == {"docs"}
-    assert len(nodes) == len(CHAIN_NAMES.chain(5))

@@ -6,6 +6,7 @@ import dagster as dg
 import pytest
 from jsonschema import Draft202012Validator
 from support.dg_project import DgProject
+from support.fenced import fenced
 
 from raptor_assets import RaptorCorpusComponent, failure_reason
 
@@ -21,7 +22,7 @@ def project(tmp_path_factory):
     made = DgProject(tmp_path_factory.mktemp("dg"))
     made.add_documents("handbook", "a.md", "b.md", "c.md")
     made.add_corpus("handbook")
-    done = made.dg("launch", "--job", "handbook_sync")
+    done = made.dg(["launch", "--job", "handbook_sync"])
     assert done.returncode == 0, done.stdout + done.stderr
     return made
 
@@ -56,31 +57,11 @@ def test_sync_builds_only_what_changed_and_drops_what_is_gone(project):
     assert "up to date" in tick(project).skip_reason.skip_message
 
 
-def test_a_removal_that_a_person_has_to_confirm_fails_the_sync_and_says_how(project, tmp_path):
-    other = DgProject(tmp_path, "others")
-    other.add_documents("guides", *(f"{number}.md" for number in range(12)))
-    other.add_corpus("guides", {"tree": {"max_layers": 1}})
-    assert other.execute("guides_sync").success
-    for number in range(1, 12):
-        (other.root / "guides" / f"{number}.md").unlink()
-    failed = other.execute("guides_sync")
-    assert not failed.success
-    (event,) = failed.get_step_failure_events()
-    reason = event.step_failure_data.user_failure_data.description
-    assert "launch guides_sync with `confirm_removal: true`" in reason
-    config = {"ops": {"guides_sync_step": {"config": {"confirm_removal": True}}}}
-    assert other.execute("guides_sync", config).success
-    with other.instance() as instance:
-        assert instance.get_dynamic_partitions("guides_trees") == ["0.md"]
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
         ({"chunkking": {"max_tokens": 80}}, "'chunkking' was unexpected"),
-        ({"chunking": {"max_token": 80}}, "'max_token' was unexpected"),
         ({"chunking": {"max_tokens": "many"}}, "'many' is not valid"),
-        ({"clustering": {"method": "guess"}}, "'guess' is not valid"),
         ({"prices": {"small": {"inputs": 1}}}, "'inputs' was unexpected"),
         ({"source": {"tables": [{"uri": "sqlite://"}]}}, "'uri'"),
     ],
@@ -122,3 +103,31 @@ def test_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_path):
     assert "the endpoint refused it" in reason
     edges = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
     assert project.execute("handbook_build", tags=dict.fromkeys(edges, "0.md")).success
+
+
+def test_the_component_of_the_page_is_listed_checked_and_scaffolded(tmp_path, monkeypatch):
+    project = DgProject(tmp_path)
+    (text,) = (block for block in fenced("docs/dagster.md", "yaml") if block.startswith("type:"))
+    handbook = project.package / "defs" / "handbook"
+    handbook.mkdir()
+    (handbook / "defs.yaml").write_text(text)
+    monkeypatch.setenv("SUMMARY_MODEL", "small")
+    scaffold = ["scaffold", "defs", "raptor_assets.RaptorCorpusComponent", "guides"]
+    done = project.dg(
+        ["list", "components"],
+        [*scaffold, "--name", "guides", "--path", "guides"],
+        ["check", "yaml"],
+        ["list", "defs"],  # which loads them all
+    )
+    assert done.returncode == 0, done.stderr
+    components, _, listed = (done.stdout + done.stderr).partition("All component YAML validated")
+    assert "raptor_assets.RaptorCorpusComponent" in components
+    assert "handbook/tree" in listed
+    assert "guides_source_sensor" in listed
+    scaffolded = (project.package / "defs" / "guides" / "defs.yaml").read_text()
+    assert "{{ context.project_root }}/guides" in scaffolded
+    assert "{{ context.project_root }}/.raptor/guides" in scaffolded
+    (handbook / "defs.yaml").write_text(text.replace("paths:", "path:"))
+    failed = project.dg(["list", "defs"])
+    assert failed.returncode
+    assert "unknown setting source.path; did you mean paths" in failed.stdout + failed.stderr

@@ -3,9 +3,6 @@
 import subprocess
 from pathlib import Path
 
-import dagster as dg
-import yaml
-
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_assets.local.storage import PooledSqliteEventLogStorage
@@ -48,15 +45,3 @@ def test_git_keeps_the_settings_of_a_home_and_nothing_else(tmp_path):
     (home.path / "tables" / "nodes.parquet").write_text("")
     shown = git("status", "--porcelain", "--untracked-files=all").split()
     assert shown[1::2] == ["home/.gitignore", "home/raptor.toml"]
-
-
-def test_instance_settings_of_a_persons_own_are_kept(tmp_path):
-    home = Home(tmp_path)
-    home.ensure()
-    config = home.dagster / "dagster.yaml"
-    own = {"telemetry": {"enabled": False}}
-    config.write_text(yaml.safe_dump(own))
-    home.ensure()
-    assert yaml.safe_load(config.read_text()) == own
-    with open_instance(home) as instance:
-        assert isinstance(instance, dg.DagsterInstance)

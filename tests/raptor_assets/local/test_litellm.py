@@ -56,7 +56,7 @@ def test_a_tree_is_built_and_its_usage_is_known(through):
         ("short", "mock context window exceeded error"),
     ],
 )
-def test_what_it_refuses_is_told_in_its_words_and_never_published(through, model, words):
+def test_what_it_refuses_is_reported_in_its_words_and_never_published(through, model, words):
     workshop = through(model)
     failed = workshop.build().failed["a.md"]
     assert failed.asset == "layer_1/summaries"

@@ -40,7 +40,7 @@ def test_more_than_half_stays_until_a_person_confirms(start):
     assert daemon.tick()[2] == "2 partitions are up to date"
 
 
-def test_a_drop_that_fails_is_told_and_made_good(start, monkeypatch):
+def test_a_drop_that_fails_is_reported_and_repeated(start, monkeypatch):
     workshop, _ = start()
     remove(workshop, "two/d.md")
 

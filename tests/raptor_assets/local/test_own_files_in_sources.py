@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,7 +12,6 @@ from raptor_assets.local.transfer import export_home
 from raptor_assets.serving.window import read_report
 from raptor_core.documents import load_documents
 from raptor_core.errors import EmptySourceError
-from raptor_core.file_names import PAGE_MARK, PAGE_MARK_BYTES
 from raptor_core.report.page import render_report
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
@@ -116,7 +114,7 @@ def test_a_folder_gives_the_same_documents_with_them_as_without(made, docs, put)
     assert ids(docs) == DOCUMENTS
 
 
-def test_what_is_left_out_is_told(made, docs, tmp_path):
+def test_files_that_are_left_out_are_reported(made, docs, tmp_path):
     put_home(made, docs)
     put_export(made, docs)
     put_pages(made, docs)
@@ -127,34 +125,12 @@ def test_what_is_left_out_is_told(made, docs, tmp_path):
     assert skipped == {"is a page that raptor wrote", "is a table that raptor wrote"}
 
 
-def test_an_export_in_an_archive_is_left_out_too(made, docs):
-    put_archive(made, docs)
-    with pytest.raises(EmptySourceError, match="is a table that raptor wrote"):
-        load_documents(f"zip://::{docs}/backup.zip")
-
-
-def test_every_page_has_its_mark_near_the_beginning():
-    import raptor_core.report
-    import raptor_lab
-
-    places = [Path(module.__file__).parent for module in (raptor_core.report, raptor_lab)]
-    pages = [page for place in places for page in place.glob("web/*.html")]
-    assert len(pages) >= 2
-    assert all(PAGE_MARK in page.read_text()[: PAGE_MARK_BYTES // 2] for page in pages)
-
-
 def test_a_source_that_holds_a_home_beside_documents_says_so_and_loses_none(made, docs):
     shutil.copytree(made / ".raptor", docs, dirs_exist_ok=True)
     with pytest.raises(EmptySourceError, match="keep documents in a folder of their own"):
         load_documents(docs)
     (skipped,) = load_documents(docs, docs / "a.md").skipped
     assert not skipped.is_empty
-
-
-@pytest.mark.parametrize("name", [".raptor", "export"])
-def test_a_source_that_is_a_home_or_an_export_says_so(made, name):
-    with pytest.raises(EmptySourceError, match=r"is a (home of raptor|table that raptor wrote)"):
-        load_documents(made / name)
 
 
 def test_builds_with_the_home_in_the_source_come_to_rest(tmp_path):
@@ -178,28 +154,3 @@ def test_a_table_that_the_source_names_is_read(docs):
     assert ids(path) == {"t"}
     assert ids(f"file://{path}") == {"t"}
     assert ids(docs) == DOCUMENTS
-
-
-def test_files_of_others_with_the_same_names_are_read(docs):
-    others = ["tables/a.md", "dag/b.md", "reports/c.html", "trees/d.md", "export.md"]
-    for name in others:
-        (docs / name).parent.mkdir(exist_ok=True)
-        (docs / name).write_text("Words of somebody else.")
-    (docs / "raptor.toml").write_text("")
-    (docs / "export.json").write_text('{"format": "another"}')
-    others += ["export.json"]
-    include = ("*", "*.json")
-    assert ids(docs, include=include) == {*DOCUMENTS, *others}
-
-
-def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):
-    page = '<html><head><meta charset="utf-8"><title>How</title></head><body><p>'
-    page += "x" * 200 + '&lt;meta name="generator" content="raptor-assets"&gt;</p></body></html>'
-    (docs / "how.html").write_text(page)
-    assert ids(docs) == {*DOCUMENTS, "how.html"}
-
-
-def test_settings_that_include_everything_do_not_take_them_in(made, docs):
-    put_home(made, docs)
-    settings = SourceSettings(include=("*.md", "data/**"))
-    assert {d.id for d in load_documents(docs, settings=settings).documents} == DOCUMENTS

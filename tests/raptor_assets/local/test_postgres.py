@@ -14,8 +14,6 @@ from support.sensor_daemon import Daemon
 from support.servers import INSTANCE, keep_records_in
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.assets.names import corpus_partitions
-from raptor_assets.home import records
 from raptor_assets.home.folder import Home
 from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records
 from raptor_assets.local.status import read_costs, read_status
@@ -149,11 +147,3 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
     assert "refused" in told["port"]
     assert not any(secret in text for text in told.values() for secret in ("hunter", "@2@"))
     assert not any(postgres.password in text for text in told.values())
-
-
-def test_sqlite_has_no_errors_of_a_database_server(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "dagster_postgres.utils", raising=False)
-    assert records.database_errors() == ()
-    with Workshop(tmp_path).instance() as instance:
-        assert not is_postgres(instance)
-        assert corpus_partitions().name

@@ -13,7 +13,6 @@ from raptor_core.errors import (
     EmptySourceError,
     EndpointError,
     SourceError,
-    UnknownTreeError,
 )
 
 pytestmark = pytest.mark.slow
@@ -46,13 +45,6 @@ def test_white_space_stops_above_the_embeddings(pair):
     for key in ("layer_1/clusters", "layer_1/summaries"):
         assert after[key] == before[key]
     assert pair.summarizer.n_made == n_made
-
-
-def test_an_unknown_partition_is_named(pair):
-    with pytest.raises(UnknownTreeError, match=r"'nosuch'; there are 2: a\.md, b\.md"):
-        pair.build("nosuch")
-    with pytest.raises(UnknownTreeError, match="'nosuch'"):
-        pair.drop("nosuch")
 
 
 def test_an_empty_or_missing_source_removes_nothing(pair):

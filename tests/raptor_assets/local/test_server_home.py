@@ -9,9 +9,7 @@ from support.workshop import Workshop, prose, settings_text
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever
 from raptor_core.errors import StoreError
-from raptor_core.retrieval import Query
 from raptor_core.retrying import RetryPolicy
-from raptor_core.store import Where
 from raptor_core.store.engines import retries
 
 pytestmark = pytest.mark.slow
@@ -93,20 +91,6 @@ def application(served):
     retriever = HomeRetriever(workshop.home.path, workshop.components)
     yield retriever
     retriever.close()
-
-
-def test_an_application_opens_the_store_once(served, application):
-    _, server = served
-    application.search("the first question")
-    n_before = len(server.requests)
-    found = application.search("the second question", Query("flat"))
-    assert found.hits
-    assert len(server.requests) - n_before <= 2
-    n_before, named = len(server.requests), Where(trees=(found.hits[0].node.tree,))
-    assert application.search("the second question", Query("flat", where=named)).hits
-    assert application.nodes(named.trees[0])
-    assert len(server.requests) - n_before <= 4
-    assert application.trace(found.hits[0].node.id).spans
 
 
 def test_an_application_goes_on_after_the_server_was_away(served, application):

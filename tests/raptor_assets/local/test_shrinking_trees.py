@@ -64,7 +64,7 @@ def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     assert "above the top" in last[0].evaluation.description
 
 
-def test_a_lost_layer_is_told_once_and_may_come_back(shrunken):
+def test_a_lost_layer_is_reported_once_and_may_come_back(shrunken):
     before = [n_events(shrunken, asset) for asset in gone(shrunken)]
     assert shrunken.build(force=True).built == [NAME]
     assert [n_events(shrunken, asset) for asset in gone(shrunken)] == before

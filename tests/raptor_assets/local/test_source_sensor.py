@@ -50,25 +50,6 @@ def test_new_documents_are_requested_in_one_run_and_only_once(workshop):
     assert daemon.tick() == ([], [], "3 partitions are up to date")
 
 
-def test_changes_apart_from_each_other_share_a_run(published):
-    before = published.data_version("tree", "b.md")
-    n_before = n_materializations(published, "b.md")
-    published.write("a.md", prose(6, seed=1))
-    published.write("c.md", prose(6, seed=2))
-    daemon = Daemon(published)
-    assert daemon.tick()[:2] == ([["a.md", "c.md"]], [])
-    assert daemon.run()
-    assert daemon.tick() == ([], [], UNCHANGED)
-    assert published.data_version("tree", "b.md") == before
-    assert n_materializations(published, "b.md") == n_before
-
-
-def n_materializations(published, partition):
-    chosen = dg.AssetRecordsFilter(asset_key=CHAIN_NAMES.tree.key, asset_partitions=[partition])
-    with published.instance() as instance:
-        return len(instance.fetch_materializations(chosen, limit=9).records)
-
-
 def test_a_tick_leaves_the_corpus_to_a_run_and_sees_its_edits_afterwards(workshop):
     daemon, between = Daemon(workshop), []
     assert daemon.tick()[0] == [["a.md", "b.md", "c.md"]]
@@ -108,11 +89,6 @@ def test_an_empty_source_skips_the_tick(published):
     builds, dropped, reason = Daemon(published).tick()
     assert (builds, dropped) == ([], [])
     assert "3 partitions stay" in reason
-
-
-def test_without_a_source_it_says_what_to_set(tmp_path):
-    workshop = Workshop(tmp_path, source={"paths": []})
-    assert "raptor.toml" in Daemon(workshop).tick()[2]
 
 
 @pytest.mark.parametrize(("watch", "status"), [(False, "STOPPED"), (True, "RUNNING")])

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from raptor_assets.home.source_state import KEY, keep_look, load_catalog, look
-from raptor_core.documents import parser_fingerprint
+from raptor_assets.home.source_state import KEY, keep_look, look
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 
@@ -44,14 +43,6 @@ def keep(tables, settings):
     return scan
 
 
-def test_what_was_kept_comes_back(tables, settings):
-    scan = keep(tables, settings)
-    assert load_catalog(tables, settings) == scan.catalog
-    again = look(tables, settings)
-    assert (again.n_read, again.is_new) == (0, False)
-    assert again.inventory == scan.inventory
-
-
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
 def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
     scan = keep(tables, settings)
@@ -65,10 +56,3 @@ def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
     assert again.n_read == 40
     assert again.inventory == scan.inventory
     assert look(tables, settings).n_read == 0
-
-
-def test_other_fields_make_it_worthless(tables, settings):
-    keep(tables, settings)
-    other = settings.model_copy(update={"text_field": "body"})
-    assert parser_fingerprint(other) != parser_fingerprint(settings)
-    assert look(tables, other).n_read == 40

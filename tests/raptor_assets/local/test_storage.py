@@ -7,7 +7,6 @@ import sys
 import uuid
 
 import dagster as dg
-import filelock
 import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
@@ -17,10 +16,7 @@ from support.stores import PROCESS_PATH
 from support.workshop import Workshop
 
 from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_assets.home import records
-from raptor_assets.home.records import open_records
 from raptor_assets.local.storage import PooledSqliteEventLogStorage
-from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +86,7 @@ def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
     assert [passed for _, _, passed in found["checks"]]
 
 
-def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):
+def test_who_watches_a_run_gets_the_events_that_another_process_writes(tmp_path):
     told = queue.Queue()
     with (
         instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,
@@ -151,10 +147,3 @@ def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_records_that_another_process_does_not_finish_opening_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "_OPENING_SECONDS", 0.01)
-    held = filelock.FileLock(tmp_path / "opening.lock", thread_local=False)
-    with held, pytest.raises(RecordsError, match=r"opening\.lock; end it"), open_records(tmp_path):
-        pass

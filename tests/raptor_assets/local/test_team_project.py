@@ -145,15 +145,6 @@ def test_each_corpus_is_recorded_under_its_own_names(project):
     assert not project.instance.fetch_materializations(dg.AssetKey("tree"), limit=1).records
 
 
-def test_a_teams_asset_reads_the_layer_of_its_partition(project):
-    done = project.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-        instance=project.instance,
-        asset_selection=[dg.AssetKey("longest_summary")],
-        partition_key="0.md",
-    )
-    assert done.output_for_node("longest_summary") > 10
-
-
 def test_an_edit_rebuilds_one_partition_of_one_corpus_and_the_command_sees_it(project):
     assert project.tick("guides") == []
     page = project.root / "guides" / "1.md"
@@ -165,13 +156,6 @@ def test_an_edit_rebuilds_one_partition_of_one_corpus_and_the_command_sees_it(pr
     status = json.loads(project.command("guides", "status", "--json").stdout)
     assert [tree["tree"] for tree in status["trees"]] == ["0.md", "1.md"]
     assert all(tree["checks"] for tree in status["trees"])
-
-
-def test_a_dropped_document_goes_from_its_corpus_alone(project):
-    (project.root / "handbook" / "1.md").unlink()
-    assert project.tick("handbook") == [None]  # a run that only drops
-    assert project.instance.get_dynamic_partitions("handbook_trees") == ["0.md"]
-    assert project.instance.get_dynamic_partitions("guides_trees") == ["0.md", "1.md"]
 
 
 def test_the_command_asks_for_the_instance_of_the_project(project):

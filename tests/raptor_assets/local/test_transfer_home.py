@@ -8,7 +8,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core.curation import subject_of_summary
-from raptor_core.tables.curation import KEY, decide, read_decisions, take_back
+from raptor_core.tables.curation import decide, read_decisions, take_back
 
 pytestmark = pytest.mark.slow
 
@@ -43,27 +43,17 @@ def as_imported(workshop):
     return {name: replace(made, inputs="") for name, made in workshop.manifests().items()}
 
 
-def bytes_of_tables(workshop):
-    root = workshop.home.tables
-    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*.parquet")}
-
-
 def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tmp_path):
     there, export, _ = origin
-    assert [file.manifest.tree for file in export.trees] == ["a.md", "b.md"]
+    assert [file.tree for file in export.trees] == ["a.md", "b.md"]
     here = another(tmp_path, origin)
-    report = imported(here, origin)
-    assert report.tables == ("a.md", "b.md")
+    imported(here, origin)
     assert as_imported(here) == as_imported(there)
-    tables = bytes_of_tables(here)
-    assert tables.keys() == bytes_of_tables(there).keys()
     n_embedded = here.embedder.n_embedded
     built = here.build()
     assert built.built == ["a.md", "b.md"]
     assert sum(built.produced.values()) == 0
     assert here.embedder.n_embedded == n_embedded
-    for key in ("layer_1/clusters", "layer_1/summaries", "layer_1/findings"):
-        assert here.metadata(key, "a.md")["reused"]
     ids = {name: made.build_id for name, made in there.manifests().items()}
     assert {name: made.build_id for name, made in here.manifests().items()} == ids
     assert here.build().built == []
@@ -71,12 +61,6 @@ def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tm
     assert sum(here.build(force=True).produced.values()) == 0  # the store alone spares every call
     assert here.embedder.n_embedded == n_embedded
     assert here.texts("a.md") == there.texts("a.md")
-
-
-def test_tables_stay_out_where_trees_are_grouped_otherwise(origin, tmp_path):
-    here = another(tmp_path, origin, grouping={"shards": 2})
-    assert imported(here, origin).tables == ()
-    assert {path.parts[0] for path in bytes_of_tables(here)} == {"source_scan"}
 
 
 def test_what_people_decided_goes_along(tmp_path):
@@ -110,17 +94,16 @@ def test_what_people_decided_goes_along(tmp_path):
     )
     for _ in range(2):  # again changes nothing
         report = import_home(here.home, here.settings, str(tmp_path / "all"), identity)
-        assert report.n_acts == 4
+        assert report.n_decisions == 4
         found = read_decisions(here.home.table_store(here.settings))
         assert sorted(found, key=str) == sorted([own, *read_decisions(tables)], key=str)
     here.build()
     assert "By hand: a.md." in here.texts("a.md")
     assert here.texts("b.md") == there.texts("b.md")
 
-    assert (
-        import_home(part.home, part.settings, str(tmp_path / "all"), identity, ["a.md"]).n_acts == 1
-    )
+    imported_part = import_home(part.home, part.settings, str(tmp_path / "all"), identity, ["a.md"])
+    assert imported_part.n_decisions == 1
     (only,) = read_decisions(part.home.table_store(part.settings))
     assert only.tree == "a.md"
     some = export_home(there.home, there.settings, str(tmp_path / "some"), ["b.md"])
-    assert len([table for table in some.tables if table.key == KEY]) == 3
+    assert len(some.decisions) == 3

@@ -10,7 +10,7 @@ import pytest
 from support.command import SMALL_PARTS, Place
 from support.processes import wait_until
 from support.serving import KEY, served_here
-from support.streams import DONE, StreamingModel, data, event
+from support.streams import StreamingModel, data
 
 from raptor_assets.serving.chat import StopText, sources_text
 from raptor_assets.serving.http import make_app
@@ -172,12 +172,6 @@ def test_a_stop_text_is_found_and_nothing_else_is_held_back(pieces, stops, text)
     assert stopped.is_over is (text != "".join(pieces))
 
 
-def test_an_answer_at_its_limit_says_so_once_it_was_shown(client, model):
-    model.ending = (event(finish="length"), DONE)
-    *_, last = ask(client, stream=True)
-    assert last.choices[0].finish_reason == "length"
-
-
 def test_errors_are_those_that_the_client_knows(client, model, address):
     with pytest.raises(openai.AuthenticationError) as refused:
         openai.OpenAI(base_url=f"{address}/v1", api_key="wrong").models.list()
@@ -198,26 +192,6 @@ def test_errors_are_those_that_the_client_knows(client, model, address):
         ask(client)
     with pytest.raises(openai.APIError, match="the model is out"):
         list(ask(client, stream=True))
-
-
-def test_without_a_key_of_the_model_the_client_is_told_what_to_set(home, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with (
-        served_here(make_app(HomeRetriever(home.home), ServerKeys(KEY))) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key=KEY, max_retries=0) as client,
-    ):
-        for options in ({}, {"stream": True}):
-            with pytest.raises(openai.InternalServerError, match="OPENAI_API_KEY") as missing:
-                ask(client, **options)
-            assert missing.value.status_code == 501
-
-
-def test_a_question_that_nothing_answers_asks_no_model(address, model):
-    headers = {"Authorization": f"Bearer {KEY}"}
-    body = {"question": QUESTION, "metadata": {"title": "nosuch"}, "stream": True}
-    answered = httpx.post(f"{address}/ask", json=body, headers=headers)
-    assert "no node matches" in answered.text
-    assert model.asked == []
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -208,15 +208,6 @@ def test_a_key_set_that_cannot_be_used_lets_nobody_in_and_is_logged(
     assert "jwks.json" in caplog.text
 
 
-@pytest.mark.parametrize("more", [{"_claim_names": {"groups": "src1"}}, {"hasgroups": True}])
-def test_a_token_that_leaves_its_groups_out_is_logged_once(issuer, caplog, more):
-    folder, sign, _ = issuer
-    callers = tokens_of(folder)
-    for _ in range(2):
-        assert callers.of(sign(groups=None, sub="ana", **more)).readers == ("*",)
-    assert caplog.text.count("'ana' does not list its groups") == 1
-
-
 @pytest.mark.slow
 def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypatch):
     folder, sign, _ = issuer
@@ -249,6 +240,7 @@ def test_settings_of_tokens_are_whole(tmp_path):
     for given, words in (
         ({"jwt_issuer": ISSUER}, "jwt_audience"),
         ({"jwt_issuer": ISSUER, "jwt_audience": "a"}, "jwt_keys"),
+        ({"jwt_issuer": ISSUER, "jwt_keys": "keys.json"}, "jwt_audience"),
         ({"jwt_keys": "http://login.example/keys"}, "https"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -7,9 +7,10 @@ from support.trees import by_id, leaf, summary
 from support.word_judge import WordJudge
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.audit.report import Audit, run_audits, sample
+from raptor_core.audit.report import Audit, run_audits
+from raptor_core.checks.base import with_severities
 from raptor_core.checks.hallucination import evaluate_audit
-from raptor_core.settings import Settings
+from raptor_core.settings import CheckSettings, Settings
 from raptor_core.tables.values import audit_to_table, known_findings, table_to_findings
 
 LEAVES = [leaf("a", "The ferry sank near Kverndal."), leaf("b", "Its bell was found in 1931.")]
@@ -30,16 +31,6 @@ class Counting(WordJudge):
 def audit(*nodes, judge=None, known=None):
     (report,) = run_audits([Audit(nodes, by_id(*LEAVES), known or {})], judge or Counting(), 1.0, 0)
     return report
-
-
-def test_a_sample_of_a_layer_has_its_share_or_the_minimum_and_does_not_change():
-    nodes = [summary(f"{n}", "ab") for n in range(40)]
-    chosen = sample(nodes, 0.1, 3)
-    assert len(chosen) == 4
-    assert sample(list(reversed(nodes)), 0.1, 3) == list(reversed(chosen))
-    assert len(sample(nodes, 0.0, 5)) == 5
-    kept = sample([node for node in nodes if node.id != chosen[0].id], 0.1, 3)
-    assert {node.id for node in chosen[1:]} <= {node.id for node in kept}
 
 
 def test_findings_survive_a_table_and_are_not_sought_again():
@@ -95,16 +86,16 @@ def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
     verdict = evaluate_audit(report, Settings())
     assert (report.unsupported_share, verdict.passed, verdict.severity) == (0, False, "warn")
     assert "no answer" in verdict.summary
-    blocking = Settings.model_validate({"audit": {"on_unsupported": "block"}})
-    assert evaluate_audit(report, blocking).severity == "warn"
+    blocking = CheckSettings(severity={"hallucination_audit": "error"})
+    assert [found.severity for found in with_severities([verdict], blocking)] == ["warn"]
     audit(TRUE, judge=judge, known=known_findings(audit_to_table(report)))
     assert judge.asked == ["true", "true"]
 
 
-@pytest.mark.parametrize(("action", "severity"), [("report", "warn"), ("block", "error")])
-def test_the_check_fails_over_the_bound_and_blocks_where_asked(action, severity):
-    settings = Settings.model_validate({"audit": {"on_unsupported": action}})
-    verdict = evaluate_audit(audit(TRUE, FALSE), settings)
+@pytest.mark.parametrize("severity", ["warn", "error"])
+def test_the_check_fails_over_the_bound_and_blocks_where_asked(severity):
+    settings = Settings(checks={"severity": {"hallucination_audit": severity}})
+    (verdict,) = with_severities([evaluate_audit(audit(TRUE, FALSE), settings)], settings.checks)
     assert (verdict.passed, verdict.severity) == (False, severity)
     assert verdict.worst[0].text == "Captain Holloway rescued 84 sheep."
     assert "84" in verdict.worst[0].why

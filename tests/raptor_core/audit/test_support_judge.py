@@ -7,8 +7,6 @@ from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import AuditedSummary
-from raptor_core.audit.support import opposites
-from raptor_core.audit.terms import words
 from raptor_core.settings import AuditSettings
 
 PUMP = leaf(
@@ -132,25 +130,9 @@ def test_a_code_is_supported_character_for_character(judge, code, altered):
     assert "code or address" not in right.reason
 
 
-def test_evidence_is_the_nearest_sentence_of_a_child(judge):
-    found = verdicts(judge, "The toll was abolished. The filter was replaced by Oduya.")
-    assert [finding.evidence_child for finding in found] == ["bridge", "pump"]
-    assert found[0].evidence in BRIDGE.text
-    assert found[1].evidence.startswith("Engineer Oduya replaced the filter")
-
-
 def test_without_children_nothing_is_supported_and_a_blank_summary_has_no_sentence(judge):
     assert [f.judgement for f in verdicts(judge, "The pump failed.", ())] == ["unsupported"]
     assert verdicts(judge, "  \n ") == []
-
-
-def test_opposites_are_mutual_and_no_word_is_its_own():
-    known = opposites()
-    assert len(known) > 500
-    for stem, others in known.items():
-        assert stem not in others
-        assert all(stem in known[other] for other in others)
-    assert words("decreased")[0].stem in known[words("increasing")[0].stem]
 
 
 def test_summaries_are_judged_alike_alone_and_together(judge):

@@ -25,7 +25,7 @@ GLUED = " ".join(
         ("1953 12.5 17.25 | 0.004 - - - 88 " * 20, "characters that are no letters"),
     ],
 )
-def test_a_text_that_was_read_wrongly_is_told_with_a_piece_of_it(text, reason):
+def test_a_text_that_was_read_wrongly_is_reported_with_a_piece_of_it(text, reason):
     odd = find_odd_text(Document("a.pdf", f"{PROSE[:30]}{text}"))
     assert odd is not None
     assert reason in odd.reason
@@ -47,13 +47,13 @@ def test_prose_of_any_script_code_and_short_texts_are_left_in_peace(text):
     assert find_odd_text(Document("a.md", text)) is None
 
 
-def test_pages_that_hold_hardly_any_text_are_told():
+def test_pages_that_hold_hardly_any_text_are_reported():
     odd = find_odd_text(Document("a.pdf", PROSE, metadata={"pages": 40}))
     assert odd is not None
     assert odd.reason == "7 characters on each of 40 pages"
 
 
-def test_pages_without_any_text_are_told_where_they_are_many():
+def test_many_pages_without_any_text_are_reported():
     text = f"{PROSE}\n\n\n\n{PROSE}"
     second = len(PROSE) + 2
     odd = find_odd_text(Document("a.pdf", text, pages=(0, second, second + 2)))

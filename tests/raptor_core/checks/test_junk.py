@@ -45,22 +45,6 @@ def test_ordinary_text_is_not_junk(text):
     assert find_junk(text, CHILDREN) is None
 
 
-def test_a_summary_of_texts_that_show_the_same_is_not_junk():
-    text = "I'm sorry, but I can't assist with that request."
-    assert find_junk(text, [f"The assistant answered: {text}", "Then it was switched off."]) is None
-
-
-def test_the_verdict_blocks_and_shows_the_node():
-    below = [leaf("a"), leaf("b")]
-    good, bad = summary("s", "ab"), summary("j", "ab", text="I'm sorry, I can't do that.")
-    passed = junk_text(checked_layer([good, *below], below))
-    failed = junk_text(checked_layer([good, bad], below))
-    assert (passed.passed, passed.worst) == (True, ())
-    assert (failed.passed, failed.severity, failed.name) == (False, "error", "junk_text")
-    assert [worst.node_id for worst in failed.worst] == ["j"]
-    assert failed.remedy
-
-
 def test_pieces_of_the_children_are_not_junk_however_they_end():
     code = "```Python\n@lru_cache\ndef get_settings():\n    return Settings()\n```"
     children = [
@@ -138,15 +122,3 @@ def test_an_open_end_is_a_cut_only_where_the_limit_was_reached(text, is_open):
         assert junk_text(checked_layer([node], BELOW, LIMITED)).passed is not (
             is_open and n_tokens == 20
         )
-
-
-def test_the_verdict_blocks_and_names_the_node():
-    cut = summary("c", "ab", text="The gauge was levelled in May, and its height is the")
-    nodes = [summary("s", "ab", text=WHOLE), cut]
-    found = junk_text(checked_layer(nodes, BELOW))
-    assert (found.name, found.passed, found.severity) == ("junk_text", False, "error")
-    assert [worst.node_id for worst in found.worst] == ["c"]
-    assert found.worst[0].why.startswith("truncated: ")
-    assert "summarizer.max_tokens" in found.remedy
-    assert found.numbers["junk_truncated"] == 1
-    assert junk_text(checked_layer([])).passed

@@ -18,10 +18,6 @@ def covered(*nodes):
     return coverage(checked_layer(nodes, LEAVES))
 
 
-def test_a_layer_that_covers_all_below_passes():
-    assert covered(summary("s", "ab"), summary("t", "bcd")).passed
-
-
 def test_a_node_without_a_parent_is_named():
     found = covered(summary("s", "abc"))
     assert not found.passed

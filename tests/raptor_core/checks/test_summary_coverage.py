@@ -14,7 +14,6 @@ LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffi
 STORM = "In the storm of January the sea broke the windows and the keeper was drowned."
 SCHOOL = "The village school taught forty children, and its bell was cast in Bristol."
 CHILDREN = (leaf("lamp", LAMP), leaf("storm", STORM), leaf("school", SCHOOL))
-WHOLE = "Agnes Moor lit the lamp; a January storm broke windows; forty children went to school."
 
 
 def checked(text, vectors=None, quotes=False, **quality):
@@ -22,12 +21,6 @@ def checked(text, vectors=None, quotes=False, **quality):
     node = node.__class__(**{**{f: getattr(node, f) for f in node.__slots__}, "quality": quality})
     layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), quotes, vectors or {})
     return summary_coverage(layer)
-
-
-def test_a_summary_that_holds_something_of_each_child_passes():
-    result = checked(WHOLE)
-    assert result.passed
-    assert (result.numbers["coverage"], result.numbers["children_left_out"]) == (1.0, 0)
 
 
 def test_children_that_are_left_out_are_counted_and_named():
@@ -47,11 +40,6 @@ def test_a_copy_of_one_child_is_a_finding():
 @pytest.mark.parametrize("values", [{"quotes": True}, {FALLBACK: 1.0}])
 def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
     assert checked(STORM, **values).numbers["copies_of_a_child"] == 0
-
-
-def test_a_summary_of_a_lone_node_may_repeat_it():
-    layer = CheckedLayer([summary("top", ["storm"], STORM)], by_id(*CHILDREN), Settings())
-    assert summary_coverage(layer).passed
 
 
 def test_a_child_in_other_words_is_held_by_a_near_vector():

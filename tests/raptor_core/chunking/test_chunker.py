@@ -1,7 +1,6 @@
 """Chunks of documents with headings, sections and unusual text."""
 
 import unicodedata
-from itertools import pairwise
 
 import pytest
 
@@ -53,11 +52,6 @@ def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     ]
 
 
-def test_a_long_sentence_is_cut_at_white_space_before_any_token():
-    text = "unbelievable unbelievably " * 30
-    assert all(text[c.end : c.end + 1].isspace() for c in chunk(text, 8)[:-1])
-
-
 def test_combined_characters_stay_whole():
     text = "👩\u200d👩\u200d👧🇩🇪👍🏽e\u0301" * 300
     starts = [text[c.start] for c in chunk(text, 8)]
@@ -77,13 +71,6 @@ def test_a_heading_takes_sentences_of_a_paragraph_that_does_not_fit_behind_it():
     assert min(first.n_tokens, second.n_tokens) > 30
 
 
-def test_a_heading_shares_a_chunk_with_the_deeper_one_behind_it():
-    before = " ".join(f"Sentence {n} is here." for n in range(60))
-    behind = " ".join(f"Sentence {n} is there." for n in range(60))
-    chunks = chunk(f"{before}\n\n# Title\n\n## Part\n\n{behind}")
-    assert any(c.text.startswith("# Title\n\n## Part\n\nSentence 0") for c in chunks)
-
-
 def small_sections(text, *starts):
     return tuple(Section(f"S{n}", 1, start, len(text)) for n, start in enumerate(starts))
 
@@ -96,47 +83,6 @@ def test_sections_that_stand_alone_are_kept_apart_and_small_ones_share_chunks():
     crossed = [any(c.start < start < c.end for c in chunks) for start in starts]
     assert crossed[0] is crossed[3] is False
     assert any(crossed[1:3])
-
-
-OPTIONS = [f"## Option {n}\n\nIt says {n * 7919 % 997}." for n in range(60)]
-FILLING = {
-    "equal sentences": ("He came home again. " * 200, 60),
-    "short paragraphs": ("\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200)), 75),
-    "small sections": ("\n\n".join(OPTIONS), 75),
-}
-
-
-@pytest.mark.parametrize("name", FILLING)
-def test_chunks_are_filled(name):
-    text, least = FILLING[name]
-    starts = [text.index(part) for part in OPTIONS if part in text]
-    counts = [c.n_tokens for c in chunk(text, sections=small_sections(text, *starts))]
-    assert sum(counts) / len(counts) >= least
-
-
-def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():
-    text = "\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200))
-    settings = ChunkingSettings(method="greedy")
-    chunks = make_chunker(settings, COUNTER).chunk(Document(id="d", text=text))
-    assert all(a.n_tokens + b.n_tokens > 100 for a, b in pairwise(chunks))
-    assert min(c.n_tokens for c in chunks[:-1]) > 85
-
-
-def test_chunks_carry_their_section_path():
-    text = f"Alpha\n\n{'First text here. ' * 40}\n\nBeta\n\n{'Second text here. ' * 40}"
-    beta = text.index("Beta")
-    sections = (Section("Alpha", 1, 0, len(text)), Section("Beta", 2, beta, len(text)))
-    for c in chunk(text, sections=sections):
-        assert c.section == (("Alpha", "Beta") if c.start >= beta else ("Alpha",))
-
-
-def test_the_fingerprint_names_what_changes_chunks_only():
-    def fingerprint(**values):
-        return make_chunker(ChunkingSettings(**values), COUNTER).fingerprint
-
-    assert fingerprint(max_tokens=100) == fingerprint(max_tokens=100, max_context_tokens=0)
-    assert fingerprint(max_tokens=100) != fingerprint(max_tokens=101)
-    assert fingerprint(max_tokens=100) != fingerprint(max_tokens=100, method="greedy")
 
 
 @pytest.mark.parametrize(
@@ -155,25 +101,6 @@ def test_no_cut_parts_a_letter_from_its_vowels(text):
 def written(max_tokens, title, section):
     (line,) = context_lines([(title, section)], COUNTER, max_tokens)
     return line
-
-
-def test_title_and_headings_outermost_first():
-    assert written(32, "Guide", ("Setup", "On Linux")) == "Guide > Setup > On Linux"
-
-
-def test_a_heading_that_repeats_the_title_is_written_once():
-    assert written(32, "Guide", ("guide", "Setup")) == "Guide > Setup"
-
-
-def test_the_middle_is_dropped_first():
-    path = ("one two three four five", "six seven eight nine ten", "last")
-    assert written(6, "Title", path) == "Title > … > last"
-
-
-def test_the_innermost_heading_is_shortened_last():
-    line = written(8, "A very long title indeed", ("word " * 50,))
-    assert set(line.split()) == {"word"}
-    assert 0 < COUNTER.count([line])[0] <= 8
 
 
 @pytest.mark.parametrize("max_tokens", range(12))

@@ -99,21 +99,6 @@ def test_an_unknown_word_counts_as_its_parts_do_together():
     assert COUNTER.count([f"data:image/png;base64,{BASE64}"])[0] > len(BASE64) / 5
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
-    [
-        (OPENING, 0.0, 0.0),
-        ("Смотритель зажигал лампу каждый вечер.", 0.0, 0.1),
-        ("ผู้ดูแลประภาคารจุดตะเกียงทุกเย็น", 0.9, 1.0),
-        ("ຜູ້ດູແລປະພາຄານຈູດຕະກຽງທຸກແລງ", 0.9, 1.0),
-        ("អ្នកថែទាំប៉មភ្លើងបានអុជចង្កៀង", 0.9, 1.0),
-        ("မီးပြတိုက်စောင့်သည် ညနေတိုင်း မီးထွန်းသည်", 0.9, 1.0),
-    ],
-)
-def test_the_share_of_unknown_tokens_is_known(text, least, most):
-    assert least <= COUNTER.unknown_share(text) <= most
-
-
 def test_a_document_in_a_script_that_the_model_does_not_know_is_doubted_with_a_remedy():
     thai = "ผู้ดูแลประภาคารจุดตะเกียงทุกเย็น และจดบันทึกไว้ในสมุด " * 20
     odd = find_odd_text(Document("a.md", thai), COUNTER.unknown_share)

@@ -57,11 +57,6 @@ def test_wrapped_lines_are_one_sentence():
     ]
 
 
-def test_long_lines_are_paragraphs():
-    first, second = "word " * 40 + "end", "other " * 40 + "end"
-    assert split(f"Title\n{first}\n{second}") == ["Title", first, second]
-
-
 def test_indented_code_is_cut_at_lines_and_indented_prose_is_not():
     text = "    def f(x):\n        return x\n\n    It was late and\n    nobody came."
     assert split(text) == ["def f(x):", "return x", "It was late and\n    nobody came."]

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clusterers import clusterer_of
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.anchored import Bounds, cluster_anchored, match_origins
-from raptor_core.settings.trees import ClusteringSettings
 
 BOUNDS = Bounds(max_members=12, max_tokens=3500)
 
 
 def clusterer(method="raptor"):
-    return make_clusterer(ClusteringSettings(method=method))
+    return clusterer_of(method)
 
 
 def by_label(labels):
@@ -88,14 +87,6 @@ def test_what_is_left_of_a_cluster_joins_the_nearest():
     assert len(found.members) == 3
     assert found.details["merged_remnants"] == 1.0
     assert_valid(found, tokens(19), 3500)
-
-
-def test_a_row_that_still_has_another_cluster_is_not_placed_again():
-    vectors, labels = topics(3, 6)
-    kept = [*by_label(labels), [5]]
-    found = run(vectors, kept)
-    assert found.details["placed_rows"] == 0.0
-    assert sorted(map(list, found.members)) == by_label(labels)
 
 
 @st.composite

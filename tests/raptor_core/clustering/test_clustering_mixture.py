@@ -94,10 +94,3 @@ def test_the_scan_ends_at_its_limits(monkeypatch, bics, changes, chosen, n_tried
 def test_rows_belong_to_components(responsibilities, threshold, members, n_forced):
     groups, forced = soft_members(np.array(responsibilities), threshold)
     assert ([rows.tolist() for rows, _ in groups], forced) == (members, n_forced)
-
-
-@pytest.mark.parametrize("points", [np.zeros((30, 4)), np.repeat(np.eye(4), 8, axis=0)])
-def test_points_without_spread_are_fitted(points):
-    best = best_mixture(points.astype(np.float32), max_components=20, patience=6, seed=0)
-    assert np.isfinite(best.bic)
-    np.testing.assert_allclose(best.responsibilities.sum(axis=0), 1.0)

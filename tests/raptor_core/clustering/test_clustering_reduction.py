@@ -36,12 +36,6 @@ def test_neighbours_are_exact(monkeypatch):
     np.testing.assert_allclose(distances, wanted, atol=1e-4)
 
 
-def test_duplicates_are_at_distance_zero():
-    vectors = unit(np.repeat(np.random.default_rng(0).normal(size=(4, 9)), 3, axis=0))
-    _, distances = nearest(on_grid(vectors), 2)
-    assert (distances == 0).all()
-
-
 def test_the_fuzzy_union_is_symmetric_and_as_defined():
     rows = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
     weights = np.array([[1.0, 0.5], [1.0, 0.25], [0.75, 1.0], [1.0, 0.5]])
@@ -76,14 +70,6 @@ def trustworthiness(vectors, layout):
     from sklearn.manifold import trustworthiness as score
 
     return score(vectors, layout, n_neighbors=10, metric="cosine")
-
-
-def test_the_layout_keeps_neighbours():
-    vectors, _ = topics(10, 30, spread=1.5)
-    layout = umap_layout(on_grid(vectors), n_neighbors=17, n_dims=10, epochs=100, seed=1)
-    assert layout.shape == (300, 10)
-    assert np.isfinite(layout).all()
-    assert trustworthiness(vectors, layout) > 0.85
 
 
 @pytest.mark.slow

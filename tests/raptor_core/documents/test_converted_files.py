@@ -12,7 +12,6 @@ import pytest
 from support.processes import wait_until
 
 from raptor_core.documents import load_documents, read_scanned, scan_source
-from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 PAGE = "# Tide\n\nIt rises at *noon*.\n"
@@ -73,6 +72,7 @@ def test_a_process_that_a_command_leaves_behind_does_not_hold_its_output(tmp_pat
     assert document.text == PAGE
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_command_ends_with_the_process_that_reads_its_file(tmp_path, number):
@@ -98,11 +98,6 @@ def test_a_command_ends_with_the_process_that_reads_its_file(tmp_path, number):
 
 def is_alive(stat):
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def test_a_missing_program_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(SourceError, match=r"\.rtf by 'nosuch -t gfm'.*No such file.*install it"):
-        read(tmp_path, "a.rtf", "nosuch -t gfm")
 
 
 @pytest.mark.parametrize(

@@ -110,11 +110,6 @@ def test_bad_lines_are_named_by_number_and_the_rest_is_read(tmp_path):
     assert "id 'a' is taken, by another document" in found["rows.jsonl:9"]
 
 
-def test_row_without_the_id_that_was_named(tmp_path):
-    found = skipped(tmp_path, "a.jsonl", b'{"id": "x", "text": "T."}', id_field="key")
-    assert "'key' holds no id" in found["a.jsonl:1"]
-
-
 def test_missing_reader_names_the_extra(tmp_path, monkeypatch):
     """Parsers run in processes of their own, so that the library is missing for these, too."""
     (tmp_path / "a.pdf").write_bytes(b"x")

@@ -151,11 +151,6 @@ def test_the_name_of_a_tree_ends_in_its_readers(readers, name):
     assert tree_name("hr/a.md", readers, apart) == "hr"
 
 
-def test_partition_keys_of_unsafe_names():
-    key = {name: partition_key(name, GroupingSettings()) for name in ("a...b", " a ", "100%", "")}
-    assert key == {"a...b": "a%2E%2E%2Eb", " a ": "%20a%20", "100%": "100%25", "": "%"}
-
-
 def test_the_shard_of_a_tree_is_the_same_on_every_machine():
     shards = [partition_key(name, GroupingSettings(shards=100)) for name in ("a.md", "guide/b.md")]
     assert shards == ["shard-0046", "shard-0018"]

@@ -114,20 +114,6 @@ def test_a_new_file_is_parsed_once(folder, parses):
     assert parses == ["b.txt"]
 
 
-def test_of_tables_those_that_held_a_wanted_row_are_read(tmp_path, reads):
-    for name in ("one", "two"):
-        rows = [{"id": f"{name}-{i}", "text": f"Row {i} of {name}."} for i in range(3)]
-        rows.append({"id": f"{name}-bad"})
-        write(tmp_path / f"{name}.jsonl", "\n".join(map(json.dumps, rows)))
-    scan = scan_source(of(tmp_path))
-    reads.clear()
-    corpus = read_scanned(scan, {"two-1"})
-    assert reads == ["two.jsonl"]
-    assert [document.id for document in corpus.documents] == ["two-1"]
-    assert corpus.skipped == scan.inventory.skipped
-    assert [skipped.name for skipped in corpus.skipped] == ["one.jsonl:4", "two.jsonl:4"]
-
-
 def test_new_and_removed_files_cost_no_other_reading(folder, reads):
     first = scan_source(of(folder))
     (folder / "b.txt").unlink()
@@ -137,15 +123,6 @@ def test_new_and_removed_files_cost_no_other_reading(folder, reads):
     assert reads == ["d.md"]
     assert ids(second) == ["a.md", "d.md", "sub/c.md"]
     assert len(second.catalog) == 3
-
-
-def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
-    first = scan_source(of(folder))
-    os.utime(folder / "a.md", (2000, 2000))
-    monkeypatch.setattr("raptor_core.documents.parsing.files.parse_file", None)
-    second = scan_source(of(folder), first.catalog)
-    assert second.n_read == 1
-    assert second.inventory == first.inventory
 
 
 def stamped(memory, moment):
@@ -190,13 +167,7 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     assert reads == ["b.md"]
 
 
-def test_a_moved_source_changes_nothing(folder, tmp_path):
-    before = scan_source(of(folder)).inventory
-    folder.rename(tmp_path / "elsewhere")
-    assert scan_source(of(tmp_path / "elsewhere")).inventory == before
-
-
-def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
+def test_an_unreadable_file_is_tried_and_reported_at_every_scan(folder, monkeypatch):
     write(folder / "bad.md", "\x00\x01\x02" * 500)
     original = LocalSource._read
 
@@ -288,15 +259,6 @@ def test_a_reading_in_a_row_is_read_as_it_was(named, skipped):
     assert copy[b"a"].ids == [found.id for _, found in pairs]
 
 
-def test_a_catalog_is_current_a_final_stamp_alone():
-    later = FileReading(digest("stamp"), digest("content"), False)
-    catalog = Catalog({b"a" * 16: reading(), b"b" * 16: later})
-    assert catalog.is_current(b"a" * 16, digest("stamp"))
-    assert not catalog.is_current(b"a" * 16, digest("another"))
-    assert not catalog.is_current(b"b" * 16, digest("stamp"))
-    assert not catalog.is_current(b"c" * 16, digest("stamp"))
-
-
 def test_their_digest_changes_with_any_version_and_with_nothing_else():
     entries = [entry(name) for name in "abc"]
     whole = Inventory(tuple(entries))
@@ -306,7 +268,7 @@ def test_their_digest_changes_with_any_version_and_with_nothing_else():
     assert whole.digest != Inventory((moved, *entries[1:])).digest
 
 
-def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
+def test_what_a_scan_found_is_read_as_it_is_now_or_reported_as_gone(folder):
     scan = scan_source(of(folder))
     write(folder / "a.md", "Another text.")
     (folder / "b.txt").unlink()

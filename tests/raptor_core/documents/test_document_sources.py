@@ -2,16 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 
 import fsspec
 import pytest
 
 from raptor_core.documents import load_documents
-from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 
@@ -75,18 +71,6 @@ def test_globs(folder, include, exclude, expected):
     assert ids(load_documents(folder, settings=settings)) == expected
 
 
-def test_a_comment_after_a_pattern_is_an_error():
-    with pytest.raises(ValueError, match="has a comment"):
-        SourceSettings(exclude=("sub/ # not yet",))
-
-
-def test_malformed_pattern_is_an_error(folder):
-    with pytest.raises(
-        SourceError, match=r"malformed .*'a\\.* include, exclude and readers under \[source"
-    ):
-        load_documents(folder, settings=SourceSettings(exclude=("a\\",)))
-
-
 def test_unsupported_files_are_reported(folder):
     (folder / "photo.JPG").write_bytes(b"x")
     (folder / "LICENSE").write_text("MIT")
@@ -123,30 +107,6 @@ def test_pipes_are_not_waited_for(folder):
     assert reasons(load_documents(folder)) == {"pipe.txt": "is not a regular file"}
 
 
-def test_name_that_is_no_text_is_reported(folder):
-    Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff.md")).write_bytes(b"x")
-    assert reasons(load_documents(folder)) == {
-        "bad\\udcff.md": "its name is not valid text; rename it"
-    }
-
-
-def test_memory_url_reads_like_a_folder(memory):
-    for name in ("/kb/a.md", "/kb/sub/b.txt", "/kb/.git/c.md", "/kb/skip/d.md", "/kb/e.bin"):
-        memory.pipe(name, b"# Title\n\nText.")
-    corpus = load_documents("memory://kb", settings=SourceSettings(exclude=("skip/",)))
-    assert ids(corpus) == ["a.md", "sub/b.txt"]
-    assert corpus.documents[0].source == "memory://kb/a.md"
-    assert list(reasons(corpus)) == ["e.bin"]
-    assert ids(load_documents("memory://kb/sub/b.txt")) == ["b.txt"]
-
-
-def test_file_url_and_archive_url(folder, tmp_path):
-    assert ids(load_documents(f"file://{folder}"))[0] == "a.txt"
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("in/a.md", "# A")
-    assert ids(load_documents(f"zip://::{tmp_path}/a.zip")) == ["in/a.md"]
-
-
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
@@ -162,17 +122,6 @@ def test_a_source_that_is_not_there_is_an_error(paths, message):
         load_documents(*paths)
 
 
-@pytest.mark.slow
-def test_missing_client_names_the_extra():
-    code = (
-        "import sys; sys.modules['s3fs'] = None; from raptor_core import load_documents;"
-        "load_documents('s3://bucket/folder')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "MissingExtraError" in done.stderr
-    assert "raptor-assets[s3]" in done.stderr
-
-
 def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):
     memory.pipe("/kb/a.md", b"Text.")
 
@@ -182,15 +131,6 @@ def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):
     monkeypatch.setattr(type(memory), "open", fail)
     with pytest.raises(SourceError, match=r"memory://kb/a\.md.*connection reset"):
         load_documents("memory://kb")
-
-
-def test_source_without_documents_names_what_was_skipped(tmp_path):
-    with pytest.raises(EmptySourceError, match="no file there passes the rules"):
-        load_documents(tmp_path)
-    for number in range(7):
-        (tmp_path / f"{number}.txt").write_text("")
-    with pytest.raises(EmptySourceError, match=r"7 skipped: 0\.txt: is empty; .*and 2 more"):
-        load_documents(tmp_path)
 
 
 def test_second_document_of_an_id_is_reported(tmp_path):

@@ -53,7 +53,7 @@ def test_a_hostile_file_is_skipped_with_a_reason_and_the_rest_is_read(tmp_path, 
 
 @pytest.mark.rare
 @pytest.mark.parametrize("name", ["page.html", "many.csv"])
-def test_a_file_that_takes_too_long_is_told_with_its_remedy_and_the_next_is_read(pool, name):
+def test_a_file_that_takes_too_long_is_reported_with_a_remedy_and_the_next_is_read(pool, name):
     data = b"<b>,</b>\n" * 500_000
     settings = SourceSettings(parse_seconds=0.02)
     pool.parse(PAGE, HTML, SourceSettings())
@@ -66,7 +66,7 @@ def test_a_file_that_takes_too_long_is_told_with_its_remedy_and_the_next_is_read
 
 @pytest.mark.slow
 @pytest.mark.rare
-def test_a_file_that_unpacks_to_more_than_the_memory_is_told_with_its_remedy(pool):
+def test_a_file_that_unpacks_to_more_than_the_memory_is_reported_with_a_remedy(pool):
     data = b'{"text": [' + (b"[" * 50 + b"]" * 50 + b",") * 470_000 + b"1]}"
     name = FileName("lists.jsonl", "lists.jsonl")
     (skipped,) = pool.parse(name, data, SourceSettings(parse_seconds=600))
@@ -93,7 +93,7 @@ def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(po
 
 
 @pytest.mark.slow
-def test_a_file_that_ends_a_new_process_is_told(pool):
+def test_a_file_that_ends_a_new_process_is_reported(pool):
     pool.parse(PAGE, HTML, SourceSettings())
     pool._idle[0].has_read = False
     timer = stop_and_kill(pool._idle[0].process.pid)

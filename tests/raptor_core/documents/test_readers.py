@@ -182,13 +182,6 @@ def test_patterns_of_rules_that_match_no_document_are_named(docs, patterns, unma
     assert refuse_unassigned(inventory.without({"open.md"})).unmatched_rules == labels
 
 
-def test_a_rule_that_later_rules_always_override_is_named(docs):
-    late = ({"paths": ["hr/**"], "readers": ["group:hr"]}, {"paths": ["**"], "readers": ["*"]})
-    label = "[[source.readers]] 1: later rules decide on all it matches"
-    assert scan_source(source(docs, late)).inventory.unmatched_rules == (label,)
-    assert scan_source(source(docs, late[::-1])).inventory.unmatched_rules == ()
-
-
 def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -26,12 +26,6 @@ UNBOUNDED = {"max_removed": 1.0, "max_removed_documents": 10**9}
 BOUNDS = {"max_removed": 0.5, "max_removed_documents": 3}
 
 
-def test_what_is_present_or_gone_keeps_nothing():
-    published = {"a.md": documents("a.md"), "b.md": documents("b.md")}
-    found = decide(published, {"a.md"}, **UNBOUNDED)
-    assert (found.unknown, found.unconfirmed, found.reason) == ({}, frozenset(), "")
-
-
 @pytest.mark.parametrize(
     ("place", "document_id", "source", "is_held"),
     [
@@ -112,11 +106,3 @@ def test_an_empty_source_makes_every_absence_doubtful():
     assert found.unconfirmed == {"a.md"}
     assert "/mnt/docs holds nothing" in found.reason
     assert decide({}, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS).reason == ""
-
-
-def test_a_share_of_one_never_asks_and_of_nothing_always():
-    published = {"a.md": documents("a.md")}
-    never = {"max_removed": 1.0, "max_removed_documents": 0}
-    assert decide(published, empty_sources=["x"], **never).reason == ""
-    always = {"max_removed": 0.0, "max_removed_documents": 9}
-    assert decide(published, n_others=99, **always).unconfirmed == {"a.md"}

@@ -6,6 +6,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clusterers import FOURS
 from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.workshop import prose
@@ -24,7 +25,7 @@ SETTINGS = Settings.model_validate(
     {
         "chunking": {"max_tokens": 64},
         "tokens": {"counter": "words"},
-        "clustering": {"method": "contiguous", "cluster_size": 4},
+        "components": FOURS,
     }
 )
 
@@ -172,10 +173,6 @@ def test_positions_are_numbers_in_any_form_of_json(tmp_path):
         "At",
         "5.",
     ]
-
-
-def test_a_row_with_a_text_has_no_chunks():
-    assert read(chunk(0), text="A text of its own.").text == "A text of its own."
 
 
 def test_an_edit_of_one_chunk_changes_its_leaf_alone():

@@ -70,12 +70,6 @@ def test_a_folder_that_cannot_be_listed_to_its_end_is_unknown(folder, failing, n
     assert "cannot be listed" in corpus.skipped[0].reason
 
 
-def test_a_root_that_cannot_be_listed_is_an_error(folder, failing):
-    failing(folder, errno.EIO)
-    with pytest.raises(SourceError, match="cannot list the source folder"):
-        load_documents(folder)
-
-
 def test_a_link_to_a_folder_that_is_away_is_unknown(folder, tmp_path):
     (folder / "link").symlink_to(folder / "gone")
     assert unknown(load_documents(folder)) == ["link"]
@@ -125,14 +119,6 @@ def test_rows_that_cannot_be_read_are_known_by_their_ids(tmp_path):
         ("t.jsonl:2", "2", True),
         ("t.jsonl:3", "t.jsonl", False),
     ]
-
-
-@pytest.mark.parametrize("content", ["", '{"id": 1, "text": "Half of it'])
-def test_a_table_of_rows_that_was_cut_short_is_unknown(tmp_path, content):
-    (tmp_path / "a.md").write_text("Some text.")
-    (tmp_path / "t.jsonl").write_text(content)
-    unread = Unread(load_documents(tmp_path).skipped)
-    assert unread.place_of("7", "t.jsonl") == "t.jsonl"
 
 
 def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):

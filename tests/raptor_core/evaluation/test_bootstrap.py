@@ -36,14 +36,6 @@ def test_questions_of_one_document_are_worth_one():
     assert clustered.high - clustered.low == pytest.approx(2 * 1.96 * standard_error, rel=0.15)
 
 
-def test_without_questions_there_is_no_figure():
-    assert mean_interval([], []).value is None
-    with pytest.raises(ValueError, match="equally many"):
-        paired_difference([], [], [])
-    with pytest.raises(ValueError, match="got 2, 1 and 2"):
-        paired_difference([1, 2], [1], ["a", "b"])
-
-
 def test_a_clear_difference_and_none():
     rng = np.random.default_rng(2)
     low = rng.random(60)

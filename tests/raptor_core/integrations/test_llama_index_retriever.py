@@ -1,13 +1,9 @@
 """The LlamaIndex retriever returns the hits of a search, and behaves as LlamaIndex requires."""
 
-import importlib
-import sys
-
 import pytest
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 
-from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.llama_index import RaptorRetriever
 from raptor_core.retrieval import Query
 
@@ -43,18 +39,3 @@ def test_it_stands_in_a_query_engine(retriever):
     expected = [hit.node.id for hit in retriever.search(QUESTION, Query(budget_tokens=60)).ranked]
     assert [node.node_id for node in answer.source_nodes] == expected
     assert all(node.text in str(answer) for node in answer.source_nodes)
-
-
-def test_as_many_nodes_as_are_asked_for(retriever):
-    assert len(RaptorRetriever(retriever, similarity_top_k=2).retrieve(QUESTION)) == 2
-    with pytest.raises(SettingsError, match="expected 1 or more results, got 0"):
-        RaptorRetriever(retriever, similarity_top_k=0)
-    with pytest.raises(TypeError, match="top_n"):
-        RaptorRetriever(retriever, top_n=2)
-
-
-def test_without_llama_index_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "llama_index.core.schema", None)
-    monkeypatch.delitem(sys.modules, "raptor_core.integrations.llama_index")
-    with pytest.raises(MissingExtraError, match=r"raptor-assets\[llama-index\]"):
-        importlib.import_module("raptor_core.integrations.llama_index")

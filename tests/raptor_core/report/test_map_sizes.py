@@ -64,15 +64,6 @@ def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
     assert np.median(gaps) < 0.05
 
 
-@pytest.mark.parametrize("n_leaves", [0, 1, 2, 3, 20])
-def test_few_nodes_have_places_too(n_leaves):
-    _, leaves = document_of([f"Leaf {at}." for at in range(n_leaves)])
-    vectors = {leaf.embedding_key: np.eye(1, 4, dtype=np.float32)[0] for leaf in leaves}
-    points = lay_out(leaves, vectors)
-    assert points.shape == (n_leaves, 2)
-    assert np.isfinite(points).all()
-
-
 def test_a_node_without_a_vector_has_a_place():
     nodes = lighthouse().trees[0].nodes
     assert np.isfinite(lay_out(nodes, {})).all()

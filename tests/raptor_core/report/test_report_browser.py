@@ -1,10 +1,9 @@
 """A browser shows a report from a file, and mouse and keyboard operate it."""
 
 import re
-from dataclasses import replace
 
 import pytest
-from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, summary, tree_of
+from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, tree_of
 from support.report_page import focused, follow, items, press, refusal_of_script
 
 from raptor_core.report.values import Report
@@ -97,29 +96,6 @@ def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
     assert page.locator(".document .span").inner_text() == leaves[41].text
 
 
-@pytest.mark.rare
-def test_pages_are_told_of_leaves_and_of_the_sources_of_summaries(show):
-    document, leaves = document_of(["Of oil.", "Of wind.", "Of the lamp.", "Of ships."], "log.pdf")
-    on = [(2, 2), (3, 4), (9, 9), (12, 12)]
-    leaves = [
-        replace(leaf, metadata={"page": first, "last_page": last})
-        for leaf, (first, last) in zip(leaves, on, strict=True)
-    ]
-    top = summary("top", "Oil, wind and lamp.", 1, leaves[:3])
-    page = show(Report("t", (tree_of([*leaves, top], document),)), f"#node={top.id}")
-    assert page.locator(".sources .meta").inner_text() == "3 chunks · pages 2–4, 9"
-    cards = page.locator(".children .meta").all_inner_texts()
-    assert [card.rpartition("log.pdf")[2] for card in cards] == [
-        ", page 2",
-        ", pages 3–4",
-        ", page 9",
-    ]
-    follow(page.locator(".children a").first)
-    assert " · page 2 · Part › Chapter · " in page.locator(".place").inner_text()
-    page.locator("#query").fill("lamp")
-    page.locator("#results .meta", has_text=", page 9").wait_for()
-
-
 def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
     page = show(lighthouse())
     page.locator("#query").focus()
@@ -147,27 +123,6 @@ def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
     page.get_by_text("Nothing found").wait_for()
 
 
-def test_a_finding_is_followed_to_its_span(show):
-    page = show(lighthouse())
-    page.locator("#tab-tree").focus()
-    press(page, "ArrowRight")
-    assert page.locator("#panel-findings a").count() == 3
-    follow(page.locator("#panel-findings a").first)
-    mark = page.locator(".text mark.unsupported")
-    assert "".join(mark.all_inner_texts()) == "In 1899 the king came."
-    assert page.locator(".text .symbol").inner_text() == "▲"
-    card = page.locator(".finding:focus")
-    assert "Unsupported" in card.inner_text()
-    assert "No child says that a king came." in card.inner_text()
-    assert card.locator(".chips li").all_inner_texts() == ["1899", "king"]
-    follow(card.get_by_role("link", name="Open its span"))
-    assert page.locator(".document .span").inner_text() == LEAVES[1]
-    passage = page.locator(".document mark.passage").inner_text()
-    assert passage == "In the storm of 1953 Tom Ferris kept the lamp"
-    page.go_back()
-    assert page.locator(".finding:focus").count() == 1
-
-
 @pytest.mark.rare
 def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     page = show(lighthouse(), f"#node={node_id('s1')}")
@@ -179,17 +134,3 @@ def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     assert page.locator(".parents a").count() == 2
     follow(crumbs.nth(0).locator("a"))
     assert page.locator("h2").inner_text() == "Overview"
-
-
-@pytest.mark.rare
-def test_several_trees_are_chosen_by_name(show):
-    one, ones = document_of(["One."], "one.md", tree="one")
-    two, twos = document_of(["Two."], "two.md", tree="two")
-    trees = (tree_of(ones, one, name="one"), tree_of(twos, two, name="two"))
-    page = show(Report("shard-0001", trees))
-    page.locator("#trees").select_option("two")
-    assert page.locator("h1").inner_text() == "shard-0001 · two"
-    assert page.locator(".top-texts").inner_text() == "Two."
-    page.fill("#query", "one")
-    follow(page.locator("#results a").first)
-    assert page.locator("h1").inner_text() == "shard-0001 · one"

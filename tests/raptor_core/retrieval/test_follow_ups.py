@@ -63,11 +63,6 @@ def test_a_question_that_stands_alone_takes_nothing(question):
     assert follow_up(question, ["Who is Bob?", "Bob is the captain of the red boat."]) == question
 
 
-def test_a_text_as_history_is_refused():
-    with pytest.raises(SettingsError, match=r"history: expected a list of turns, got the text 'Wh"):
-        Query(history="What broke the pump?")
-
-
 @pytest.mark.slow
 def test_a_search_reads_a_follow_up_with_its_history_and_says_so():
     texts = {"pump": "The pump failed as the seal broke.", "boat": "The boat sank in a storm."}

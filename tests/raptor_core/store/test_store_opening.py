@@ -58,26 +58,6 @@ def test_another_corpus_than_that_of_the_settings_is_refused(tmp_path):
         open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))
 
 
-def test_another_name_builds_beside_the_old_corpus_and_each_is_found_by_its_name(kind):
-    second = replace(NEWER, corpus="corpus_2")
-    old, new = make_tree(word="old"), make_tree(word="new")
-    with kind() as store:
-        publish(store, old)
-    with kind(identity=second, corpus="corpus_2") as store:
-        publish(store, new)
-    for corpus, identity, word in (("corpus", IDENTITY, "old"), ("corpus_2", second, "new")):
-        with kind(identity=None, corpus=corpus) as store:
-            assert store.identity == identity
-            assert {node.text.partition(" ")[0] for node in store.nodes()} == {word}
-
-
-def test_reading_where_nothing_was_made_says_so_and_makes_nothing(tmp_path):
-    with pytest.raises(StoreError, match="build it first"):
-        open_at(tmp_path / "none", identity=None)
-    assert stored_identity(StoreSettings(), tmp_path / "none") is None
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     part = tmp_path / "corpus.part" / "engine"
     part.mkdir(parents=True)
@@ -117,19 +97,6 @@ def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_pat
     record.write_bytes(ours)
     with open_at(tmp_path) as store:
         assert store.count() == 15
-
-
-def test_a_store_that_may_only_be_read_is_refused_with_its_remedies(tmp_path, monkeypatch):
-    open_at(tmp_path).close()
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(StoreError, match=r"cannot write here.*copy the home.*store\.url"):
-        open_at(tmp_path, identity=None)
-
-
-def test_a_machine_without_a_wheel_of_edge_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("raptor_core.store.folder.find_spec", lambda _: None)
-    with pytest.raises(StoreError, match=r"no wheel for this machine.*store\.url"):
-        open_at(tmp_path)
 
 
 def start(*args):

@@ -1,7 +1,5 @@
 """Outlines, which rank candidates without their texts, and lists in metadata."""
 
-from dataclasses import replace
-
 import numpy as np
 from support.engines import edge_only
 from support.stores import make_tree, publish, vectors_of
@@ -49,16 +47,6 @@ def test_a_search_for_rare_words_returns_nothing_where_more_nodes_match(store):
     limits = (n_holders, n_holders - 1)
     searches = [CandidateSearch("leaf", limit, only_rare=True) for limit in limits]
     assert [len(row.scores) for row in store.candidates(searches)] == [n_holders, 0]
-
-
-@edge_only
-def test_candidates_of_a_node_that_changed_are_new(store):
-    nodes = make_tree()
-    for position in (0, 50):
-        moved = [replace(node, position=node.position + position) for node in nodes]
-        publish(store, moved)
-        (near,) = store.candidates([CandidateSearch(vectors_of(nodes[:1])[0], 99)])
-        assert sorted(told(near.outlines)) == sorted(expected(moved))
 
 
 @edge_only

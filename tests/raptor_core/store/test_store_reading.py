@@ -20,7 +20,6 @@ from support.stores import (
 )
 
 from raptor_core.documents import Document
-from raptor_core.errors import StoreMismatchError
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store import Where
@@ -54,16 +53,6 @@ def test_ties_come_by_node_id(store):
     some = [hit.node.id for hit in store.search(question, 4)[0]]
     assert len(some) == 4
     assert some == sorted(some)
-
-
-@edge_only
-def test_queries_need_not_be_unit_vectors_but_of_the_right_length(store):
-    nodes = make_tree()
-    publish(store, nodes)
-    question = vectors_of(nodes[2:3])
-    assert store.search(question * 30, 1)[0][0].score == pytest.approx(1, abs=1e-5)
-    with pytest.raises(StoreMismatchError, match="sample-model"):
-        store.search(np.ones((1, 3), dtype=np.float32), 1)
 
 
 def test_nothing_asked_nothing_found(store):
@@ -210,18 +199,6 @@ def test_any_node_comes_back_as_it_was(store):
         assert sorted(map(exactly, store.nodes())) == sorted(map(exactly, nodes))
 
     comes_back()
-
-
-@pytest.mark.slow
-@edge_only
-def test_optimizing_changes_no_answer(store):
-    nodes = make_tree(n=60)
-    publish(store, nodes)
-    publish(store, nodes[::2])
-    question = vectors_of(nodes[:3])
-    before = (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 99))
-    store.optimize()
-    assert (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 99)) == before
 
 
 def test_manifests_are_found_by_name_and_by_content(store):

@@ -1,6 +1,5 @@
 """Server mode at the wire: requests, settings of collections, and errors of the server."""
 
-import socket
 import ssl
 from dataclasses import replace
 
@@ -8,12 +7,11 @@ import pytest
 from qdrant_client import QdrantClient, models
 from support.qdrant_server import KEY
 from support.stand_ins import qdrant_stand_in
-from support.stores import IDENTITY, make_tree, open_at, publish, vectors_of
+from support.stores import IDENTITY, make_tree, open_at, publish
 
-from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Where, stored_identity
-from raptor_core.store.collection import SCHEMA
 from raptor_core.store.engines.base import Condition, Match
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
@@ -115,42 +113,12 @@ def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
     assert texts == {(node.id, node.text) for node in nodes if node.layer == 0}
 
 
-def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):
-    with pytest.raises(StoreError, match="build it first"):
-        open_at(None, "server", identity=None, url=stand_in.url)
-    assert stored_identity(settings_for(stand_in), None) is None
-    assert {method for method, *_ in stand_in.requests} == {"GET"}
-
-
-@pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1])
-def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema):
-    open_at(None, "server", url=stand_in.url).close()
-    theirs = {METADATA: {"schema": schema}}
-    stand_in.client.update_collection("corpus", metadata=theirs)
-    for identity in (IDENTITY, None):
-        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*raptor export"):
-            open_at(None, "server", identity=identity, url=stand_in.url)
-    with pytest.raises(StoreMismatchError, match="raptor export"):
-        stored_identity(settings_for(stand_in), None)
-    kept = stand_in.client.get_collection("corpus").config.metadata
-    assert kept[METADATA]["schema"] == schema
-
-
 @pytest.mark.parametrize("metadata", [None, {"theirs": 1}, {METADATA: {}}, {METADATA: 7}])
 def test_a_collection_of_somebody_else_is_refused(stand_in, metadata):
     stand_in.client.create_collection("corpus", vectors_config={}, metadata=metadata)
     for identity in (IDENTITY, None):
         with pytest.raises(StoreError, match=r"not (made by|from) this program.*store\.corpus"):
             open_at(None, "server", identity=identity, url=stand_in.url)
-
-
-def test_a_dead_server_is_named_with_the_remedy():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(StoreError, match=rf"{url}.*store\.url") as caught:
-        open_at(None, "server", url=url, max_retries=0)
-    assert "QDRANT_API_KEY (not set)" in str(caught.value)
 
 
 def test_the_key_comes_from_the_environment_and_is_never_shown(stand_in, monkeypatch):
@@ -191,15 +159,6 @@ def opened(stand_in, **settings):
     return open_at(None, "server", url=stand_in.url, **settings)
 
 
-def searches(stand_in):
-    """Every single search that was asked for, by its vector."""
-    asked = [body["searches"] for _, path, body, _ in stand_in.requests if "query/batch" in path]
-    found = {"dense": [], "lexical": []}
-    for one in (search for batch in asked for search in batch):
-        found[one["using"]].append(one)
-    return found
-
-
 @pytest.fixture
 def tls_stand_in(authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -232,39 +191,6 @@ def test_a_collection_has_our_defaults_and_a_server_chooses_the_rest(stand_in):
         "optimizers_config": {"indexing_threshold": 150_000},
     }
     assert stand_in.indexed[NAME]["tree"] == {"type": "keyword", "enable_hnsw": True}
-
-
-OPTIONS = {
-    "shard_number": 6,
-    "replication_factor": 2,
-    "write_consistency_factor": 2,
-    "on_disk_payload": False,
-    "optimizers_config": {"indexing_threshold": 20_000},
-    "hnsw_config": {"m": 0, "payload_m": 16, "ef_construct": 200},
-    "quantization_config": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": True}},
-}
-
-
-def test_a_collection_has_the_options_of_the_settings(stand_in):
-    opened(stand_in, collection={**OPTIONS, "vectors": {"on_disk": True}}).close()
-    made = stand_in.created[NAME]
-    assert made["vectors"]["dense"] == {"size": 16, "distance": "Cosine", "on_disk": True}
-    assert {option: made[option] for option in OPTIONS} == OPTIONS
-
-
-def test_searches_by_vectors_have_the_options_of_the_settings(stand_in):
-    nodes, quantized = make_tree(), {"rescore": True, "oversampling": 3.0}
-    with opened(stand_in, search={"quantization": quantized}) as store:
-        publish(store, nodes)
-        store.search(vectors_of(nodes[:2]), 3)
-        store.search_text(["leaf"], 3)
-    asked = searches(stand_in)
-    wanted = {"hnsw_ef": 256, "quantization": quantized}
-    assert len(asked["dense"]) >= 2
-    for search in asked["dense"]:
-        assert {key: v for key, v in search["params"].items() if v is not None} == wanted
-    live = {"must": [{"key": "state", "match": {"value": "live"}}]}
-    assert asked["lexical"][0]["params"]["idf"] == {"corpus": live}
 
 
 @pytest.mark.parametrize(

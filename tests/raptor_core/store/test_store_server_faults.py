@@ -57,26 +57,13 @@ def test_what_a_request_before_made_is_taken_over(stand_in):
         publish(store, make_tree())
 
 
-def test_a_fault_that_stays_is_told_after_the_last_try(stand_in):
+def test_a_lasting_fault_is_reported_after_the_last_attempt(stand_in):
     with opened(stand_in, max_retries=2) as store:
         stand_in.requests.clear()
         stand_in.fail_with = (503, b"busy")
         with pytest.raises(StoreError, match=rf"{stand_in.url}.*503"):
             store.drop("t")
         assert len(stand_in.requests) == 3
-
-
-def test_a_server_that_asks_for_a_long_wait_has_failed(stand_in, monkeypatch):
-    waits = []
-    monkeypatch.setattr(retries.PatientClient.__init__, "__defaults__", (waits.append,))
-    with opened(stand_in) as store:
-        stand_in.faults = [Fault(429, BUSY, {"retry-after": "7"})]
-        assert store.count() == 0
-        assert 7.0 <= waits[0] <= 7.7  # spread by a tenth at the most
-        stand_in.faults = [Fault(429, BUSY, {"retry-after": "3600"})]
-        with pytest.raises(StoreError, match="Rate limiting exceeded"):
-            store.count()
-        assert len(waits) == 1
 
 
 def test_a_request_that_takes_too_long_is_asked_again(stand_in):

@@ -1,18 +1,15 @@
 """Staged points: written with their layer, and live with their tree."""
 
-import pytest
 from support.engines import edge_only
 from support.stores import (
     faults,
     keyed_vectors,
     live_ids,
-    make_node,
     make_tree,
     publish,
     vectors_of,
 )
 
-from raptor_core.errors import StoreError
 from raptor_core.store import PublicationCounts
 from raptor_core.store.engines.base import Condition, Match, SetLive
 
@@ -67,13 +64,6 @@ def test_staged_nodes_are_in_no_answer_until_their_tree_is_published(store, monk
 
 
 @edge_only
-def test_nodes_that_are_live_are_not_staged(store):
-    publish(store, OLD)
-    assert stage(store, OLD) == [0, 0]
-    assert states(store) == {"live": 15, "manifest": 1}
-
-
-@edge_only
 def test_what_a_later_build_does_not_use_goes_with_its_publication(store):
     publish(store, OLD)
     stage(store, NEW)
@@ -88,12 +78,4 @@ def test_a_tree_that_was_only_staged_is_dropped_with_its_points(store):
     stage(store, NEW)
     assert states(store) == {"staged": 15}
     assert store.drop("t") == 0  # none of them was live
-    assert states(store) == {}
-
-
-@edge_only
-def test_a_vector_that_is_none_is_refused_by_name(store):
-    node = make_node()
-    with pytest.raises(StoreError, match=node.id):
-        store.stage([node], [], {node.embedding_key: vectors_of([node])[0] * 3})
     assert states(store) == {}

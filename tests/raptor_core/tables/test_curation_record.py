@@ -59,7 +59,7 @@ def test_a_damaged_act_is_named_and_not_passed_over(tables, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.rare
-def test_two_writers_that_are_killed_lose_nothing_they_told_and_leave_nothing_half(tmp_path):
+def test_two_writers_that_are_killed_lose_no_confirmed_act_and_leave_none_in_part(tmp_path):
     told, environ = set(), {**os.environ, "PYTHONPATH": PROCESS_PATH}
     for round_ in range(4):
         command = [sys.executable, "-m", "support.curation_process", str(tmp_path)]

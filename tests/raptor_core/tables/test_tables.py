@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_core.errors import DamagedTableError, TableError
+from raptor_core.errors import DamagedTableError
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
@@ -123,15 +123,6 @@ def test_clusters_have_the_responsibilities_of_their_component_where_they_were_f
     assert table_to_clusterings(table) == {"t": done}
 
 
-def test_a_table_on_another_filesystem(tmp_path):
-    store = TableStore("memory://tables-test")
-    store.write(["chunks"], "p", nodes_to_table([]))
-    assert store.exists(["chunks"], "p")
-    assert store.delete(["chunks"], "p")
-    assert not store.exists(["chunks"], "p")
-    assert not store.delete(["chunks"], "p")
-
-
 @pytest.mark.slow
 def test_no_changed_byte_of_a_page_gives_other_rows(tmp_path):
     text = "".join(sha256(bytes([n])).hexdigest() for n in range(8))  # hardly compressed
@@ -146,22 +137,6 @@ def test_no_changed_byte_of_a_page_gives_other_rows(tmp_path):
         except DamagedTableError:
             n_found += 1
     assert n_found > footer / 2
-
-
-def test_a_missing_table_says_what_to_do(tmp_path):
-    with pytest.raises(TableError, match="materialize its asset"):
-        TableStore(str(tmp_path)).read(["chunks"], "p")
-
-
-def test_a_damaged_table_is_named(tmp_path):
-    store = TableStore(str(tmp_path))
-    path = store.write(["chunks"], "p", nodes_to_table([]))
-    with Path(path).open("r+b") as file:
-        file.truncate(30)
-    with pytest.raises(TableError, match=r"chunks/p\.parquet is damaged"):
-        store.read(["chunks"], "p")
-    with pytest.raises(TableError, match=r"chunks/p\.parquet is damaged"):
-        store.properties(["chunks"], "p")
 
 
 FULL_DISK = """

@@ -51,17 +51,6 @@ def test_a_write_that_fails_leaves_what_stood_there(s3, monkeypatch):
     assert trees(store.read(*AT)) == {"one"}
 
 
-def test_a_bucket_that_is_missing_is_named_and_not_made(s3):
-    store = TableStore("s3://no-such-bucket/tables")
-    assert not store.exists(*AT)
-    with pytest.raises(TableError, match="make the bucket"):
-        store.write(*AT, frame("one"))
-    with pytest.raises(TableError, match="materialize its asset"):
-        store.read(*AT)
-    names = {bucket["Name"] for bucket in s3.client().list_buckets()["Buckets"]}
-    assert "no-such-bucket" not in names
-
-
 def test_a_server_that_is_gone_is_an_error_and_never_an_absence(s3, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     forget_connections()

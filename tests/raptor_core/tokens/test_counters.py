@@ -5,10 +5,8 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raptor_core.errors import ModelError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
-from raptor_core.tokens import TiktokenCounter, TokenizerCounter, WordCounter, make_counter
-from raptor_core.tokens.embedder import bundled_model_folder
+from raptor_core.tokens import TiktokenCounter, WordCounter, make_counter
 
 RANKS = {bytes([n]): n for n in range(256)} | {b"he": 256, b"ll": 257, b"hell": 258, b" w": 259}
 TINY = tiktoken.Encoding(
@@ -63,36 +61,9 @@ def test_long_texts_are_encoded_in_pieces_with_right_offsets():
     ]
 
 
-def test_fingerprints_differ_between_vocabularies_and_are_stable():
-    assert COUNTERS["bundled"].fingerprint != COUNTERS["tiktoken"].fingerprint
-    assert (
-        TokenizerCounter(bundled_model_folder() / "tokenizer.json").fingerprint
-        == COUNTERS["bundled"].fingerprint
-    )
-
-
 def test_tokens_of_an_endpoint_are_counted_offline():
     counter = make_counter(TokensSettings(), EmbedderSettings(kind="openai"))
     assert counter.fingerprint == COUNTERS["bundled"].fingerprint
-
-
-def test_a_missing_tokenizer_file_is_named(tmp_path):
-    with pytest.raises(ModelError, match=r"absent\.json"):
-        TokenizerCounter(tmp_path / "absent.json")
-
-
-def test_an_unknown_encoding_lists_the_known_ones():
-    with pytest.raises(ModelError, match="cl100k_base"):
-        make_counter(TokensSettings(counter="tiktoken", encoding="nope"), EmbedderSettings())
-
-
-def test_a_missing_download_names_the_remedy(monkeypatch):
-    def fail(name):
-        raise OSError("no route")
-
-    monkeypatch.setattr(tiktoken, "get_encoding", fail)
-    with pytest.raises(ModelError, match="TIKTOKEN_CACHE_DIR"):
-        TiktokenCounter("cl100k_base")
 
 
 def test_words_stand_between_spaces_and_long_runs_are_several():

@@ -12,12 +12,18 @@ from raptor_core.store.publishing import UNFINISHED
 from raptor_core.transfer.kept import KeptBuilds, build_name, choose_build
 
 
-@pytest.fixture
-def published(tmp_path):
-    """A store with a tree, its manifest, and a folder of kept builds."""
+@pytest.fixture(scope="module")
+def store():
+    """A store with a tree, which no test changes."""
     with open_at(None) as store:
         publish(store, make_tree("t"), "t")
-        yield store, store.manifests()[0], KeptBuilds(str(tmp_path / "versions"))
+        yield store
+
+
+@pytest.fixture
+def published(store, tmp_path):
+    """A store with a tree, its manifest, and a folder of kept builds."""
+    return store, store.manifests()[0], KeptBuilds(str(tmp_path / "versions"))
 
 
 def test_a_kept_build_is_the_published_one_without_loss(published):
@@ -74,10 +80,8 @@ def test_the_oldest_are_deleted_and_the_published_one_is_not_counted(published):
     assert kept.ids("t") == []
 
 
-def test_a_build_is_chosen_by_the_beginning_of_its_id():
-    with open_at(None) as store:
-        publish(store, make_tree("t"), "t")
-        (manifest,) = store.manifests()
+def test_a_build_is_chosen_by_the_beginning_of_its_id(store):
+    (manifest,) = store.manifests()
     manifest = replace(manifest, published_at="2026-11-03T00:00:00.000+00:00")
     ids = ["20261101t000000000-aa", "20261102t000000000-bb", "20261104t000000000-cc"]
     assert build_name(manifest).startswith("20261103t000000000-")

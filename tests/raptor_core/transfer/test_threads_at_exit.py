@@ -7,7 +7,9 @@ import pytest
 from support.stores import PROCESS_PATH
 
 CALLS = {
-    "an export": "from raptor_core.transfer.format import decode_rows; decode_rows(data, 'here')",
+    "an export": (
+        "from raptor_core.transfer.build_file import decode_build; decode_build(data, 'here')"
+    ),
     "a source": (
         "from raptor_core.documents.parsing.records import read_parquet;"
         "from raptor_core.documents.parsing.names import TableOrigin;"

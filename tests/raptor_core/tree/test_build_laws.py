@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.clusterers import named
 from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.invariants import violations
@@ -13,7 +14,7 @@ from raptor_core.checks.base import CheckedLayer
 from raptor_core.checks.registry import check_layer
 from raptor_core.clustering.base import Clusters
 from raptor_core.documents.base import Document
-from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.errors import InvariantError, SummaryError
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
@@ -50,7 +51,8 @@ def make_settings(method="raptor", **tree):
         {
             "chunking": {"max_tokens": 24, "max_context_tokens": 0},
             "summarizer": {"max_tokens": 40, "min_tokens": 8},
-            "clustering": {"method": method, "max_tokens": 200},
+            "components": named(method),
+            "clustering": {"max_tokens": 200},
             "tree": tree,
         }
     )
@@ -141,12 +143,6 @@ def test_a_layer_of_as_many_nodes_as_the_settings_name_is_the_top():
     assert end_reason(12, 1, components) == ""
 
 
-@pytest.mark.parametrize("documents", [[], [Document("a", " \n\t ")]])
-def test_documents_without_text_are_an_error(documents):
-    with pytest.raises(EmptySourceError, match="holds text"):
-        build_tree(documents, components=make_components())
-
-
 def test_metadata_of_a_summary_is_what_its_children_agree_on():
     text = "\n\n".join(f"Gauge {n} reads {n} centimetres today." for n in range(20))
     documents = [
@@ -216,7 +212,8 @@ SETTINGS = Settings.model_validate(
     {
         "chunking": {"max_tokens": 16, "max_context_tokens": 0},
         "summarizer": {"ratio": 0.9, "max_tokens": 40, "min_tokens": 8},
-        "clustering": {"method": "contiguous", "max_tokens": 200},
+        "components": named("contiguous"),
+        "clustering": {"max_tokens": 200},
         "tree": {"top_nodes": 1},
     }
 )

@@ -2,11 +2,9 @@
 
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -16,9 +14,8 @@ from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.stores import PROCESS_PATH
 
 from raptor_core.errors import BudgetError, StoreError
-from raptor_core.tree import cache as cache_module
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import FILE, ChainedKnown, NodeCache
+from raptor_core.tree.cache import FILE, NodeCache
 
 ODD = "Grüße 世界 😀,\ttwo\nlines"
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
@@ -124,18 +121,6 @@ def test_a_damaged_file_is_named_and_may_be_moved_away(tmp_path):
     assert NodeCache(tmp_path).texts("a") == {}
 
 
-def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_module, "WAIT_SECONDS", 0.05)
-    cache = NodeCache(tmp_path)
-    cache.keep_texts({"a": "one"})
-    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
-        other.execute("begin immediate")
-        with pytest.raises(StoreError, match=r"cache\.sqlite.*locked.*end the process"):
-            cache.keep_texts({"b": "two"})
-        assert cache.texts("ab") == {"a": "one"}
-    cache.keep_texts({"b": "two"})
-
-
 @pytest.mark.slow
 def test_a_disk_that_fills_up_is_named_and_what_was_kept_stays(tmp_path):
     with start("keep_on_full_disk", tmp_path) as process:
@@ -177,16 +162,6 @@ def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
         assert len(cache.texts(keys)) in (0, 200)
         cache.forget(["t"])
         assert (cache.texts(keys), cache.unfinished()) == ({}, [])
-
-
-def test_the_first_place_that_knows_a_key_is_taken():
-    one, two = NodeCache(), NodeCache()
-    one.keep_texts({"a": "one"})
-    two.keep_texts({"a": "two", "b": "two"})
-    two.keep_vectors({"v": VECTOR})
-    both = ChainedKnown(one, two)
-    assert both.texts("abc") == {"a": "one", "b": "two"}
-    assert both.vectors(["v", "w"]).keys() == {"v"}
 
 
 @pytest.mark.slow

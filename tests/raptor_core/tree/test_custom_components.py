@@ -7,7 +7,6 @@ import pytest
 from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
 from raptor_core.models.reading import Passage
-from raptor_core.tokens import WordCounter
 from raptor_core.tree.custom_components import custom_fingerprints, reader_of
 from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
@@ -147,20 +146,9 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
         ("embedder", "our_parts:broken", "failed: RuntimeError: no licence"),
     ],
 )
-def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, told):
+def test_a_wrong_component_is_reported_with_its_setting(named, kind, name, told):
     settings = named().model_copy(
         update={"components": Settings(components={kind: name}).components}
     )
     with pytest.raises(SettingsError, match=f'components.{kind} = "{name}": .*{told}'):
         build_tree([LOG], settings)
-
-
-def test_a_part_that_is_given_is_held_against_its_protocol_at_once():
-    with pytest.raises(SettingsError, match="the chunker: WordCounter lacks chunk"):
-        Components(chunker=WordCounter())
-    assert Components(counter=WordCounter()).counter.count(["two words"]) == [2]
-
-
-def test_settings_beside_components_are_refused():
-    with pytest.raises(SettingsError, match="both given"):
-        build_tree([LOG], Settings(), components=Components())

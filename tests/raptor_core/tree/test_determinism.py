@@ -58,6 +58,7 @@ def test_a_tree_is_the_same_where_another_has_left_its_summaries():
     assert list(build_tree(documents, components=components).nodes()) == list(alone.nodes())
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 @pytest.mark.slow
 def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):

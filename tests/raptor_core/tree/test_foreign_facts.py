@@ -15,10 +15,9 @@ from raptor_core.identity import REPLACED
 from raptor_core.models.summarizing import batch
 from raptor_core.nodes import leaf_texts
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.settings import BudgetSettings, Settings
+from raptor_core.settings import BudgetSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.publish import build_settings_fingerprint
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +69,7 @@ def plain(server):
     return made
 
 
-def test_a_model_that_mends_its_answer_is_told_once_of_each(server, plain):
+def test_a_model_that_corrects_its_answer_gets_each_request_once(server, plain):
     server.answer = lambda body: summary_of(body) + ("" if is_told(body) else INVENTED)
     components = components_of(server)
     assert texts(build_tree(DOCUMENT, components=components)) == plain
@@ -138,6 +137,36 @@ def test_where_the_settings_only_report_the_check_warns_and_names_the_facts(serv
     assert components.summarizer.fingerprint != components_of(server).summarizer.fingerprint
 
 
+def quote_of(body):
+    """The beginning of the texts in whole sentences, which is like them."""
+    text = re.search(r"<excerpts>(.*)</excerpts>", str(body["messages"][1]["content"]), re.DOTALL)
+    return " ".join(re.findall(r"[^.]+\.", text[1])[:2]).strip()
+
+
+@pytest.mark.parametrize("batch_from", [0, 3])
+def test_strict_settings_leave_out_what_resembles_no_leaf_and_call_the_model_no_more(
+    server, monkeypatch, batch_from
+):
+    monkeypatch.setattr(batch, "POLL_SECONDS", 0.001)
+    FakeBatches(server)
+    server.answer = lambda body: f"{quote_of(body)} Nobody ever taught a walrus to dance."
+    components = components_of(server, foreign_facts="strict", batch_from=batch_from)
+    tree = build_tree(DOCUMENT, components=components)
+    assert len(tree.layers) > 2
+    assert not any("Nobody" in n.text or REPLACED in n.quality for n in tree.nodes() if n.layer)
+    spent = components.ledger.spent()
+    assert (spent.calls, spent.retries) == (len(texts(tree)), 0)
+    FakeBatches(server)
+    wrong = (
+        "Nobody ever taught a walrus to dance, to sing, to paint, to cook, to knit, to skate, to "
+        "whistle, to juggle or to drive a tram through heavy rain in the afternoon."
+    )
+    server.answer = lambda body: f"{quote_of(body).split('.')[0]}. {wrong}"
+    components = components_of(server, foreign_facts="strict", batch_from=batch_from)
+    tree = build_tree(DOCUMENT, components=components)
+    assert all(REPLACED in node.quality for node in tree.nodes() if node.layer)
+
+
 def test_an_answer_that_invents_is_paid_once_though_the_budget_ends(server):
     server.answer = lambda _body: INVENTED
     cache, ended = NodeCache(), 0
@@ -160,23 +189,3 @@ def test_an_answer_of_a_batch_is_sent_back_by_a_single_call(server, plain, monke
     tree = build_tree(DOCUMENT, components=components_of(server, batch_from=3))
     assert texts(tree) == plain
     assert len(pleas(server)) == len(plain)
-
-
-def test_what_is_done_about_invented_facts_is_no_matter_of_extractive_trees():
-    fingerprints = {
-        build_settings_fingerprint(
-            Settings.model_validate({"summarizer": {"foreign_facts": value, "kind": kind}}), {}
-        )
-        for value in ("remove", "report")
-        for kind in ("extractive", "openai")
-    }
-    assert len(fingerprints) == 3
-
-
-@pytest.mark.parametrize("name", ["default", "openai"])
-def test_only_a_chat_model_is_looked_at(server, name):
-    parts = (
-        {"summarizer": lambda _texts: "They met Hallström in 1987."} if name == "default" else {}
-    )
-    components = make_components(paid_settings(server.base_url), **parts)
-    assert components.is_grounded == (name == "openai")

@@ -51,12 +51,6 @@ def test_a_node_alone_in_its_layer_is_named_by_headings_too():
     )
 
 
-def test_numbers_and_times_name_nothing():
-    leaf = node("a", "Four seals in January. Four seals, four hours, four times a year in January.")
-    (found,) = name_summaries((node("top", "x", 1, "a"),), [(leaf,)], None, PLAIN)
-    assert found.name == "seals"
-
-
 def test_a_script_without_spaces_is_named_by_pairs_of_characters():
     leaves = (
         node("a", "水泵在低温下停止。水泵必须预热。"),

@@ -56,7 +56,10 @@ def data(tmp_path):
 
 @pytest.fixture
 def call(data, tmp_path):
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
 
     def run(*arguments, folder=data):
         where = ("--home", tmp_path / "home")
@@ -109,6 +112,7 @@ def test_every_set_of_a_folder_is_measured_and_the_missing_ones_are_named(call):
     assert all(row["milliseconds"] > 0 for row in board["rows"])
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_the_table_is_markdown_and_trees_are_kept(call):
     ways = ("--sets", "qmsum, hotpotqa", "--limit", "2", "--strategy", "flat")
@@ -148,18 +152,3 @@ def test_a_golden_set_is_asked_of_the_folder_beside_it_at_small_budgets(call, da
     assert [row["strategy"] for row in rows] == ["hybrid", "flat-in-order"]
     for row in rows:
         assert [figure["mean"]["value"] for figure in row["figures"]][2:] == [1, 1]
-
-
-def test_what_is_wrong_names_the_remedy(call, data, tmp_path):
-    unknown = call("--sets", "qmsum,triviaqa", "--json")
-    assert (unknown.code, unknown.json["error"]) == (3, "SettingsError")
-    assert "'triviaqa' is no set" in unknown.json["message"]
-    empty = call("--sets", "locomo", "--json")
-    assert "name files as their sets" in empty.json["message"]
-    assert "there is no folder" in call("--json", folder=tmp_path / "none").json["message"]
-    rows = [{"id": "a", "text": MILL, "questions": [{"question": "Who?", "sources": ["b"]}]}]
-    write_lines(data / "qmsum-val.jsonl", rows)
-    assert "no line has the id 'b'" in call("--sets", "qmsum", "--json").json["message"]
-    (data / "hotpotqa.jsonl").write_text('{"question": "Who?", "supporting_facts": [1]}')
-    wrong = call("--sets", "hotpotqa", "--json").json["message"]
-    assert "expected titles with their sentences" in wrong

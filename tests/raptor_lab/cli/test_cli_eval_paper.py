@@ -15,7 +15,7 @@ SPREAD = {"collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybri
 @pytest.fixture
 def call(tmp_path):
     small = {
-        "RAPTOR_CLUSTERING__METHOD": "gmm",
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_gmm",
         "RAPTOR_CHUNKING__MAX_TOKENS": "24",
     }
 
@@ -40,6 +40,7 @@ def rows(page, title):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     papers = tmp_path / "papers.json"
@@ -167,13 +168,3 @@ def assert_left_out(pages):
         "village",
         "qasper",
     ]
-
-
-@pytest.mark.slow
-def test_a_place_that_cannot_be_written_and_a_missing_file_are_told(call, village, tmp_path):
-    (tmp_path / "taken").write_text("")
-    told = call(tmp_path / "taken" / "out", village, "--no-contiguous", "--json")
-    assert (told.code, told.json["error"]) == (3, "SettingsError")
-    assert "name another folder" in told.json["message"]
-    assert call(tmp_path / "out").code == 2
-    assert call(tmp_path / "out", tmp_path / "none.jsonl").code == 4

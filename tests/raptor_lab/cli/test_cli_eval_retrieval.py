@@ -1,7 +1,5 @@
 """`raptor eval retrieval` on small data sets, with the hashing embedder."""
 
-import json
-
 import pytest
 from support.command import embedder_made_by, raptor
 from support.evaluation_sets import LAMP, MILL, records, write_lines
@@ -10,7 +8,10 @@ from support.hashing import HashingEmbedder
 
 @pytest.fixture
 def call(tmp_path):
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
 
     def run(file, *arguments):
         where = ("--home", tmp_path / "home")
@@ -42,20 +43,6 @@ def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     assert found["trees"]["n_trees"] == 3
 
 
-@pytest.mark.slow
-def test_another_clustering_is_another_tree_with_the_same_leaves(call, tmp_path):
-    file = write_lines(tmp_path / "village.jsonl", records())
-    ways = ("--strategy", "collapsed@0", "--budget-tokens", "60", "--json")
-    contiguous = call(file, *ways)
-    other = call(file, *ways, "--clustering", "gmm")
-    assert "trees built" in other.err
-    assert other.json["lines"] == contiguous.json["lines"]
-    again = call(file, *ways, "--clustering", "contiguous")
-    assert "trees built" not in again.err
-    assert again.json == contiguous.json
-    assert call(file, "--clustering", "nearest").code == 2
-
-
 def test_own_questions_over_a_folder(call, tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -76,13 +63,3 @@ def test_own_questions_over_a_folder(call, tmp_path):
     without = call(file, "--json")
     assert (without.code, without.json["error"]) == (4, "SourceError")
     assert "--source docs/" in without.json["message"]
-
-
-def test_what_is_wrong_is_told(call, tmp_path):
-    file = write_lines(tmp_path / "village.jsonl", records())
-    assert call(file, "--budget-tokens", "many").code == 2
-    assert call(file, "--budget-tokens", "0").code == 2
-    wrong = call(file, "--strategy", "nearest", "--json")
-    assert (wrong.code, wrong.json["error"]) == (3, "SettingsError")
-    file.write_text(json.dumps({"id": "a"}))
-    assert call(file).code == 4

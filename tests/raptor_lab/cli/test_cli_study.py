@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -54,12 +53,6 @@ def test_the_same_seed_draws_the_same_nodes_of_so_many_trees(built, folder, tmp_
     assert one["nodes"] == one["population"]
 
 
-def test_a_sheet_is_never_written_over(built, folder):
-    printed = built.call("eval", "sheet", folder, "--json")
-    assert printed.code == 3
-    assert "holds a sheet already" in printed.json["message"]
-
-
 @pytest.mark.parametrize("divider", [",", ";", "\t"])
 def test_the_figures_are_of_the_verdicts(folder, divider):
     fill(folder, divider=divider)
@@ -85,37 +78,6 @@ def test_a_lie_with_a_number_is_followed_into_the_parent(folder):
     found = raptor("eval", "verdicts", folder, "--json").json
     assert found["propagation"] == {"n_traceable": 1, "n_repeated": 1}
     assert found["findings"][0]["missing"] == ["4711"]
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (
-            lambda rows: rows[1].update(node="nobody"),
-            "row 3: no sentence . of a node 'nobody' was drawn",
-        ),
-        (lambda rows: rows[1].update(number="99"), "row 3: no sentence 99 of a node .* was drawn"),
-        (
-            lambda rows: rows[1].update(sentence="Other."),
-            "row 3: its sentence was .* back",
-        ),
-        (
-            lambda rows: rows[1].update(verdict="true"),
-            "row 3: verdict is 'true': Input should be '', 'supported'",
-        ),
-        (
-            lambda rows: rows[1].update(verdict=" "),
-            r"1 of \d+ sentences .* \(rows 3\)",
-        ),
-        (lambda rows: rows.append(rows[0]), "an earlier row judges"),
-        (lambda rows: rows.pop(), "their rows are missing"),
-    ],
-)
-def test_what_is_wrong_in_a_sheet_is_named_with_its_row(folder, change, told):
-    fill(folder, change)
-    printed = raptor("eval", "verdicts", folder, "--json")
-    assert printed.code == 3
-    assert re.search(told, printed.json["message"])
 
 
 def test_what_is_kept_stands_beside_the_judges_findings_until_the_tree_is_dropped(own, folder):

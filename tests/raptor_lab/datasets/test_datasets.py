@@ -4,7 +4,7 @@ import pytest
 from support.evaluation_sets import MILL, records, write_lines
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import SettingsError, SourceError
+from raptor_core.errors import SourceError
 from raptor_lab.datasets.load import load_dataset, needs_documents
 from raptor_lab.datasets.sections import find_sections
 
@@ -23,17 +23,6 @@ def test_documents_with_their_questions(tmp_path):
     assert asked["soup-1"].evidence == ()
 
 
-@pytest.mark.parametrize(
-    ("field", "name"),
-    [("paper_id", "qasper"), ("article_id", "quality"), ("document_id", "narrativeqa")],
-)
-def test_the_field_of_the_id_names_the_data_set(tmp_path, field, name):
-    rows = [{field if key == "id" else key: value for key, value in r.items()} for r in records()]
-    found = load_dataset(write_lines(tmp_path / "some.jsonl", rows))
-    assert found.name == name
-    assert found.questions[0].document == "mill"
-
-
 PAPER = """Introduction
 Mills grind.
 A line that ends with a stop.
@@ -50,22 +39,6 @@ def paper_row(**fields):
     return {"paper_id": "p", "title": "Mills", "text": PAPER, "questions": [ask], **fields}
 
 
-def spans(document):
-    return [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
-
-
-@pytest.mark.parametrize("listed", [{}, {"sections": None}, {"sections": []}])
-def test_a_paper_that_lists_no_sections_gets_them_from_its_lines(tmp_path, listed):
-    found = load_dataset(write_lines(tmp_path / "p.jsonl", [paper_row(**listed)]))
-    (document,) = found.documents
-    assert document.text == PAPER
-    intro, wheel, results = spans(document)
-    assert intro == ("Introduction", 1, PAPER[: PAPER.index("2.1")])
-    assert wheel == ("2.1 The wheel", 1, PAPER[PAPER.index("2.1") : PAPER.index("Results")])
-    assert results == ("Results", 1, "Results\n")
-    assert found.questions[0].evidence == ("2.1 The wheel", "Mills grind.")
-
-
 def test_the_sections_that_a_paper_lists_are_its_sections(tmp_path):
     row = paper_row(sections=[{"name": "Introduction"}, {"name": "Results"}])
     (document,) = load_dataset(write_lines(tmp_path / "p.jsonl", [row])).documents
@@ -79,13 +52,6 @@ def test_listed_sections_are_nested_by_their_names():
     assert found == [(1, "Data"), (2, "Sources"), (1, "End ::: A")]
     for unusable in ([{"name": "No"}], [1], "Data", {}, None):
         assert find_sections(text, unusable) == ()
-
-
-@pytest.mark.parametrize("field", ["article_id", "document_id", "id"])
-def test_lines_of_what_is_no_paper_begin_no_section(tmp_path, field):
-    row = {field if key == "paper_id" else key: value for key, value in paper_row().items()}
-    (document,) = load_dataset(write_lines(tmp_path / "p.jsonl", [row])).documents
-    assert document.sections == ()
 
 
 def test_own_questions_are_asked_of_given_documents(tmp_path):
@@ -113,46 +79,6 @@ def test_own_questions_are_asked_of_given_documents(tmp_path):
         load_dataset(path, documents=documents[1:])
     with pytest.raises(SourceError, match="no documents; name their documents"):
         load_dataset(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "starts with no JSON"),
-        ("[1]", r"starts with '\[1\]'"),
-        ('{"claim": 1}', "an object of claim; expected QASPER"),
-        ("{}", "an object of nothing"),
-        ('{"id": "a", "text": "b", "questions": []}', "contains no question"),
-        ('{"id": "a", "text": " ", "questions": []}', "line 1: it contains no text"),
-        ('{"id": "a", "text": "b", "questions": []}\n{', "line 2: it is no JSON"),
-        ('{"id": "a", "text": "b", "questions": []}\n3', "line 2: expected an object, got '3'"),
-        ('{"id": "a", "text": "b", "questions": 1}', "a list of objects as 'questions', got 1"),
-    ],
-)
-def test_a_file_of_no_known_form_is_told(tmp_path, text, told):
-    path = tmp_path / "data.jsonl"
-    path.write_text(text)
-    with pytest.raises(SourceError, match=told):
-        load_dataset(path)
-
-
-def test_a_missing_file_and_a_wrong_golden_line_are_told(tmp_path):
-    with pytest.raises(SourceError, match="cannot be read"):
-        load_dataset(tmp_path / "nothing.jsonl")
-    path = write_lines(tmp_path / "mine.jsonl", [{"question": "Who?"}])
-    with pytest.raises(SettingsError, match="line 1: neither 'expected'"):
-        load_dataset(path, documents=[Document("a", "b")])
-
-
-def test_ids_that_stand_twice_are_told(tmp_path):
-    rows = records()
-    path = write_lines(tmp_path / "twice.jsonl", [*rows, rows[1]])
-    with pytest.raises(SourceError, match="1 ids of documents more than once, first 'lamp'"):
-        load_dataset(path)
-    rows[1]["questions"] *= 2
-    rows[1]["questions"][0]["qid"] = "w"
-    with pytest.raises(SourceError, match="1 ids of questions more than once, first 'lamp-w'"):
-        load_dataset(write_lines(path, rows))
 
 
 def test_ids_of_questions_need_to_be_unique_in_their_document_only(tmp_path):

@@ -5,7 +5,6 @@ import json
 import pytest
 from support.evaluation_sets import LAMP, MILL, qasper, quality, write_lines, write_narrativeqa
 
-from raptor_core.errors import SourceError
 from raptor_lab.datasets.load import load_dataset
 
 
@@ -78,45 +77,3 @@ def test_narrativeqa_as_published(tmp_path):
     assert [q.answers for q in found.questions] == [("A smith.", "the smith"), ("Rape oil",)]
     train = load_dataset(tmp_path / "nqa", split="train")
     assert [q.answers for q in train.questions] == [("Then.",)]
-
-
-def test_stories_that_were_not_fetched_and_missing_tables_are_told(tmp_path):
-    folder = write_narrativeqa(tmp_path / "nqa")
-    with pytest.raises(SourceError, match=r"none of the 0 stories.*'valid'.*download_stories"):
-        load_dataset(folder, split="valid")
-    (folder / "qaps.csv").unlink()
-    with pytest.raises(SourceError, match=r"there is no .*qaps\.csv; expected the NarrativeQA"):
-        load_dataset(folder)
-
-
-def test_a_paper_without_an_answer_is_named(papers):
-    wrong = qasper()
-    wrong["1911.00002"]["qas"][0]["answers"][0]["answer"]["free_form_answer"] = ""
-    with pytest.raises(SourceError, match=r"1911\.00002, qas 1, answers 1, answer: expected an an"):
-        load_dataset(papers(wrong))
-
-
-def broken(row, **changes):
-    """A row whose first question is changed; an ellipsis takes a field out."""
-    changed = row["questions"][0] | changes
-    kept = {key: value for key, value in changed.items() if value is not ...}
-    return row | {"questions": [kept]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"gold_label": 5}, "questions 1: expected a whole number from 1 to 4 as 'gold_label'"),
-        ({"gold_label": "two"}, "'gold_label', got 'two'"),
-        ({"options": ["One."]}, "expected two options or more as 'options'"),
-        ({"question": ...}, "expected a text as 'question', it is missing"),
-        ({"question": 7}, "expected a text as 'question', got 7"),
-    ],
-)
-def test_a_wrong_field_is_named_by_line_with_a_remedy(tmp_path, changes, told):
-    rows = quality()
-    path = write_lines(tmp_path / "q.jsonl", [rows[0], broken(rows[1], **changes)])
-    with pytest.raises(SourceError, match=told) as caught:
-        load_dataset(path)
-    assert "q.jsonl, line 2, questions 1" in str(caught.value)
-    assert "expected QuALITY as it is published" in str(caught.value)

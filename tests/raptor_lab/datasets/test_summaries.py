@@ -1,9 +1,7 @@
 """QMSum and SQuALITY, as they are published."""
 
-import pytest
 from support.evaluation_sets import write_lines
 
-from raptor_core.errors import SourceError
 from raptor_lab.datasets.load import load_dataset
 
 
@@ -27,12 +25,6 @@ def test_qmsum_has_general_questions_and_specific_ones_with_their_turns(tmp_path
     assert (general.kinds, general.evidence) == (("general",), ())
     assert (specific.kinds, specific.answers) == (("specific",), ("The lamp.",))
     assert specific.evidence == ("A: The lamp is lit.", "B: It burns oil.")
-
-
-def test_a_span_that_is_no_pair_of_turns_is_named(tmp_path):
-    path = write_lines(tmp_path / "q.jsonl", [meeting(relevant_text_span=[["0"]])])
-    with pytest.raises(SourceError, match=r"line 1, .*pairs of numbers of turns.*got \['0'\]"):
-        load_dataset(path)
 
 
 def test_squality_asks_for_the_plot_first_and_has_several_answers(tmp_path):

@@ -1,16 +1,14 @@
-"""Embedders that run locally, the bundled and a tiny model, and the choice of precision."""
+"""Embedders that run locally: the bundled and a tiny model."""
 
 import numpy as np
 import pytest
 from support.tiny_models import build_tiny_model
 
 from raptor_core.errors import ModelError
-from raptor_core.models.embedding import local_models, make_embedder
+from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import embed_distinct
 from raptor_core.models.embedding.bundled import BundledEmbedder
-from raptor_core.models.embedding.local_models import fast_precision, resolve_precision
 from raptor_core.settings import EmbedderSettings
-from raptor_core.tree.components import Components
 
 
 @pytest.fixture(scope="session")
@@ -54,13 +52,6 @@ def test_damaged_weights_are_refused_by_their_hash(tmp_path, monkeypatch):
         BundledEmbedder(EmbedderSettings()).embed(["a"])
 
 
-def test_a_model_that_is_not_there_is_named_with_the_remedy(tmp_path):
-    missing = str(tmp_path / "nowhere")
-    embedder = make_embedder(EmbedderSettings(kind="sentence-transformers", model=missing))
-    with pytest.raises(ModelError, match=r"nowhere.*bundled"):
-        embedder.embed(["a"])
-
-
 def test_settings_that_do_not_change_vectors_do_not_change_the_fingerprint():
     base = make_embedder(EmbedderSettings()).fingerprint
     assert make_embedder(EmbedderSettings(batch_size=1)).fingerprint == base
@@ -85,44 +76,7 @@ def test_vectors_that_mean_nothing_are_an_error_that_shows_the_text(bad):
         embed_distinct(["x"], lambda texts: np.full((1, 2), bad, dtype=np.float32), 2, "broken")
 
 
-FULL, HALF = EmbedderSettings(precision="float32"), EmbedderSettings(precision="bfloat16")
-
-
-@pytest.fixture
-def machine(monkeypatch, tmp_path):
-    """Makes this machine one whose processor has some flags."""
-
-    def become(flags):
-        (tmp_path / "cpuinfo").write_text(f"flags\t: fpu {flags} avx512_bf16\n")
-        monkeypatch.setattr(local_models, "_CPU_FLAGS", tmp_path / "cpuinfo")
-        monkeypatch.setattr(local_models, "_NVIDIA_DRIVER", tmp_path / "none")
-        fast_precision.cache_clear()
-
-    yield become
-    fast_precision.cache_clear()
-
-
-@pytest.mark.parametrize(("flags", "wanted"), [("", "float32"), ("amx_bf16", "bfloat16")])
-def test_a_new_store_gets_what_the_machine_is_fast_at(machine, flags, wanted):
-    machine(flags)
-    assert resolve_precision(EmbedderSettings()).precision == wanted
-    assert Components().settings.embedder.precision == wanted
-
-
-@pytest.mark.parametrize("flags", ["", "amx_bf16"])
-@pytest.mark.parametrize("made_with", [FULL, HALF])
-def test_a_store_goes_on_with_what_it_was_made_with(machine, flags, made_with):
-    machine(flags)
-    stored = make_embedder(made_with).fingerprint
-    assert resolve_precision(EmbedderSettings(), stored) == made_with
-
-
-def test_a_precision_that_is_set_stays(machine):
-    machine("amx_bf16")
-    assert resolve_precision(FULL, make_embedder(HALF).fingerprint) == FULL
-
-
 def test_float32_is_what_was_built_before_there_was_a_choice():
-    assert make_embedder(FULL).fingerprint == "6b09ef5d72e1217417b682acc10b1312"
-    before = EmbedderSettings(kind="sentence-transformers", precision="float32")
+    assert make_embedder(EmbedderSettings()).fingerprint == "6b09ef5d72e1217417b682acc10b1312"
+    before = EmbedderSettings(kind="sentence-transformers")
     assert make_embedder(before).fingerprint == "f3cda2d849ad8361e8f6358e32a51bce"

@@ -52,21 +52,6 @@ def test_the_dimension_is_asked_for_once_or_known(server):
     assert server.n_requests == 1
 
 
-def test_prefixes_are_read_and_are_in_the_fingerprint(server):
-    made = embedder(server, query_prefix="query: ", passage_prefix="passage: ")
-    np.testing.assert_allclose(made.embed_queries(["x"])[0], unit("query: x"), atol=1e-6)
-    np.testing.assert_allclose(made.embed(["x"])[0], unit("passage: x"), atol=1e-6)
-    assert made.fingerprint != embedder(server).fingerprint
-
-
-def test_a_change_of_dimension_is_an_error_with_the_remedy(server):
-    made = embedder(server)
-    assert made.n_dims == 8
-    server.n_dims = 5
-    with pytest.raises(ModelError, match=r"5 dimensions, expected 8.*embedder\.base_url"):
-        made.embed(["a"])
-
-
 def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server):
     server.no_vector = "7"
     texts = [f"text {n}" for n in range(12)]
@@ -83,3 +68,11 @@ def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server)
     np.testing.assert_allclose(kept["text 6"], unit("text 6"), atol=1e-6)
     with pytest.raises(ModelError, match="'text 7'"):
         embedder(server).embed(texts)
+
+
+def test_a_change_of_dimension_is_an_error_with_the_remedy(server):
+    made = embedder(server)
+    assert made.n_dims == 8
+    server.n_dims = 5
+    with pytest.raises(ModelError, match=r"5 dimensions, expected 8.*embedder\.base_url"):
+        made.embed(["a"])

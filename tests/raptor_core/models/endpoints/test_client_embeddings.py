@@ -39,14 +39,6 @@ def test_embeddings_that_are_no_vectors_are_faults(server, raw):
 TEXTS = [f"text {n}" for n in range(20)]
 
 
-def limited_to(n_texts, message):
-    def refuse(seen):
-        return Fault.error(413, message) if len(seen.body["input"]) > n_texts else None
-
-    return refuse
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [
@@ -57,14 +49,11 @@ def limited_to(n_texts, message):
         "at most 6 requests can be in one batch",
     ],
 )
-def test_batches_above_the_limit_of_an_endpoint_are_halved_and_the_size_is_kept(server, message):
-    server.refuse = limited_to(6, message)
+def test_a_batch_above_the_limit_of_an_endpoint_names_the_setting(server, message):
+    server.refuse = lambda _seen: Fault.error(413, message)
     client = EndpointClient(EmbedderSettings(kind="openai", base_url=server.base_url), QUICK)
-    for _ in range(2):
-        vectors = client.embed(TEXTS)
-        np.testing.assert_array_equal(vectors, [hash_vector(text, 8) for text in TEXTS])
-    sizes = [len(body["input"]) for body in server.bodies]
-    assert sizes == [20, 10, 5, 5, 5, 5, 5, 5, 5, 5]
+    with pytest.raises(EndpointError, match=r"after 1 attempt.*lower embedder\.batch_size"):
+        client.embed(TEXTS)
 
 
 def test_a_text_beyond_the_length_of_the_model_is_found_and_handed_back(server):
@@ -78,8 +67,6 @@ def test_a_text_beyond_the_length_of_the_model_is_found_and_handed_back(server):
     with pytest.raises(AnswerError, match=r"lower chunking\.max_tokens") as caught:
         client.embed([*TEXTS, long])
     assert caught.value.text == long
-    assert client.embed(TEXTS).shape == (20, 8)
-    assert len(server.bodies[-1]["input"]) == 20
 
 
 @pytest.mark.parametrize(
@@ -94,10 +81,3 @@ def test_a_text_beyond_the_length_of_the_model_is_found_and_handed_back(server):
 )
 def test_vectors_of_another_form_are_in_order(answer):
     np.testing.assert_array_equal(read_embeddings(answer, 2, ""), [[1.0, 2.0], [3.0, 4.0]])
-
-
-def test_an_error_in_place_of_vectors_says_its_words(server):
-    raw = b'{"error": {"message": "Insufficient balance", "code": 402}}'
-    server.fail(Fault.malformed(raw), times=None)
-    with pytest.raises(EndpointError, match="after 1 attempt: Insufficient balance"):
-        client_of(server).embed(["one"])

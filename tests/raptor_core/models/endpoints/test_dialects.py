@@ -156,10 +156,3 @@ def test_a_refused_form_of_answers_is_asked_for_in_the_prompt(server):
     assert "response_format" not in second
     assert second["messages"][0]["content"].startswith(first["messages"][0]["content"])
     assert '"unsupported"' in second["messages"][0]["content"]
-
-
-def test_an_encoding_that_is_refused_is_left_out(server):
-    server.refuse = plain_server
-    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
-    assert client.embed(["one"]).shape == (1, 8)
-    assert [body["encoding_format"] for body in server.bodies] == ["base64", "float"]

@@ -11,7 +11,7 @@ from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
-from raptor_core.models.endpoints.values import defused, fence
+from raptor_core.models.endpoints.values import fence
 from raptor_core.models.reading.reader import Passage, ask
 from raptor_core.models.summarizing.base import SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
@@ -85,10 +85,3 @@ def test_text_cannot_end_the_fence_of_a_readers_prompt(text):
 @given(st.text("</ \u200bexcrpts>\uff1c\uff0f\n", max_size=60))
 def test_no_text_has_a_tag_of_its_fence_left(text):
     assert tags_in(fence("excerpts", text), "excerpts") == ["<excerpts", "</excerpts"]
-
-
-@pytest.mark.parametrize(
-    "text", ["a < b and b > c", "<b>bold</b>", "excerpts", "1 </ 2", "<excerptsx>", "&lt;excerpts"]
-)
-def test_other_text_stays_as_it_is(text):
-    assert defused(text, "excerpts") == text

@@ -51,14 +51,6 @@ def test_calls_begin_no_faster_than_the_settings_allow(values, least):
     assert least <= took < least + 5
 
 
-@pytest.mark.parametrize("rates", [(0, 300), (300, 6000)])
-def test_the_strictest_of_several_rates_holds(rates):
-    limiter = Limiter()
-    for rate in rates:
-        limiter.limit(EndpointPart(requests_per_minute=rate))
-    assert seconds(lambda: [limiter.wait(1, NEVER, "a call") for _ in range(2)]) >= 0.2
-
-
 def test_all_clients_of_one_endpoint_and_model_share_their_limits(server):
     first = endpoint_of(server.base_url)
     second = AuditSettings(**first.model_dump(include=set(EndpointPart.model_fields)))
@@ -196,8 +188,3 @@ def test_closing_the_pool_drops_what_was_not_begun():
     release.set()
     assert stop.is_set()
     assert len(begun) <= 3
-
-
-def test_a_call_that_is_refused_for_the_rate_waits_as_long_as_the_endpoint_says(server):
-    server.fail(Fault.rate_limited("0.2"))
-    assert seconds(lambda: client_of(server).chat(ask())) >= 0.2

@@ -1,10 +1,7 @@
 """Errors of providers by their words: the call's own fault, or the endpoint's."""
 
 import pytest
-from support.endpoint_clients import ask, client_of
-from support.openai_server import Fault
 
-from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.messages import fault_of_text
 
@@ -117,9 +114,3 @@ def test_a_model_that_loads_is_no_outage(status, message):
 def test_a_model_that_failed_to_load_is_not_waited_for():
     assert fault(500, "Error loading model: file is damaged").meaning != "loading"
     assert fault(400, "Failed loading model").meaning != "loading"
-
-
-def test_a_page_in_place_of_an_answer_says_what_to_check(server):
-    server.fail(Fault(raw=b"<!doctype html><html><title>Sign in</title></html>"), times=None)
-    with pytest.raises(EndpointError, match=r"Sign in .*check base_url"):
-        client_of(server).chat(ask())

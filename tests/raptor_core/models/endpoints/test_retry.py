@@ -1,7 +1,7 @@
 import pytest
 
-from raptor_core.errors import AnswerError, EndpointError, MissingKeyError
-from raptor_core.models.endpoints.dialects import PLACEHOLDER, find_key, is_official
+from raptor_core.errors import AnswerError, EndpointError
+from raptor_core.models.endpoints.dialects import is_official
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, scrub
 from raptor_core.models.endpoints.messages import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
@@ -105,19 +105,6 @@ def test_cancelled_work_begins_no_attempt():
 )
 def test_every_form_of_retry_after_is_read(headers, seconds):
     assert retry_after_seconds(headers, now=60.0) == seconds
-
-
-def test_a_missing_key_names_the_variable_and_the_remedy(monkeypatch):
-    monkeypatch.delenv("SOME_KEY", raising=False)
-    with pytest.raises(MissingKeyError, match=r"SOME_KEY.*set it.*reader\.api_key_env"):
-        find_key("SOME_KEY", "https://api.openai.com/v1", "reader")
-
-
-def test_other_endpoints_get_a_placeholder_unless_a_key_is_set(monkeypatch):
-    monkeypatch.delenv("SOME_KEY", raising=False)
-    assert find_key("SOME_KEY", "http://localhost:8000/v1", "reader") == PLACEHOLDER
-    monkeypatch.setenv("SOME_KEY", " key-1\n")
-    assert find_key("SOME_KEY", "http://localhost:8000/v1", "reader") == "key-1"
 
 
 def test_only_openai_itself_needs_a_key():

@@ -32,7 +32,7 @@ def asked(server):
     return Counter(str(body["messages"]) for body in server.bodies)
 
 
-@pytest.mark.parametrize("budget", [{"tokens": 900}, {"usd": 0.0008}])
+@pytest.mark.parametrize("budget", [{"tokens": 1800}, {"usd": 0.0016}])
 def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, budget):
     cache, ended, n_runs = NodeCache(), "not yet", 0
     while ended is not None:

@@ -6,12 +6,10 @@ from hypothesis import strategies as st
 
 from raptor_core.models.money.usage import (
     Usage,
-    cost_usd,
     embedding_cost,
-    estimate_tokens,
     summary_cost,
 )
-from raptor_core.settings import PriceSettings, Settings
+from raptor_core.settings import Settings
 
 PAID = {
     "summarizer": {"kind": "openai", "model": "chatty"},
@@ -24,34 +22,12 @@ def settings(**parts):
     return Settings.model_validate(parts)
 
 
-def test_prices_are_per_million_tokens():
-    assert cost_usd(PriceSettings(input=0.15, output=0.6), 2_000_000, 500_000) == pytest.approx(0.6)
-    assert cost_usd(None, 0, 0) is None
-
-
 def test_summaries_and_embeddings_cost_what_the_prices_say():
     given = settings(**PAID, prices=PRICES)
     assert summary_cost(7, 1_000_000, 100_000, given) == Usage(
         7, 1_000_000, 100_000, usd=pytest.approx(0.21)
     )
     assert embedding_cost(500_000, given, n_texts=21) == Usage(3, 500_000, usd=pytest.approx(0.01))
-
-
-def test_without_a_price_the_cost_is_unknown():
-    total = summary_cost(7, 100, 10, settings(**PAID)) + embedding_cost(9, settings(**PAID))
-    assert total.usd is None
-    assert (total.calls, total.tokens) == (7, 119)
-
-
-def test_what_calls_no_endpoint_is_free():
-    assert summary_cost(7, 100, 10, Settings()) == Usage(7, 100, 10)
-    assert embedding_cost(1000, Settings(), n_texts=5) == Usage()
-
-
-@pytest.mark.parametrize("text", ["", "word", "水位計は正常です。", "🌊", "\ud800"])
-def test_an_estimate_is_at_least_one_token_and_follows_the_bytes(text):
-    n_bytes = len(text.encode("utf-8", "surrogatepass"))
-    assert estimate_tokens(text) == max(1, -(-n_bytes // 3))
 
 
 counts = st.integers(0, 10_000)

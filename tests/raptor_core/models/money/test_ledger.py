@@ -24,15 +24,6 @@ def pay(account, prompt_tokens=1, completion_tokens=1):
         return hold.charge(Usage(1, prompt_tokens, completion_tokens))
 
 
-def test_without_a_bound_nothing_is_refused_and_all_is_counted():
-    ledger, account = account_of()
-    for _ in range(3):
-        pay(account, 2, 1)
-    account.count_retry()
-    assert ledger.spent(SUMMARIES) == Usage(3, 6, 3, 1, usd=pytest.approx(1.2))
-    assert ledger.spent("embeddings") == Usage()
-
-
 @pytest.mark.parametrize(
     ("budget", "bound"), [({"calls": 3}, "calls"), ({"tokens": 7}, "tokens"), ({"usd": 1}, "usd")]
 )
@@ -111,12 +102,6 @@ def test_dollars_without_a_price_are_refused_by_the_key_to_set():
     with pytest.raises(SettingsError, match=r'\[prices\."gpt-4o-mini"\]'):
         Ledger.of(bounded)
     Ledger.of(Settings(budget=BudgetSettings(usd=1)))
-
-
-def test_what_is_free_needs_no_price():
-    ledger = Ledger(BudgetSettings(usd=1))
-    account = ledger.account(SUMMARIES, "extractive", free=True)
-    assert account.reserve(5, 5).charge(Usage(1, 5, 5)).usd == 0.0
 
 
 STEPS = st.lists(

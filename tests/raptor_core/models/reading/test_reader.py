@@ -88,12 +88,6 @@ def test_passages_are_numbered_and_fenced_and_cannot_break_out(server):
     assert user.lower().count("<question>") == 1
 
 
-def test_without_passages_nothing_is_asked(server):
-    with pytest.raises(ValueError, match="got none"):
-        reader(server).read("What?", [])
-    assert server.n_requests == 0
-
-
 def node(layer, name=""):
     return Node(
         id="id",
@@ -114,14 +108,6 @@ def node(layer, name=""):
         section=() if layer else ("The lamp", "Oil"),
         metadata={} if layer else {"title": "The lighthouse"},
     )
-
-
-def test_the_model_is_told_which_passages_are_summaries(server):
-    passages = (PASSAGES[0], Passage("All hold.", "top", ("guide.md",)))
-    reader(server).read("What holds?", passages)
-    (body,) = server.bodies
-    assert '<passage n="1">\n' in body["messages"][1]["content"]
-    assert '<passage n="2" kind="summary">\n' in body["messages"][1]["content"]
 
 
 def test_a_leaf_gives_its_span_and_a_summary_what_it_lies_over():

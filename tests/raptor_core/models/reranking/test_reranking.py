@@ -55,10 +55,6 @@ def holds(retrieval):
     return any(SOUGHT in hit.node.text for hit in retrieval.hits)
 
 
-def test_without_a_reranker_nothing_is_asked(retriever):
-    assert not holds(search(retriever))
-
-
 @pytest.mark.parametrize("kind", ["cohere", "tei"])
 def test_an_endpoint_puts_its_best_passage_first(retriever, kind, monkeypatch):
     monkeypatch.setenv("RERANK_KEY", "secret")

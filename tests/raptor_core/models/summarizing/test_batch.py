@@ -114,14 +114,6 @@ def test_what_a_batch_does_not_give_is_asked_for_at_once(server, batches, name):
     assert total == pytest.approx(ledger.spent().usd)
 
 
-def test_a_batch_that_is_refused_says_why_and_is_not_waited_for_again(server, batches):
-    batches.status = "failed"
-    for _ in range(2):
-        with pytest.raises(EndpointError, match=r"line 1 is no request.*batch_from = 0"):
-            list(summarizer(server).summarize(requests(5)))
-    assert len(batches.batches) == 2
-
-
 def run_until_killed(server, batches, where, n_requests=6):
     """A run that dies once the endpoint has done its part of ``where``; its first call is lost."""
     made = summarizer(server)
@@ -149,21 +141,6 @@ def test_a_killed_run_finds_its_batch_again_and_pays_nothing_twice(server, batch
     assert ledger.spent().calls == 5
 
 
-def test_a_run_that_wants_more_takes_what_is_there_and_asks_for_the_rest(server, batches):
-    run_until_killed(server, batches, "create")
-    answers = list(summarizer(server).summarize(requests(12)))
-    assert len({answer.key for answer in answers}) == 12
-    assert len(batches.batches) == 2
-    assert len(batches.answered) + len(chats(server)) == 13  # the killed run's first answer is lost
-
-
-def test_a_batch_whose_files_are_gone_costs_no_more_than_asking_anew(server, batches):
-    run_until_killed(server, batches, "refreshed")
-    batches.files.clear()
-    answers = list(summarizer(server).summarize(requests(6)))
-    assert sum(isinstance(answer, Summary) for answer in answers) == 6
-
-
 @pytest.mark.slow
 def test_an_answer_that_was_lost_on_the_way_begins_no_second_batch(server, batches):
     """The batch is begun, and the connection ends before the client hears of it."""
@@ -188,6 +165,7 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
     assert (few / 9, many / 10) == (pytest.approx(0.0012), pytest.approx(0.0006))
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     settings = paid_settings(server.base_url, summarizer={"batch_from": 5})
@@ -196,3 +174,11 @@ def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     assert len(batches.batches) >= 2
     at_once = build_tree(DOCUMENTS, components=make_components(paid_settings(server.base_url)))
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
+
+
+def test_a_batch_that_is_refused_says_why_and_is_not_waited_for_again(server, batches):
+    batches.status = "failed"
+    for _ in range(2):
+        with pytest.raises(EndpointError, match=r"line 1 is no request.*batch_from = 0"):
+            list(summarizer(server).summarize(requests(5)))
+    assert len(batches.batches) == 2

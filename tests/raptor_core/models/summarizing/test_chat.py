@@ -6,7 +6,7 @@ from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
 from raptor_core.checks.junk import find_unfit
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, remedy_of
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
@@ -72,13 +72,6 @@ def test_a_refusal_in_words_is_never_kept(server, text):
     assert "the answer is junk (refusal)" in failed.reason
 
 
-@pytest.mark.parametrize(("status", "again"), [(503, True), (404, False)])
-def test_only_a_failure_that_may_pass_is_advised_to_be_tried_again(server, status, again):
-    server.fail(Fault.error(status, "no such model"), times=None)
-    (failed,) = summarizer(server).summarize([requested(1)])
-    assert ("build again" in remedy_of([failed])) == again
-
-
 def test_the_question_is_near_the_papers_with_the_text_fenced_and_then_the_length(server):
     list(summarizer(server, max_tokens=100).summarize([requested(1)]))
     system, user = (message["content"] for message in server.bodies[0]["messages"])
@@ -104,14 +97,6 @@ def test_the_paper_prompt_says_a_length_only_after_an_answer_was_cut_off(server)
     )
     assert second.startswith(first)
     assert "at most 45 words" in second
-
-
-def test_braces_in_the_text_are_text(server):
-    texts = ("{context} {0} {", "}}")
-    request = SummaryRequest("k", "n", texts, (9, 2), np.eye(2, dtype=np.float32))
-    (answer,) = summarizer(server).summarize([request])
-    assert isinstance(answer, Summary)
-    assert "{context} {0} {\n\n}}" in server.bodies[0]["messages"][1]["content"]
 
 
 def test_the_fingerprint_follows_model_prompt_and_temperature_and_not_the_address(server):

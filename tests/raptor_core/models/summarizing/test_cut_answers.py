@@ -83,13 +83,6 @@ def test_texts_that_are_too_long_together_are_summarized_in_halves_and_marked(se
     assert answer.usage.calls == 3
 
 
-def test_a_single_text_that_is_too_long_fails_by_the_settings_to_change(server):
-    server.fail(TOO_LONG, times=None, when=lambda body: "The keeper" in str(body))
-    answer = answer_of(server)
-    assert isinstance(answer, FailedSummary)
-    assert "lower clustering.max_tokens or summarizer.max_tokens" in answer.reason
-
-
 def test_long_answers_reach_the_papers_length_with_one_call(server):
     sentences = [
         f"In part {n} the keeper wrote of lamp, oil, sea and storm again." for n in range(40)

@@ -75,12 +75,6 @@ def test_what_is_no_whole_sentence_is_left_out_where_there_is_prose(junk):
     assert summary == f"{HARBOUR[3]} {HARBOUR[4]}"
 
 
-def test_fragments_are_taken_where_there_is_nothing_else():
-    assert summarize(["the icebreaker of Lindmark", "winter in the harbour"]) == (
-        "the icebreaker of Lindmark winter in the harbour"
-    )
-
-
 def test_a_shorter_sentence_is_chosen_over_one_beyond_the_limit():
     endless = "The harbour of Lindmark " + "and its icebreaker " * 40 + "froze."
     summary = summarize([endless, "A museum ship lies in the bay."], max_tokens=20, min_tokens=8)
@@ -106,37 +100,12 @@ def test_a_central_child_is_preferred():
         assert summarize(texts, vectors, ratio=0.2, min_tokens=1) == texts[central]
 
 
-def test_the_same_request_gives_the_same_text_in_any_company():
-    alone = summarize(HARBOUR)
-    others = [requested([f"{n} {text}" for text in HARBOUR], key=str(n)) for n in range(130)]
-    answers = summarizer().summarize([*others, requested(HARBOUR)])
-    assert next(a.text for a in answers if a.key == "key") == alone
-
-
-def test_last_bits_of_the_vectors_change_nothing():
-    vectors = np.random.default_rng(0).normal(size=(6, 16)).astype(np.float32)
-    assert summarize(HARBOUR, vectors) == summarize(HARBOUR, vectors * np.float32(1 + 1e-6))
-
-
-def test_headings_and_line_breaks_inside_a_child_are_not_in_the_text():
-    texts = [f"Methods\nThis part tells\nhow it was done. {HARBOUR[0]}", HARBOUR[3]]
-    summary = summarize(texts, ratio=0.9)
-    assert "\n" not in summary
-    assert "Methods" not in summary
-
-
 def test_children_without_visible_text_fail_by_name():
     (answer,) = summarizer().summarize([requested([" ", "\n"])])
     assert answer == FailedSummary(
         "key", "layer 1, node 1", "its children hold no text", comes_again=True
     )
     assert "build again" not in remedy_of([answer])
-
-
-def test_the_embedder_and_the_counter_are_in_the_fingerprint():
-    settings = SummarizerSettings()
-    one = ExtractiveSummarizer(settings, COUNTER, "a").fingerprint
-    assert one != ExtractiveSummarizer(settings, COUNTER, "b").fingerprint
 
 
 @given(
