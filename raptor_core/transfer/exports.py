@@ -220,7 +220,7 @@ def select_trees(export: Export, trees: Collection[str]) -> Export:
     if missing:
         some = ", ".join(sorted(known)[:5])
         raise UnknownTreeError(
-            f"the export contains no tree {', '.join(map(repr, missing))}; it contains {len(known)}: "
+            f"the export lacks the tree {', '.join(map(repr, missing))}; it has {len(known)}: "
             f"{some}{' …' if len(known) > 5 else ''}"
         )
     if not trees:
