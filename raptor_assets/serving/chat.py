@@ -30,6 +30,8 @@ from raptor_core.retrieval import Query, Retrieval
 MAX_TURNS = 100
 """Maximum number of messages before a question that are read."""
 
+PREFIX = "chatcmpl-"
+"""Beginning of the ids of answers, as clients expect it."""
 SHOWN_SPANS = 3
 """Maximum number of spans of a cited summary in the list of sources."""
 _SOURCES = re.compile(r"\n\nSources:\n(?:\d+\. .*(?:\n|\Z))+\Z")
@@ -115,9 +117,9 @@ class ChatRequest(BaseModel):
 class Completion:
     """Answer to a chat, whole or in parts, in OpenAI's format."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, answer: str) -> None:
         self._fields = {
-            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "id": f"{PREFIX}{answer or uuid.uuid4().hex}",
             "created": int(time.time()),
             "model": model,
         }
@@ -236,7 +238,7 @@ def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
     async def complete(request: Request, chat: ChatRequest) -> Response:
         question, history = chat.question()
         retrieval = await to_thread.run_sync(_search, reader, chat.model, question, history)
-        completion = Completion(chat.model)
+        completion = Completion(chat.model, retrieval.id)
         if chat.stream:
             return EventStream(_events(reader, turns, chat, retrieval, completion))
         work = partial(reader.read, retrieval, False)

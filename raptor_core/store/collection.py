@@ -13,10 +13,16 @@ from typing import Any, Self
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.identity import digest
+from raptor_core.nodes import NODE_FIELDS
 from raptor_core.store.base import StoreIdentity
 
-SCHEMA = 7
-"""Version of payloads and layout. Others are rejected; an export moves trees to this one."""
+_LAYOUT = 7
+SCHEMA = f"{_LAYOUT}-{digest('node', *(f'{name} {kind}' for name, kind, _ in NODE_FIELDS))[:8]}"
+"""Version of payloads and layout, and a digest of the fields of a node.
+
+A store of another schema is refused, and an export carries trees over.
+"""
 
 LEAST_COSINE = 0.95
 """Lowest cosine of two probes of one model, whose last digits differ between machines."""

@@ -24,7 +24,7 @@ from typing import Any
 from raptor_core.documents.base import metadata_entries, with_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.nodes import Fit, Node
+from raptor_core.nodes import NODE_FIELDS, Fit, Node
 from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.facts import Facts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
@@ -33,8 +33,8 @@ Payload = dict[str, Any]
 """Fields of a point without its vectors, as an engine stores them."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_NAMES = tuple(field.name for field in fields(Node))
-_TUPLES = ("documents", "children", "section", "key_terms")
+_NAMES = tuple(name for name, _, _ in NODE_FIELDS)
+_TUPLES = tuple(name for name, kind, _ in NODE_FIELDS if kind == "list[string]")
 _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 

@@ -13,7 +13,7 @@ from raptor_core.tree.components import Components
 
 @pytest.fixture(scope="session")
 def retriever_over_trees():
-    settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "clustering")})
+    settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "components")})
     components = Components(settings, embedder=HashingEmbedder())
     documents = {
         name: [Document(name, prose(40, seed), source=f"src/{name}", metadata={"year": seed})]
