@@ -53,7 +53,12 @@ from raptor_assets.serving.parameters import (
     Question,
     WithinParameters,
 )
-from raptor_assets.serving.problems import REQUEST_ERRORS, Problem, problem_of, shaped
+from raptor_assets.serving.problems import (
+    REQUEST_ERRORS,
+    Problem,
+    problem_of_error,
+    problem_response,
+)
 from raptor_assets.serving.streams import (
     ClientLeftError,
     EventStream,
@@ -204,7 +209,7 @@ def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
                     else:
                         yield event(AskResponse.of(item, retrieval, reader.link_of), "answer")
         except Exception as error:  # noqa: BLE001  # the status was already sent
-            yield event(problem_of(error)[1], "error")
+            yield event(problem_of_error(error)[1], "error")
 
     return router
 
@@ -289,7 +294,7 @@ def _identified(callers: Callers) -> Any:
 
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
-    status, problem = problem_of(error)
+    status, problem = problem_of_error(error)
     return _answer(request, status, problem, {"Retry-After": "1"} if status == 503 else {})
 
 
@@ -315,7 +320,7 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 def _answer(
     request: Request, status: int, problem: Problem, headers: dict[str, str]
 ) -> JSONResponse:
-    shown_status, content = shaped(request.scope["path"], status, problem)
+    shown_status, content = problem_response(request.scope["path"], status, problem)
     return JSONResponse(content, shown_status, headers)
 
 
