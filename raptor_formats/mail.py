@@ -19,7 +19,7 @@ from raptor_formats.encoding.decoding import as_utf8, decode, find_codec, read_t
 from raptor_formats.markup.html import parse_html
 from raptor_formats.metadata import clean_metadata
 from raptor_formats.office.archive import refuse_damage
-from raptor_formats.sections import head, join
+from raptor_formats.sections import join, under_heading
 from raptor_formats.text import clean_text, one_line
 
 _HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": "date"}
@@ -160,4 +160,4 @@ class _Reading:
         named = [(label, message[label]) for label in ("From", "To", "Date")]
         lines = "\n".join(f"{label}: {one_line(str(value))}" for label, value in named if value)
         body = join([*([Parsed(lines)] if lines else ()), *self.texts(message)])
-        return head(one_line(str(message["subject"] or "")) or UNNAMED, body)
+        return under_heading(one_line(str(message["subject"] or "")) or UNNAMED, body)

@@ -75,7 +75,7 @@ class _Table:
             self._spans = [COVERED in row[n : n + 2] for n in range(len(row))]
             if self._names:
                 return
-        elif self._names and self._divides(row) and not has_number:
+        elif self._names and self._splits_shared_names(row) and not has_number:
             pairs = zip(self._names, _named(row), strict=False)
             self._names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
             self._spans = []
@@ -93,7 +93,7 @@ class _Table:
         empty = [name for n, name in enumerate(names) if name and n not in self._filled]
         self._blocks.row([f"Empty columns: {', '.join(empty)}"] if empty else (), may_name=False)
 
-    def _divides(self, row: Sequence[str]) -> bool:
+    def _splits_shared_names(self, row: Sequence[str]) -> bool:
         """Return whether a row names only columns that share a name, or have none."""
         columns = zip_longest(row, self._names or (), self._spans, fillvalue="")
         pairs = ((cell, name) for cell, name, is_shared in columns if not is_shared)

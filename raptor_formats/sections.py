@@ -59,7 +59,7 @@ def _moved(blocks: Iterable[Block], start: int) -> Iterator[Block]:
         yield block._replace(start=block.start + start, end=block.end + start)
 
 
-def head(title: str, part: Parsed) -> Parsed:
+def under_heading(title: str, part: Parsed) -> Parsed:
     """Put a part under a heading, with its own sections below it."""
     start = len(title) + len(_GAP)
     inner = [Heading(s.title, s.level + 1, start + s.start) for s in part.sections]

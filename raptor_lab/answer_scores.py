@@ -1,4 +1,4 @@
-"""Scores of a reader's answers: the measures of the paper, by the rules of each data set."""
+"""Scores of a model's answers: the measures of the paper, by the rules of each data set."""
 
 import re
 import string
@@ -26,7 +26,7 @@ _CHOICE = re.compile(r"\b\d+\b")
 
 
 def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
-    """Score an answer by the measures that its question allows; none without a known answer."""
+    """Score an answer by the measures that apply to its question; none without a known answer."""
     if question.gold is not None:
         right = float(choice(answer, question.options) == question.gold)
         return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})

@@ -1,4 +1,4 @@
-"""Baselines that are no strategy of the retriever, made by name for comparisons.
+"""Baselines for comparisons that are not strategies of the retriever, made by name.
 
 Strategies as systems are in ``comparison/systems.py``.
 """
@@ -67,7 +67,7 @@ def _cut(index: Index, text: str, budget_tokens: int) -> Context:
 
 
 def allowed_rows(nodes: Sequence[Node], where: Where) -> list[int]:
-    """Return the rows of nodes that a filter on trees, documents and layers lets through."""
+    """Return the rows of nodes that match a filter on trees, documents and layers."""
     return [
         row
         for row, node in enumerate(nodes)
@@ -80,7 +80,7 @@ def allowed_rows(nodes: Sequence[Node], where: Where) -> list[int]:
 def best_nodes(
     question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query
 ) -> Retrieval:
-    """Retrieve the best nodes that fit the budget, the first of equals first."""
+    """Retrieve the best nodes that fit the budget; ties keep their order."""
     order = np.argsort(-scores, kind="stable")
     hits = [Hit(nodes[at], float(scores[at])) for at in order]
     return fit_budget(question, query, hits, query.top_k)

@@ -1,4 +1,4 @@
-"""Windows of words: the chunks of a short recipe, to compare with."""
+"""Windows of words: the chunks of a common simplification, for comparisons."""
 
 import re
 from collections.abc import Iterator

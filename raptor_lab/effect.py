@@ -1,6 +1,6 @@
 """Effect of hallucinating nodes on contexts and answers, as in appendix E of the paper.
 
-There the nodes in which people found a hallucination had no discernible effect on answers.
+In the paper, nodes with hallucinations had no discernible effect on answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ from raptor_lab.datasets.base import Dataset
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """System that asks published trees by the strategy of the settings, without some nodes."""
+    """System that searches published trees without some nodes, by the settings' strategy."""
 
     name: str
     without: Where | None = None
@@ -39,7 +39,7 @@ def measure_effect(
     nodes: Collection[str],
     measurer: Measurer | None,
 ) -> Comparison:
-    """Ask published trees twice, the second time without ``nodes``."""
+    """Search published trees twice, the second time without ``nodes``."""
     index = Index(Dataset("study", (), tuple(cases)), store, components)
     without = Where(ids=tuple(sorted(nodes)))
     systems = [_Published("all nodes"), _Published("without them", without)]

@@ -33,7 +33,7 @@ class LabelledClaim:
 
     @property
     def calibrates(self) -> bool:
-        """Whether its document, by a hash of its id, is in the half for calibration."""
+        """Whether its document is in the half for calibration, by a hash of its id."""
         return int(digest("half", self.document), 16) % 2 == 0
 
 
@@ -79,13 +79,13 @@ def _pair(row: Row) -> LabelledClaim:
 
 
 def _identifier(row: Row, key: str) -> str:
-    """Return a field that holds text or a whole number, as text."""
+    """Return a field with a text or a whole number, as text."""
     value = row.values.get(key)
     return str(value) if isinstance(value, int) else row.text(key)
 
 
 def _passages(name: str, text: str) -> tuple[NamedText, ...]:
-    """Join sentences to passages of at most PASSAGE_CHARS, or one longer sentence."""
+    """Join sentences to passages of at most PASSAGE_CHARS; a longer sentence is a passage alone."""
     spans: list[tuple[int, int]] = []
     for start, end in sentences(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:

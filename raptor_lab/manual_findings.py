@@ -1,7 +1,7 @@
-"""Findings of people, in a small table next to the findings of a layer's judge.
+"""People's findings, in a small table beside the findings of a layer's judge.
 
-No build makes them, so no version contains them, and no audit changes them. Reports, drops, exports
-treat them as they treat the judge's.
+No build makes them, so no version contains them, and no audit changes them. Reports, drops and
+exports treat them like the judge's.
 """
 
 from collections import defaultdict

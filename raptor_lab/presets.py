@@ -1,4 +1,4 @@
-"""Presets to compare with."""
+"""Presets for comparisons."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,4 +18,4 @@ SIMPLE: Mapping[str, Any] = MappingProxyType(
         "retrieval": {"strategy": "flat", "top_k": 5},
     }
 )
-"""The common short recipe: windows of 200 words, one mixture on the embeddings, five chunks."""
+"""The common simplification: windows of 200 words, one mixture on the embeddings, five chunks."""

@@ -1,4 +1,4 @@
-"""Readers that answer a question from a context in a few words, and the log of their answers.
+"""Models that answer a question from a context in a few words, and the log of their answers.
 
 The chat reader is here, UnifiedQA in ``unifiedqa``. Scores of answers are in ``answer_scores``.
 """
@@ -35,7 +35,7 @@ class Ask:
 
 
 class AnswerReader(Protocol):
-    """Reader of contexts; ``fingerprint`` changes with all that changes an answer."""
+    """Answers from contexts; ``fingerprint`` changes with everything that changes an answer."""
 
     fingerprint: str
 
@@ -45,7 +45,7 @@ class AnswerReader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AnswerMeasurer:
-    """Measurer by a reader's answers, which ``log`` keeps, so that none is paid twice."""
+    """Scores contexts by a model's answers; ``log`` keeps them, so that none is paid for twice."""
 
     dataset: str
     reader: AnswerReader
@@ -69,7 +69,7 @@ class AnswerMeasurer:
 
 
 def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> list[str]:
-    """Return the answers to all, from the log where it has them; equal ones are read once."""
+    """Return all answers, from the log if possible; equal questions are asked once."""
     by_key = {ask.key(reader.fingerprint): ask for ask in asks}
     known = log.texts(by_key)
     missing = [key for key in by_key if key not in known]
@@ -92,7 +92,7 @@ CHOOSE = "Answer with the number of the best option alone."
 
 
 class ChatReader:
-    """Reader by the chat model of ``[reader]``, within the budget of a ledger.
+    """Reader that uses the chat model of ``[reader]``, within the budget of a ledger.
 
     It answers in few words, or by the number of an option.
     """

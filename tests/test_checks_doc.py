@@ -11,6 +11,7 @@ from raptor_assets.assets.versions import code_versions
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.settings import CheckSettings, RunsSettings, Settings, preset
 from raptor_core.settings.checks import CheckName
+from raptor_core.settings.models import ServingSettings
 
 TEXT = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
@@ -20,7 +21,7 @@ ON_SOURCE, *ON_ASSETS = (ROW.findall(part) for part in TEXT.split("\n## On ")[1:
 def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
     assert [(unread_rows.name, unread_rows.severity)] == ON_SOURCE
     checks, runs = CheckSettings(golden="questions.jsonl"), RunsSettings(publish="when_approved")
-    settings = Settings(checks=checks, runs=runs)
+    settings = Settings(checks=checks, runs=runs, serving=ServingSettings(questions=True))
     specs = build_check_specs(settings, CHAIN_NAMES)
     assets = (
         CHAIN_NAMES.documents,

@@ -18,6 +18,7 @@ from raptor_core.checks.registry import (
 )
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
+from raptor_core.evaluation.asked import UNANSWERED_SHARE
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.regression import GOLDEN_REGRESSION
 from raptor_core.settings import Settings
@@ -234,19 +235,21 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
 
 
 def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
-    """Return the checks without partitions: of the source and of the golden set."""
+    """Return the checks without partitions: of the source and of all trees."""
     source: Checks = [(corpus.source, unread_rows)] if corpus.follows else []
-    return [*_with_severities(source, settings), *golden_checks(settings, corpus)]
+    return [*_with_severities(source, settings), *checks_of_all_trees(settings, corpus)]
 
 
-def golden_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
-    """Return the checks of the golden set on all trees together, if the settings name a set."""
-    if settings.checks.golden is None:
-        return []
-    golden: Checks = [(corpus.tree, GOLDEN_RETRIEVAL)]
-    if settings.runs.publish == "when_approved":
-        golden.append((corpus.tree, GOLDEN_REGRESSION))
-    return _with_severities(golden, settings)
+def checks_of_all_trees(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
+    """Return the checks on all trees together: of the golden set, and of kept questions."""
+    checks: Checks = []
+    if settings.checks.golden is not None:
+        checks.append((corpus.tree, GOLDEN_RETRIEVAL))
+        if settings.runs.publish == "when_approved":
+            checks.append((corpus.tree, GOLDEN_REGRESSION))
+    if settings.serving.questions:
+        checks.append((corpus.tree, UNANSWERED_SHARE))
+    return _with_severities(checks, settings)
 
 
 def _with_severities(checks: Checks, settings: Settings) -> Checks:

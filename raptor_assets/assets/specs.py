@@ -139,7 +139,7 @@ def build_check_specs(
     partitions = names.corpus_partitions(corpus.corpus)
     checks = names.partition_checks(settings, corpus)
     # Without partitions, since they concern all published trees together.
-    golden = names.golden_checks(settings, corpus)
+    of_all = names.checks_of_all_trees(settings, corpus)
     with warnings.catch_warnings():
         # Partitioned checks are in preview; without them one partition's result counts for all.
         warnings.simplefilter("ignore", dg.PreviewWarning)
@@ -151,6 +151,6 @@ def build_check_specs(
                 blocking=check.blocking,
                 partitions_def=partitions if number < len(checks) else None,
             )
-            for number, (asset, check) in enumerate((*checks, *golden))
+            for number, (asset, check) in enumerate((*checks, *of_all))
             if asset.needed_layer <= n_layers
         ]

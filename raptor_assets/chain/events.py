@@ -8,10 +8,12 @@ import dagster as dg
 from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, ChainAsset, listed
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
+from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.shown.markdown import worst_markdown
 from raptor_assets.shown.progress import FailedCheck, Failure, by_cause
 from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.errors import RaptorError
+from raptor_core.evaluation.asked import evaluate_asked
 from raptor_core.evaluation.golden import evaluate_golden, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.retrieval import Query
@@ -69,6 +71,17 @@ def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[Chec
         return []
     checks = context.settings.checks
     return with_severities([evaluate_golden(report, checks)], checks)
+
+
+def measured_questions(context: RunContext) -> list[CheckResult]:
+    """Measure the questions that servers kept; errors only warn."""
+    settings = context.settings
+    try:
+        asked = QuestionLog(context.access.home.path, settings).read()
+    except RaptorError as error:
+        context.warn(f"the kept questions were not measured: {error}")
+        return []
+    return with_severities([evaluate_asked(asked, settings.checks)], settings.checks)
 
 
 def failed_checks_in(

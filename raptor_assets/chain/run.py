@@ -23,6 +23,7 @@ from raptor_assets.chain.events import (
     failed_checks_in,
     failure_event,
     measured_golden,
+    measured_questions,
     past_top,
     run_failure,
 )
@@ -44,6 +45,7 @@ from raptor_assets.shown.progress import (
 )
 from raptor_core.checks.base import CheckResult, blocking_failures, explain_refusal
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
+from raptor_core.evaluation.asked import UNANSWERED_SHARE
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.tracing import span
@@ -126,7 +128,7 @@ class ChainRun:
             self._chain, selected and {key.to_user_string() for key in selected[0]}
         )
         checks = names.partition_checks(self._settings, self._corpus)
-        checks += names.golden_checks(self._settings, self._corpus)
+        checks += names.checks_of_all_trees(self._settings, self._corpus)
         self._checks = {
             (asset, check.name)
             for asset, check in checks
@@ -181,12 +183,17 @@ class ChainRun:
             yield from self._batch(states) if self._selected else self._check(states)
             self.failures |= {state.name: state.failure for state in states if state.failure}
             self.waiting |= {state.name for state in states if state.is_waiting}
-        if cases and not self._stopped:
+        if not self._stopped:
             yield from self._measure(cases)
 
     def _measure(self, cases: Sequence[Question]) -> Events:
-        """Yield the result of the golden set, which fails the run if its severity is "error"."""
-        self._refused = measured_golden(self._run_context, cases)
+        """Yield the results on all trees, which fail the run if their severity is "error"."""
+        if cases:
+            self._refused += measured_golden(self._run_context, cases)
+        if (self._tree, UNANSWERED_SHARE.name) in self._checks:
+            self._refused += measured_questions(self._run_context)
+        if not self._refused:
+            return
         for verdict in self._refused:
             yield evaluation(self._tree.key, None, verdict)
         failed = failed_checks_in(self._tree, "", self._refused)

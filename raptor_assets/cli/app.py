@@ -35,6 +35,7 @@ COMMANDS = {
     "mcp": ("servers", "Serve the published trees to language models (MCP)."),
     "plan": ("builds", "Predict what the next build will do and cost."),
     "query": ("questions", "Retrieve the nodes that match a question."),
+    "questions": ("asked", "List kept questions that need a better answer."),
     "report": ("trees", "Show a tree as one HTML page, to explore down to its documents."),
     "serve": ("servers", "Serve the published trees over HTTP."),
     "status": ("status", "Show what is published, and whether its checks passed."),

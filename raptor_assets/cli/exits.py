@@ -43,7 +43,7 @@ def exit_code(error: type[RaptorError]) -> int:
     return next((code for kind, code in _CODES if issubclass(error, kind)), 1)
 
 
-def failures_code(names: Collection[str], *, partly: bool) -> int:
+def exit_code_of_failures(names: Collection[str], *, partly: bool) -> int:
     """Return the exit code for names of error classes; an empty name means that a check blocked.
 
     A spent budget decides the code, whatever else was built or failed, because it stops the run.

@@ -27,7 +27,7 @@ SPEED_SECONDS = 3600.0  # period of the mean speed from which the remaining time
 
 
 class BuildProgress:
-    """Progress of a build: a bar over its steps on a terminal, lines elsewhere."""
+    """Progress of a build: a bar over its steps in a terminal, lines elsewhere."""
 
     def __init__(self, bar: Progress, console: Console, *, visible: bool) -> None:
         self._bar = bar
@@ -51,7 +51,7 @@ class BuildProgress:
             self._console.print(text)
 
     def step(self, step: Step) -> None:
-        """Show a step that runs or is finished; a partition that failed has no further steps."""
+        """Show a step that is running or finished; a failed partition has no further steps."""
         at = self._steps.index(step.asset)
         is_done, is_last = step.share == 1, at == len(self._steps) - 1
         self._done |= dict.fromkeys(step.partitions, at + step.share)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import dagster as dg
 from pydantic import Field
 
-from raptor_assets.assets.names import APPROVE, ROLLBACK, golden_checks
+from raptor_assets.assets.names import APPROVE, ROLLBACK, checks_of_all_trees
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.events import evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
@@ -114,7 +114,7 @@ def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
     Raises:
         CheckError: they are worse, and ``golden_regression`` has the severity "error".
     """
-    checks = [check.name for _, check in golden_checks(access.settings)]
+    checks = [check.name for _, check in checks_of_all_trees(access.settings)]
     if GOLDEN_REGRESSION.name not in checks or not access.store.exists():
         return
     query = Query.from_settings(access.settings)

@@ -17,7 +17,7 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tables.curation import KEY, tree_of_act
-from raptor_core.tables.files import table_name
+from raptor_core.tables.files import table_path
 from raptor_core.transfer.exports import (
     Export,
     ExportFolder,
@@ -55,7 +55,7 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
     tables, place = home.table_store(settings), Folder(home.tables_url(settings), TableError)
     decisions = []
     for act in tables.names(KEY):
-        name, tree = table_name(KEY, act), tree_of_act(tables, act)
+        name, tree = table_path(KEY, act), tree_of_act(tables, act)
         data = place.find(name)
         if data is not None and (not trees or tree in trees):
             decisions.append(folder.put(name, data, tree))

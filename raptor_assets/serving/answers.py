@@ -6,11 +6,14 @@ tools in ``mcp``.
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from raptor_assets.serving.identity import current_readers
+from raptor_assets.home.question_log import QuestionLog
+from raptor_assets.serving.identity import CALLER, current_readers
 from raptor_assets.serving.parameters import (
     Limit,
     NameContains,
@@ -32,7 +35,7 @@ from raptor_assets.serving.values import (
     TreeList,
     links_of,
 )
-from raptor_core.errors import UnknownTreeError
+from raptor_core.errors import StoreError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
@@ -58,6 +61,12 @@ def _traced(passage: Passage, retriever: HomeRetriever) -> Passage:
         return passage
 
 
+def _caller_name() -> str:
+    """Return the name of the caller of this request, "" for a server without names."""
+    caller = CALLER.get()
+    return "" if caller is None else caller.name
+
+
 class HomeReader:
     """Reads a home for the caller of each request; see ``HomeRetriever``."""
 
@@ -66,6 +75,8 @@ class HomeReader:
 
         self.settings = retriever.settings
         self.link_of = links_of(retriever.settings)
+        keeps, folder = self.settings.serving.questions, retriever.corpus_of(None).home.path
+        self._log = QuestionLog(folder, self.settings) if keeps else None
 
     @property
     def _retriever(self) -> HomeRetriever:
@@ -74,11 +85,35 @@ class HomeReader:
     def search(self, parameters: SearchParameters) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
         query = parameters.query(self.settings)
-        return SearchResponse.of(self._retriever.search(parameters.question, query), self.link_of)
+        return SearchResponse.of(self.hits(parameters.question, query), self.link_of)
 
     def hits(self, question: str, query: Query) -> Retrieval:
         """Search with any query."""
-        return self._retriever.search(question, query)
+        return self._kept(lambda: self._retriever.search(question, query))
+
+    def _kept(self, search: Callable[[], Retrieval]) -> Retrieval:
+        """Return the result of a search; where questions are kept, it has an id."""
+        started = time.monotonic()
+        found = search()
+        if self._log is None:
+            return found
+        above, seconds = found.query.scope == "corpus", time.monotonic() - started
+        settings = corpus_tree_settings(self.settings) if above else self.settings
+        values = found.question, _caller_name(), len(found.hits), found.explanation, seconds
+        try:
+            return replace(found, id=self._log.keep(settings.store.corpus, *values))
+        except StoreError:  # the answer does not depend on it
+            logging.getLogger(__name__).exception("a question was not kept")
+            return found
+
+    def vote(self, answer: str, vote: int) -> None:
+        """Record the caller's vote on an answer: 1 is good, -1 is bad.
+
+        Raises:
+            UnknownTreeError: no kept answer to this caller has the id.
+        """
+        if self._log is None or not self._log.vote(answer, _caller_name(), vote):
+            raise UnknownTreeError(f"no kept answer to this caller has the id {answer!r:.80}")
 
     def search_for_answer(self, question: str, query: Query) -> Retrieval:
         """Search for the passages to answer from; raise an error if no model can answer."""
@@ -104,13 +139,15 @@ class HomeReader:
         question = follow_up(retrieval.question, retrieval.query.history)
         reader = reader_of(self.settings)
         answer = stream_answer(reader, question, passages, show if is_shown else None, stop)
+        if self._log is not None:
+            self._log.end(retrieval.id)
         return with_spans(answer, self._retriever)
 
     def search_within(self, parameters: NodeSearchParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
         query = parameters.query(self.settings)
         question, node_id = parameters.question, parameters.node_id
-        retrieval = self._retriever.search_within(question, node_id, query)
+        retrieval = self._kept(lambda: self._retriever.search_within(question, node_id, query))
         return SearchResponse.of(retrieval, self.link_of)
 
     def corpora(self) -> dict[str, Scope]:

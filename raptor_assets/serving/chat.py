@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.endpoints import APIRouter, Request, Response, json_response
 from raptor_assets.serving.parameters import MAX_QUESTION_CHARS
-from raptor_assets.serving.problems import OPENAI, problem_of, shaped
+from raptor_assets.serving.problems import OPENAI, problem_of_error, problem_response
 from raptor_assets.serving.streams import EventStream, Turns, event, while_connected
 from raptor_assets.serving.values import Citation, citations_of
 from raptor_core.errors import SettingsError, UnknownTreeError
@@ -30,6 +30,8 @@ from raptor_core.retrieval import Query, Retrieval
 MAX_TURNS = 100
 """Maximum number of messages before a question that are read."""
 
+PREFIX = "chatcmpl-"
+"""Beginning of the ids of answers, as clients expect it."""
 SHOWN_SPANS = 3
 """Maximum number of spans of a cited summary in the list of sources."""
 _SOURCES = re.compile(r"\n\nSources:\n(?:\d+\. .*(?:\n|\Z))+\Z")
@@ -115,9 +117,9 @@ class ChatRequest(BaseModel):
 class Completion:
     """Answer to a chat, whole or in parts, in OpenAI's format."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, answer: str) -> None:
         self._fields = {
-            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "id": f"{PREFIX}{answer or uuid.uuid4().hex}",
             "created": int(time.time()),
             "model": model,
         }
@@ -177,11 +179,11 @@ def sources_text(citations: Sequence[Citation]) -> str:
     for cited in citations:
         place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
         line = f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place)
-        lines.append(line + _behind(cited))
+        lines.append(line + _made_from(cited))
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
 
 
-def _behind(cited: Citation) -> str:
+def _made_from(cited: Citation) -> str:
     """Return the first spans that a cited summary was made from; "" for a quoted passage."""
     shown = (f"{p.document}:{p.start}-{p.end}" for p in cited.behind[:SHOWN_SPANS])
     places = _MARKUP.sub(r"\\\g<0>", printable(" ".join(", ".join(shown).split())))
@@ -204,13 +206,14 @@ class StopText:
             return ""
         text = self._pending + piece
         places = [at for stop in self._stops if (at := text.find(stop)) >= 0]
-        end = min(places) if places else len(text) - (0 if is_last else self._n_open(text))
+        n_open = 0 if is_last else self._n_undecided_chars(text)
+        end = min(places) if places else len(text) - n_open
         self.is_over = bool(places)
         self._pending = text[end:]
         self.text += text[:end]
         return text[:end]
 
-    def _n_open(self, text: str) -> int:
+    def _n_undecided_chars(self, text: str) -> int:
         """Return the number of last characters that may begin a stop text."""
         lengths = (n for stop in self._stops for n in range(1, len(stop)))
         return max(
@@ -235,13 +238,13 @@ def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
     async def complete(request: Request, chat: ChatRequest) -> Response:
         question, history = chat.question()
         retrieval = await to_thread.run_sync(_search, reader, chat.model, question, history)
-        completion = Completion(chat.model)
+        completion = Completion(chat.model, retrieval.id)
         if chat.stream:
             return EventStream(_events(reader, turns, chat, retrieval, completion))
         work = partial(reader.read, retrieval, False)
         answer = await while_connected(request, turns.result(work))
         stopped = StopText(chat.stops)
-        stopped.add(answer.text or _nothing(retrieval), is_last=True)
+        stopped.add(answer.text or _no_answer_text(retrieval), is_last=True)
         sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
         text = stopped.text + ("" if stopped.is_over else sources_text(sources))
         return json_response(completion.complete(answer, text, sources))
@@ -268,7 +271,7 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "raptor"}
 
 
-def _nothing(retrieval: Retrieval) -> str:
+def _no_answer_text(retrieval: Retrieval) -> str:
     return f"Nothing in the documents answers this: {retrieval.explanation}."
 
 
@@ -301,7 +304,7 @@ async def _events(
                     yield event(completion.usage(item))
         yield b"data: [DONE]\n\n"
     except Exception as error:  # noqa: BLE001  # the status was already sent
-        yield event(shaped(OPENAI, *problem_of(error))[1])
+        yield event(problem_response(OPENAI, *problem_of_error(error))[1])
 
 
 def _end(
@@ -312,7 +315,7 @@ def _end(
     reader: HomeReader,
 ) -> Iterator[dict[str, Any]]:
     """Yield the events after the last piece of an answer: the rest, and the sources."""
-    rest = stopped.add("" if retrieval.hits else _nothing(retrieval), is_last=True)
+    rest = stopped.add("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)
     sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
     rest += "" if stopped.is_over else sources_text(sources)
     if rest:

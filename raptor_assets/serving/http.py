@@ -11,13 +11,14 @@ from contextlib import aclosing
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from anyio import to_thread
+from pydantic import BaseModel, ConfigDict, Field
 
 from raptor_assets.local.curate import Curator
 from raptor_assets.serving.answers import HomeReader
-from raptor_assets.serving.chat import chat_router
+from raptor_assets.serving.chat import PREFIX, chat_router
 from raptor_assets.serving.decisions import decisions_router
 from raptor_assets.serving.dify import dify_router
 from raptor_assets.serving.endpoints import (
@@ -45,13 +46,19 @@ from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import (
     AskParameters,
     Limit,
+    Line,
     Name,
     NodeId,
     NodeSearchParameters,
     Question,
     WithinParameters,
 )
-from raptor_assets.serving.problems import REQUEST_ERRORS, Problem, problem_of, shaped
+from raptor_assets.serving.problems import (
+    REQUEST_ERRORS,
+    Problem,
+    problem_of_error,
+    problem_response,
+)
 from raptor_assets.serving.streams import (
     ClientLeftError,
     EventStream,
@@ -78,6 +85,15 @@ class Health(ApiModel):
 
     status: str
     version: str
+
+
+class Vote(BaseModel):
+    """Vote of the caller who asked on an answer; a later vote replaces it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Annotated[Line, Field(description="Id of a search's result or of an answer.")]
+    vote: Literal["up", "down"]
 
 
 def make_app(
@@ -118,6 +134,8 @@ def make_app(
     reader, turns = HomeReader(retriever), Turns[Answer](retriever.settings.reader.share)
     routers = [_router(reader), _ask_router(reader, turns), _window(retriever, reader)]
     routers += [chat_router(reader, turns), dify_router(reader)]
+    if retriever.settings.serving.questions:
+        routers.append(_vote_router(reader))
     if curator is not None:
         routers.append(decisions_router(curator, can_decide=callers.can_decide))
     for router in routers:
@@ -191,8 +209,20 @@ def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
                     else:
                         yield event(AskResponse.of(item, retrieval, reader.link_of), "answer")
         except Exception as error:  # noqa: BLE001  # the status was already sent
-            yield event(problem_of(error)[1], "error")
+            yield event(problem_of_error(error)[1], "error")
 
+    return router
+
+
+def _vote_router(reader: HomeReader) -> APIRouter:
+    router = APIRouter(responses=PROBLEMS)
+
+    def vote(vote: Vote) -> Vote:
+        """Say whether an answer was good. Only the caller who asked may vote on it."""
+        reader.vote(vote.id.removeprefix(PREFIX), 1 if vote.vote == "up" else -1)
+        return vote
+
+    router.post("/vote")(endpoint(vote))
     return router
 
 
@@ -264,7 +294,7 @@ def _identified(callers: Callers) -> Any:
 
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
-    status, problem = problem_of(error)
+    status, problem = problem_of_error(error)
     return _answer(request, status, problem, {"Retry-After": "1"} if status == 503 else {})
 
 
@@ -290,7 +320,7 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 def _answer(
     request: Request, status: int, problem: Problem, headers: dict[str, str]
 ) -> JSONResponse:
-    shown_status, content = shaped(request.scope["path"], status, problem)
+    shown_status, content = problem_response(request.scope["path"], status, problem)
     return JSONResponse(content, shown_status, headers)
 
 

@@ -43,7 +43,7 @@ class Problem(ApiModel):
     message: str
 
 
-def problem_of(error: Exception) -> tuple[int, Problem]:
+def problem_of_error(error: Exception) -> tuple[int, Problem]:
     """Return status and problem for an error; hide the text unless the request caused it."""
     for kind, status, name in REQUEST_ERRORS:
         if isinstance(error, kind):
@@ -52,7 +52,7 @@ def problem_of(error: Exception) -> tuple[int, Problem]:
     return 500, Problem(error="ServerError", message="the server failed; its log says why")
 
 
-def shaped(path: str, status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
+def problem_response(path: str, status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
     """Return the status and the body of a problem in the format that a path's clients expect."""
     if path.startswith(OPENAI):
         return _openai(status, problem)

@@ -114,9 +114,11 @@ class FoundNode(FullNode):
 class SearchResponse(ApiModel):
     """Hits of a search in the strategy's order; ``note`` warns of them, or says why there are none.
 
-    ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why.
+    ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why. ``id``
+    is what people vote on; empty where the server keeps no questions.
     """
 
+    id: str
     strategy: str
     kind: str
     reason: str

@@ -65,7 +65,7 @@ def read_pages(
 def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
     """Return each published tree with titles, sizes, checks and cost.
 
-    Checks and costs are of whole partitions, so a caller with readers gets none of them.
+    Checks and costs are about whole partitions, so callers with readers do not get them.
     """
     if store.readers is not None:
         return _readable_values(home, settings, store)
@@ -89,7 +89,7 @@ def _shown_name(home: Home) -> str:
 
 
 def _readable_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
-    """Return the trees that a caller with readers may read in part or whole."""
+    """Return the trees of which a caller with readers may read at least a part."""
     trees = [
         TreeStatus(manifest, partition_key(manifest.tree, settings.grouping), ())
         for manifest in store.manifests()

@@ -168,7 +168,7 @@ class SentenceChunker:
             return list(strip_spans(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = Measure(part, self._counter, 0, len(part))
-        half = max(1, -(-len(measure.places(0, len(part))) // 2))
+        half = max(1, -(-len(measure.token_offsets(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
         return list(strip_spans(text, [start, middle, end]))

@@ -76,7 +76,7 @@ def outline(document: Document) -> Iterator[OutlineBlock]:
         opens = Opens.SECTION if begins_section or level else Opens.PARAGRAPH
         if opens is Opens.PARAGRAPH and previous and _is_tight(text, previous, block):
             opens = Opens.NOTHING
-        yield OutlineBlock(block, opens, level, _leads(text, block, following))
+        yield OutlineBlock(block, opens, level, _introduces_next(text, block, following))
         previous = block
 
 
@@ -95,7 +95,7 @@ def _is_tight(text: str, previous: Block, block: Block) -> bool:
     return max(last_line_chars, first_line_chars) <= WRAP_CHARS
 
 
-def _leads(text: str, block: Block, following: Block | None) -> bool:
+def _introduces_next(text: str, block: Block, following: Block | None) -> bool:
     """Return whether a block introduces the next: a heading, or a line that ends with a colon."""
     if block.kind in ("heading", "directive", "names"):
         return True

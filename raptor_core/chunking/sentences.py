@@ -62,7 +62,7 @@ class Measure:
         counts: list[int] = (last - first).tolist()
         return counts
 
-    def places(self, start: int, end: int) -> NDArray[np.int32]:
+    def token_offsets(self, start: int, end: int) -> NDArray[np.int32]:
         """Return the characters at which a unit of weight begins, ascending, with repeats."""
         first, last = np.searchsorted(self._anchors, [start, end])
         return self._anchors[first:last]
@@ -94,7 +94,7 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
     then between tokens; within a kind, the last place that fits. A character stays together with
     its combining marks.
     """
-    starts = measure.places(start, end)
+    starts = measure.token_offsets(start, end)
     distinct = map(int, starts[np.diff(starts, prepend=-1) > 0])
     borders = (place for place in distinct if start < place and _is_whole(text, place))
     places = array("q", borders)  # a sheet without a full stop is a sentence of a million tokens

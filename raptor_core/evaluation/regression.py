@@ -51,7 +51,7 @@ class Regression:
         return [name for name, difference in lower.items() if difference.p <= most]
 
     @property
-    def worse(self) -> list[tuple[GoldenHit, GoldenHit]]:
+    def worse_answers(self) -> list[tuple[GoldenHit, GoldenHit]]:
         """Questions with a worse answer, before and after; those that are now missed come first."""
         pairs = zip(self.before.hits, self.after.hits, strict=True)
         lower = [pair for pair in pairs if _is_lower(_figures(pair[1]), _figures(pair[0]))]
@@ -72,7 +72,7 @@ def evaluate_regression(regression: Regression) -> CheckResult:
     numbers = {f"{n}_difference": d.interval.value or 0 for n, d in regression.differences.items()}
     worst = [
         WorstNode("", after.case.text, float(after.rank), f"rank {_rank(before)} → {_rank(after)}")
-        for before, after in regression.worse
+        for before, after in regression.worse_answers
     ]
     named = "; ".join(f"“{node.text}”" for node in worst[:_NAMED])
     remedy = (

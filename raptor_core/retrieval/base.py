@@ -161,7 +161,7 @@ class Retrieval:
     and ``n_passed_over`` of them did not fit the budget. ``kind`` is "detail" or "general", as
     hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
     warns of the answer: the question was too long to be read whole, or the query filters by
-    metadata that no document has.
+    metadata that no document has. A server that keeps the question gives it an ``id``.
     """
 
     question: str
@@ -173,6 +173,7 @@ class Retrieval:
     kind: str = ""
     reason: str = ""
     note: str = ""
+    id: str = ""
 
     def __repr__(self) -> str:
         spent = f"{self.n_tokens} of {self.query.budget_tokens} tokens"

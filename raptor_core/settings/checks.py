@@ -54,6 +54,7 @@ CheckName = Literal[
     "staleness",
     "golden_retrieval",
     "golden_regression",
+    "unanswered_share",
 ]
 """Name of a check; docs/checks.md describes each."""
 
@@ -95,6 +96,9 @@ class CheckSettings(Part):
     """Least mean reciprocal rank over the golden questions."""
     min_golden_recall: float = Field(0.0, ge=0, le=1)
     """Least mean recall of the golden questions' passages, and of their documents."""
+
+    max_unanswered: float = Field(0.3, ge=0, le=1)
+    """Share of the kept questions that may be unanswered, see `serving.questions`."""
 
     severity: Mapping[CheckName, Literal["error", "warn", "off"]] = setting({}, is_common=True)
     """Severities of checks, such as ``{language_switch = "off", golden_retrieval = "error"}``, in

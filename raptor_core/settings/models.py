@@ -254,6 +254,15 @@ class ReaderSettings(ChatPart):
     """
 
 
+class ServingSettings(Part):
+    """Servers: `raptor serve` and `raptor mcp`."""
+
+    questions: bool = False
+    """Whether servers keep the questions that they are asked; see docs/evaluation.md."""
+    questions_days: int = Field(90, ge=1)
+    """Days after which a kept question is deleted."""
+
+
 class Settings(Part):
     """Settings of a home. Make them with ``Settings()``, ``preset`` or ``load_settings``."""
 
@@ -274,6 +283,7 @@ class Settings(Part):
     runs: RunsSettings = RunsSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     reader: ReaderSettings = ReaderSettings()
+    serving: ServingSettings = ServingSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()
     prices: Mapping[str, PriceSettings] = {}

@@ -45,7 +45,7 @@ from raptor_core.store.engines.base import (
     Match,
     Point,
     QueryVector,
-    Scored,
+    ScoredPoint,
     SearchRequest,
     live_condition,
     query_units,
@@ -211,9 +211,9 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def _answers(
         self, requests: Sequence[SearchRequest | None], fields: Fields
-    ) -> list[list[Scored]]:
+    ) -> list[list[ScoredPoint]]:
         """Return the best points of each request in any order; none for a request of None."""
-        rows: list[list[Scored]] = [[] for _ in requests]
+        rows: list[list[ScoredPoint]] = [[] for _ in requests]
         searches = {row: request for row, request in enumerate(requests) if request is not None}
         if not searches:
             return rows

@@ -53,11 +53,11 @@ class TableStore:
 
     def path(self, key: Sequence[str], partition: str) -> str:
         """Return the path of one table."""
-        return self._folder.path(table_name(key, partition))
+        return self._folder.path(table_path(key, partition))
 
     def exists(self, key: Sequence[str], partition: str) -> bool:
         """Return whether the table exists."""
-        return self._folder.exists(table_name(key, partition))
+        return self._folder.exists(table_path(key, partition))
 
     def write(
         self,
@@ -68,7 +68,7 @@ class TableStore:
     ) -> str:
         """Write one table and return its path; Arrow infers the types of a data frame."""
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        self._folder.write(table_name(key, partition), _encode(table, {**notes, **_NOTE}))
+        self._folder.write(table_path(key, partition), _encode(table, {**notes, **_NOTE}))
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
@@ -83,12 +83,12 @@ class TableStore:
         self, key: Sequence[str], partition: str, columns: Sequence[str] | None = None
     ) -> pa.Table | None:
         """Return one table, or some of its columns, in one request; None if it does not exist."""
-        name = table_name(key, partition)
+        name = table_path(key, partition)
         return self._take(name, lambda file: file.read(columns, use_threads=False))
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
         """Return the properties of a table without decoding its rows; None if it does not exist."""
-        schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
+        schema = self._take(table_path(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else table_properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
@@ -106,13 +106,13 @@ class TableStore:
         names = partitions if files else ()
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
-    def holds(self, key: Sequence[str]) -> bool:
+    def has_any(self, key: Sequence[str]) -> bool:
         """Return whether a key has a table for any partition."""
         return bool(self._folder.names(posixpath.join(*map(safe_name, key))))
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table, and return whether it existed."""
-        return self._folder.delete(table_name(key, partition))
+        return self._folder.delete(table_path(key, partition))
 
     def _take(self, name: str, take: Callable[[Any], T]) -> T | None:
         """Apply ``take`` to a Parquet file; None if the file does not exist."""
@@ -130,7 +130,7 @@ class TableStore:
             raise _damaged(path, error) from error
 
 
-def table_name(key: Sequence[str], partition: str) -> str:
+def table_path(key: Sequence[str], partition: str) -> str:
     """Return the path of a table below its folder; see ``safe_name`` for the names in it."""
     return posixpath.join(*map(safe_name, key), f"{safe_name(partition)}{_EXTENSION}")
 

@@ -196,7 +196,7 @@ def table_to_findings(table: pa.Table) -> list[SentenceFinding]:
     ]
 
 
-def known_findings(table: pa.Table) -> dict[str, Sequence[SentenceFinding]]:
+def findings_by_audit_key(table: pa.Table) -> dict[str, Sequence[SentenceFinding]]:
     """Return findings by audit key; if two nodes have equal texts, those of the first."""
     findings: dict[str, list[SentenceFinding]] = {}
     keys = table.column("audit_key").to_pylist()

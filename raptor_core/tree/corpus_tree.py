@@ -12,6 +12,7 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import MAX_ID_BYTES, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
+from raptor_core.settings.models import ServingSettings
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.facts import common_readers
 from raptor_core.store.store import VectorStore
@@ -52,6 +53,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
         "components": settings.components.model_copy(update={"chunker": ""}),
         "store": settings.store.model_copy(update={"corpus": corpus}),
         "checks": settings.checks.model_copy(update={"golden": None}),
+        "serving": ServingSettings(),
         "runs": settings.runs.model_copy(update={"keep_builds": 0, "publish": "at_once"}),
         "corpus_tree": settings.corpus_tree.model_copy(update={"enabled": False}),
     }

@@ -44,7 +44,7 @@ def is_main(name: str, attributes: Mapping[str, str]) -> bool:
     return name in {"main", "article"} or attributes.get("role") == "main"
 
 
-def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> bool:
+def is_page_furniture(name: str, attributes: Mapping[str, str], *, in_main: bool) -> bool:
     """Return whether an element is page furniture; asides and footers in the content are not."""
     role = attributes.get("role")
     is_outer = role == "complementary" or name in {"aside", "footer"}
@@ -232,7 +232,7 @@ class _Page:
         if _HIDING.search(_COMMENT.sub("", attributes.get("style", ""))):
             return True
         in_main = self._main_from is not None
-        return not self._is_whole and is_around(name, attributes, in_main=in_main)
+        return not self._is_whole and is_page_furniture(name, attributes, in_main=in_main)
 
     def _is_page_link(self, text: str) -> bool:
         """Return whether a link only leads to the page itself or to a heading's anchor."""

@@ -11,7 +11,7 @@ from raptor_formats.base import Parsed, UnreadableError
 from raptor_formats.markup.html import parse_html
 from raptor_formats.metadata import clean_metadata
 from raptor_formats.office.archive import open_archive, read_xml, refuse_damage, tag_of
-from raptor_formats.sections import head, join
+from raptor_formats.sections import join, under_heading
 from raptor_formats.text import one_line
 
 _CONTAINER = "META-INF/container.xml"
@@ -62,7 +62,7 @@ class _Book:
                 continue
             name = self._names.get(page, "")
             if name and not chapter.sections:
-                chapter = head(name, chapter)
+                chapter = under_heading(name, chapter)
             yield chapter
 
     def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:

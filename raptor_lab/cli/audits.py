@@ -1,4 +1,4 @@
-"""Audits measured: `raptor eval audit`; by hand `raptor eval sheet` and `raptor eval verdicts`."""
+"""Measuring audits: `raptor eval audit`; by hand: `raptor eval sheet`, `raptor eval verdicts`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -141,8 +141,8 @@ def verdicts_command(
 ) -> None:
     """Read the sheet of a study by hand, and print its figures.
 
-    They are of the nodes as drawn, not of later builds. Only --keep and --questions need the home:
-    kept verdicts are shown like findings of audits.
+    They describe the nodes as drawn, not those of later builds. Only --keep and --questions need
+    the home: kept verdicts are shown like findings of audits.
     """
     drawn = sheet.read_drawn(folder)
     saved = folder / sheet.FILLED

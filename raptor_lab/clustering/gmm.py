@@ -1,7 +1,7 @@
 """Gaussian mixture over the embeddings themselves: a common simplification of RAPTOR.
 
 There is no reduction and no BIC: one component per ten nodes, with full covariances
-(scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method serves
+(scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method is for
 comparisons; the paper's method is in ``raptor_core.clustering.raptor``.
 """
 

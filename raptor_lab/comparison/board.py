@@ -36,7 +36,7 @@ SETS = (
 """Sets of the board; the name of a set's file begins with its name."""
 
 DOCUMENTS = "documents"
-"""Measure of the best documents, whatever the budget is."""
+"""Measure of the best documents, independent of the budget."""
 
 N_TIMED = 40
 """Questions whose time is taken, one after the other, at the middle budget."""
@@ -75,7 +75,7 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
         Files by their name without ending, and the names of sets that have no file.
 
     Raises:
-        SourceError: the folder is not there.
+        SourceError: the folder does not exist.
         SettingsError: a name is neither a set nor a file of one.
     """
     if not folder.is_dir():
@@ -83,7 +83,7 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
     files = {path.stem: path for path in sorted(folder.iterdir()) if _set_of(path.stem)}
     if unknown := {*names} - {*SETS} - files.keys():
         raise SettingsError(
-            f"{min(unknown)!r} is no set of the board and no file of {folder}; there are: "
+            f"{min(unknown)!r} is neither a set of the board nor a file in {folder}; there are: "
             f"{', '.join(dict.fromkeys((*SETS, *files)))}"
         )
     chosen = {n: path for n, path in files.items() if not names or {n, _set_of(n)} & {*names}}
@@ -104,7 +104,7 @@ def load_set(path: Path) -> Dataset:
 
 
 def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
-    """Return a data set of its first ``limit`` questions, without documents that none asks."""
+    """Return a data set of its first ``limit`` questions, and the documents that they need."""
     questions = dataset.questions[:limit]
     named = {question.document for question in questions}
     documents = dataset.documents

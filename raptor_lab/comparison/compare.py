@@ -24,8 +24,8 @@ from raptor_lab.comparison.measures import ContextMeasurer
 class QuestionScore:
     """Scores of one question, by one system at one budget.
 
-    ``layers`` counts the context's nodes by layer. ``measures`` holds the measures that apply,
-    ``answer`` the answer of a reader, if one read the context, and ``context`` its text, if kept.
+    ``layers`` counts the context's nodes by layer. ``measures`` contains the measures that apply,
+    ``answer`` a model's answer from the context, if any, and ``context`` its text, if kept.
     """
 
     question: Question
@@ -128,8 +128,8 @@ def compare(
 ) -> Comparison:
     """Retrieve a context for every question by every system at every budget, and measure it.
 
-    The other systems are compared with the first. ``pooled`` asks every question of all documents
-    instead of its own. ``measurer`` is None to measure contexts without a reader.
+    The other systems are compared with the first. ``pooled`` asks every question about all
+    documents instead of its own. ``measurer`` is None to measure contexts without a reader.
 
     Raises:
         SettingsError: there is no system or no budget, or the same one twice.
@@ -160,12 +160,12 @@ def join(first: Comparison, second: Comparison, suffix: str) -> Comparison:
 
 
 def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
-    """Return the comparison over some of its questions, by id; without rows where it has none."""
+    """Restrict the comparison to some of its questions, by id; it may have no rows then."""
     return comparison.over([item for item in comparison.scores if item.question.id in questions])
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:
-    """Return the comparison over the questions of each kind; one of two kinds is in both."""
+    """Return a comparison for each kind of question; a question of two kinds is in both."""
     kinds: dict[str, set[str]] = {}
     for item in comparison.scores:
         for kind in item.question.kinds:
@@ -174,7 +174,7 @@ def by_kind(comparison: Comparison) -> dict[str, Comparison]:
 
 
 def _batches(index: Index, *, pooled: bool) -> Iterator[QuestionBatch]:
-    """Embed all questions at once, and group them by the documents that they are asked of."""
+    """Embed all questions at once, and group them by the documents that they are about."""
     questions = index.dataset.questions
     vectors = index.components.embedder.embed_queries([question.text for question in questions])
     rows: dict[str | None, list[int]] = {}

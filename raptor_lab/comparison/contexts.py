@@ -26,7 +26,7 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Text that a reader would read, its nodes in order, and their documents, best first."""
+    """Text for an answering model, its nodes in order, and their documents, best first."""
 
     text: str
     n_tokens: int
@@ -54,14 +54,14 @@ class System(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ContextScores:
-    """Scores of one context by measure, and the answer of a reader, if one read it."""
+    """Scores of one context by measure, and a model's answer from it, if any."""
 
     values: Mapping[str, float]
     answer: str | None = None
 
 
 class Measurer(Protocol):
-    """Interface of a judge of contexts."""
+    """Interface of what scores contexts."""
 
     @property
     def meanings(self) -> Mapping[str, str]:

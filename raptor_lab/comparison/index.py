@@ -80,7 +80,7 @@ def open_index(
     cache: Path,
     progress: Progress | None = None,
 ) -> Iterator[Index]:
-    """Open the trees of a data set; build those that the cache does not hold.
+    """Open the trees of a data set; build those that are not cached.
 
     The folder in the cache is named by the documents and by every setting that a tree depends on.
     A build that fails keeps the finished trees.
@@ -133,7 +133,7 @@ def _build_missing(
 
 @dataclass(frozen=True, slots=True)
 class TreeStatistics:
-    """Sizes over several trees, from the leaves up; means are 0 where no tree has a summary.
+    """Sizes over several trees, from the leaves up; means are 0 if no tree has a summary.
 
     ``mean_ratio`` is the tokens of a summary divided by those of its children. The paper's means
     are 6.7 children, 131 and 85.6 tokens, and a ratio of 0.28.

@@ -1,4 +1,4 @@
-"""Measures of a context that need no reader, one figure for each question and measure.
+"""Measures of a context that need no model, one figure for each question and measure.
 
 Scores of answers are in ``raptor_lab.answer_scores``.
 """
@@ -15,7 +15,7 @@ from raptor_lab.comparison.contexts import Context, ContextScores
 from raptor_lab.datasets.base import GENERAL, Dataset
 
 FIRST_DOCUMENTS = (2, 5, 10)
-"""Numbers of best documents among which those that answer are counted."""
+"""Numbers of best documents among which answering documents are counted."""
 
 MEASURES: Mapping[str, str] = {
     "evidence_recall": "share of the evidence's runs of four words that the context holds",
@@ -35,7 +35,7 @@ MEASURES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ContextMeasurer:
-    """Judge of contexts of one data set, without a reader.
+    """Scores contexts of one data set, without an answering model.
 
     Attributes:
         pooled: questions are asked of all documents.
@@ -52,7 +52,7 @@ class ContextMeasurer:
 
     @classmethod
     def of(cls, dataset: Dataset, *, pooled: bool) -> "ContextMeasurer":
-        """Make the judge of a data set."""
+        """Make the measurer for a data set."""
         return cls(pooled, any(question.evidence for question in dataset.questions))
 
     def measure(
@@ -76,7 +76,7 @@ class ContextMeasurer:
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
-    """Compute the share of the evidence's runs of four words that the context holds."""
+    """Compute the share of the evidence's runs of four words that the context contains."""
     sought: Runs = frozenset().union(*map(runs, evidence))
     return len(find_runs(sought, context)) / len(sought) if sought else 0.0
 

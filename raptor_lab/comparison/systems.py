@@ -1,6 +1,6 @@
 """Systems from a question to a context: every strategy, on all layers or on some.
 
-Systems that are no strategy are in ``raptor_lab.baselines``, measures in ``measures.py``.
+Systems that are not strategies are in ``raptor_lab.baselines``, measures in ``measures.py``.
 """
 
 import re
@@ -16,13 +16,13 @@ from raptor_lab.comparison.index import Index
 from raptor_lab.dpr import DPR, ENCODERS, Dpr
 
 ROOT = "root"
-"""The system that searches the top layer of each tree alone."""
+"""System that searches only the top layer of each tree."""
 IN_ORDER = "flat-in-order"
-"""The system that puts the chunks of ``flat`` in the order of their document."""
+"""System that puts the chunks of ``flat`` in document order."""
 BEAM = "beam"
-"""The system that walks down a common short recipe's beam to five chunks."""
+"""System of a common simplification: beam search down the tree to five chunks."""
 UNBOUND = 1_000_000
-"""Budget of a walk that the number of its nodes bounds."""
+"""Budget of a traversal that only the number of nodes limits."""
 
 _NAME = re.compile(
     r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
@@ -62,7 +62,7 @@ class StrategySystem:
         return replace(query, where=replace(where, layers=self.layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
-        """Walk with the same number of nodes on each layer: ``top_k``, or what fills the budget."""
+        """Traverse with equally many nodes on each layer: ``top_k``, or what fills the budget."""
         if self.name == ROOT:
             return replace(query, top_k=index.n_nodes, n_layers=1)
         n_layers = len(self.layers) if self.layers else index.n_layers
@@ -75,7 +75,7 @@ class StrategySystem:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """The best chunks by vectors, in the order of their document instead of best first."""
+    """The best chunks by vectors, in document order instead of best first."""
 
     name: str = IN_ORDER
 
@@ -91,9 +91,9 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Walk down the tree whose context is the best chunks alone, without the summaries passed.
+    """Traversal whose context is only the best chunks, without the summaries on the way.
 
-    ``width`` nodes are kept on each layer, and ``n_chunks`` of the children of the last.
+    It keeps ``width`` nodes on each layer, and ``n_chunks`` of the children of the last ones.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Beam:
 
 
 def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
-    """Make the system of a name: a strategy, with layers and top k or without, or a baseline.
+    """Make a system by name: a baseline, or a strategy, optionally with layers and top k.
 
     ``encoders`` of questions and passages are those of the systems in ``DPR``.
 

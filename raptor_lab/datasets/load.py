@@ -33,7 +33,7 @@ _LOADERS: tuple[tuple[set[str], Callable[[Path, str], Dataset]], ...] = (
     ({"question", "paragraphs"}, load_passages),
     ({"question", "supporting_facts"}, load_passages),
 )
-"""Loaders by the fields of a file's first object; the first that fits."""
+"""Loaders by the fields of a file's first object; the first match is used."""
 
 
 def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str = "test") -> Dataset:
@@ -74,7 +74,7 @@ def _require_unique(path: Path, kind: str, ids: Sequence[str]) -> None:
 
 
 def needs_documents(path: Path) -> bool:
-    """Return whether a file holds questions without documents."""
+    """Return whether a file contains questions without documents."""
     first = {} if path.is_dir() else _first_object(path, read_text(path))
     return "question" in first and _loader(first) is None
 

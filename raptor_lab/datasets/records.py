@@ -43,7 +43,7 @@ _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa
 """Data sets by the field that names their documents."""
 UNANSWERABLE = "Unanswerable"  # answer of a question without one, as QASPER has it
 _FLOAT = "FLOAT SELECTED"
-"""Marks evidence that is a figure or a table, which the text does not hold."""
+"""Prefix of evidence that is a figure or a table, which the text does not contain."""
 
 
 def load_records(path: Path, text: str) -> Dataset:

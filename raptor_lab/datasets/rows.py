@@ -1,4 +1,4 @@
-"""Rows of a data set's file that know their place, so that an error names it."""
+"""Rows of a data set's file with their place in it, for error messages."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ class Row:
     remedy: str
 
     def text(self, key: str) -> str:
-        """Return a field that must hold text."""
+        """Return a field that must be a text."""
         value = self.values.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self.wrong(key, "a text", value)
@@ -49,14 +49,14 @@ class Row:
         return int(value)
 
     def row(self, key: str) -> "Row":
-        """Return a field that must hold an object."""
+        """Return a field that must be an object."""
         value = self.values.get(key)
         if not isinstance(value, Mapping):
             raise self.wrong(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
     def rows(self, key: str) -> "Iterator[Row]":
-        """Return the objects of a field that must hold a list of them."""
+        """Yield the objects of a field that must be a list of objects."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise self.wrong(key, "a list of objects", value)
@@ -99,7 +99,7 @@ def parse_row(text: str, where: str, remedy: str) -> Row:
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as cause:
-        raise SourceError(f"{where}: it is no JSON ({cause}); {remedy}") from cause
+        raise SourceError(f"{where}: it is not JSON ({cause}); {remedy}") from cause
     if not isinstance(values, Mapping):
         raise SourceError(f"{where}: expected an object, got {text.strip()[:40]!r}; {remedy}")
     return Row(values, where, remedy)

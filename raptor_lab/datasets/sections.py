@@ -1,6 +1,6 @@
 """Sections of documents in data sets: from a list of their names, or from short lines.
 
-Documents of a source have the sections that the reader of their format finds.
+Documents of a source have the sections that the parser of their format finds.
 """
 
 import re

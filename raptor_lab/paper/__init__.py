@@ -1,1 +1,1 @@
-"""Tables of the paper that need no reader, with the paper's figures."""
+"""Tables of the paper that need no answering model, with the paper's figures."""

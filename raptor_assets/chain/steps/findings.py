@@ -12,7 +12,7 @@ from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.models.money.usage import AUDITS, Usage
 from raptor_core.nodes import leaf_texts
-from raptor_core.tables.values import audit_to_table, known_findings
+from raptor_core.tables.values import audit_to_table, findings_by_audit_key
 
 
 class FindingsStep(Step):
@@ -44,7 +44,7 @@ class FindingsStep(Step):
         return Audit(
             nodes=nodes,
             below=state.nodes_by_id(self.layer - 1),
-            known={} if table is None else known_findings(table),
+            known={} if table is None else findings_by_audit_key(table),
             leaves=leaves,
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from raptor_assets.assets.names import counted, listed
-from raptor_assets.cli.exits import failures_code
+from raptor_assets.cli.exits import exit_code_of_failures
 from raptor_assets.cli.options import (
     absolute_sources,
     bounded,
@@ -253,7 +253,7 @@ def build_command(
     failed = report.failed | (above.failed if above else {})
     if failed:
         names = {failure.error for failure in failed.values()}
-        raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
+        raise SystemExit(exit_code_of_failures(names, partly=bool(report.built or report.dropped)))
     if any(check.severity == "error" for check in failed_checks):
         raise SystemExit(5)
 
@@ -382,7 +382,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
             say(f"failed {name}: {failure.reason}", fg="red", err=True)
     if not report.succeeded:
         errors = {failure.error for failure in report.failed.values()}
-        raise SystemExit(failures_code(errors, partly=bool(report.dropped)))
+        raise SystemExit(exit_code_of_failures(errors, partly=bool(report.dropped)))
 
 
 def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:

@@ -12,6 +12,8 @@ import click
 
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json
+from raptor_assets.home.folder import Home
+from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.curation import Decision
@@ -144,6 +146,22 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
             say(f"    undone {decision.undone}")
     if not decisions:
         say("nothing was decided")
+
+
+@curate_command.command("forget-questions", epilog=_example("forget-questions --caller ana"))
+@click.argument("ids", nargs=-1)
+@click.option("--caller", default="", help="Questions of the key or token with this name.")
+@click.option("--all", "everything", is_flag=True, help="All kept questions.")
+@home_and_json
+def forget_questions(
+    ids: tuple[str, ...], caller: str, everything: bool, home: Path, as_json: bool
+) -> None:
+    """Delete questions that servers kept, by their IDS, by caller, or all."""
+    if bool(ids or caller) == everything:
+        raise click.UsageError("name the questions by IDS, --caller or --all")
+    opened, settings = Home.open(home)
+    n_forgotten = QuestionLog(opened.path, settings).forget(ids, caller)
+    print_json({"n_forgotten": n_forgotten}) if as_json else say(f"{n_forgotten} forgotten")
 
 
 _WORDS = {

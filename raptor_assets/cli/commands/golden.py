@@ -89,7 +89,7 @@ def _regression_values(regression: Regression) -> dict[str, Any]:
         "baseline": golden_values(regression.before),
         "differences": regression.differences,
         "losses": regression.losses,
-        "worse": [after.case.text for _, after in regression.worse],
+        "worse": [after.case.text for _, after in regression.worse_answers],
     }
 
 

@@ -94,7 +94,7 @@ def _cost_text(figures: Cost) -> str:
 
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
-    say(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
+    say(f"{home} contains {', '.join(sources) or 'no source yet'}", dim=True)
     _print_rows(state.trees)
     results = ((tree.partition, result) for tree in state.trees for result in tree.checks)
     for partition, result in dict.fromkeys(results):
@@ -142,7 +142,7 @@ def _print_totals(trees: Sequence[TreeStatus]) -> None:
 
 
 def _print_rows(trees: Sequence[TreeStatus]) -> None:
-    """Print a table with full names, which can be copied into a command; none without rows."""
+    """Print a table with full names, which can be copied into a command, unless it is empty."""
     from rich.cells import cell_len, set_cell_size
 
     if not trees:

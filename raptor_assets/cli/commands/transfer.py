@@ -24,7 +24,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
     """Write all published trees, or the named TREES, into FOLDER, which may be an fsspec URL.
 
     Each tree is a Parquet file of nodes and vectors. The decisions of `raptor curate` and an index
-    are added. `raptor import` reads the folder into any home or server with the same embedder.
+    are added. `raptor import` imports it into any home or server with the same embedder.
     """
     from raptor_assets.local.transfer import export_home
 

@@ -93,8 +93,8 @@ def _print_build(build: TreeBuild) -> None:
 @click.argument("tree")
 @click.argument("old", default="")
 @click.argument("new", default="")
-@click.option("--staged", is_flag=True, help="The build that waits, with the published one.")
-@click.option("--markdown", is_flag=True, help="Print Markdown, as for a pull request's comment.")
+@click.option("--staged", is_flag=True, help="Compare the waiting build with the published one.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for instance for a pull request.")
 @home_and_json
 def diff(
     tree: str,

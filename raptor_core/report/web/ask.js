@@ -129,7 +129,14 @@ function answerColumn(found, place) {
     el('h2', {}, found.strategy), el('div', { class: 'track', 'aria-hidden': 'true' }, fill),
     el('p', { class: 'note' }, found.note || `${counted(found.nodes.length, 'node')}, ${whole(found.n_tokens)} of ${whole(found.budget_tokens)} tokens, in the order in which a model reads them`),
     found.kind || formValues.kind !== 'auto' ? el('p', { class: 'note' }, found.kind ? `${found.kind} question: it ${found.reason}` : `${found.strategy} has no use for the kind of the question`) : null,
-    found.nodes.map(card));
+    voteButtons(found.id), found.nodes.map(card));
+}
+
+/** Return buttons to vote on an answer, if the server keeps its question. */
+function voteButtons(id) {
+  if (!id) return null;
+  const button = (vote, label) => el('button', { onclick: async () => { if (await attempt('Voting …', () => call('vote', { id, vote }))) say('Thank you for your vote.'); } }, label);
+  return el('p', { class: 'tools' }, button('up', 'Good answer'), button('down', 'Bad answer'));
 }
 
 /** Return the score, and its parts if the strategy gives them. */

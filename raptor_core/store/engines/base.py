@@ -70,7 +70,7 @@ class SearchRequest(NamedTuple):
     is_exact: bool = False
 
 
-class Scored(NamedTuple):
+class ScoredPoint(NamedTuple):
     """Point that a search returned, with its score; higher is more similar."""
 
     id: str
@@ -177,7 +177,7 @@ class Engine(Protocol):
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """Return all points that match, in any order."""
 
-    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
+    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[ScoredPoint]]:
         """Return the best points of each request, in any order."""
 
     def count(self, condition: Condition) -> int:
@@ -200,7 +200,7 @@ MANIFEST = Match("state", ("manifest",))
 
 def live_condition(where: Where, rights: Sequence[Match] = ()) -> Condition | None:
     """Return the condition for live nodes that match; None if nothing can match."""
-    matches = (LIVE, *rights, *_matches(where))
+    matches = (LIVE, *rights, *_match_conditions(where))
     if not all(m.values for m in matches if isinstance(m, Match)):
         return None
     excluded = _excluded(where.exclude) if where.exclude is not None else ()
@@ -215,7 +215,7 @@ def counted_nodes(condition: Condition) -> Condition:
     return Condition(tuple(m for m in condition.matches if m.field in ("state", "readers")))
 
 
-def _matches(where: Where) -> Iterator[Match | Between]:
+def _match_conditions(where: Where) -> Iterator[Match | Between]:
     """Yield the conditions that every matching node meets."""
     yield from _plain_matches(where)
     if where.documents is not None:

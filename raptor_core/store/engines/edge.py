@@ -28,7 +28,7 @@ from raptor_core.store.engines.base import (
     Match,
     Operation,
     Point,
-    Scored,
+    ScoredPoint,
     SearchRequest,
     SetLive,
     SetReaders,
@@ -181,12 +181,12 @@ class EdgeEngine(Engine):
             if offset is None:
                 return records
 
-    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
+    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[ScoredPoint]]:
         """See ``Engine``."""
         queries = [_query(request, fields) for request in requests]
         with self._errors("search"):
             rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
-        return [[Scored(str(p.id), p.payload or {}, p.score) for p in row] for row in rows]
+        return [[ScoredPoint(str(p.id), p.payload or {}, p.score) for p in row] for row in rows]
 
     def count(self, condition: Condition) -> int:
         """See ``Engine``."""

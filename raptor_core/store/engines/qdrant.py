@@ -22,7 +22,7 @@ from raptor_core.store.engines.base import (
     Match,
     Operation,
     Point,
-    Scored,
+    ScoredPoint,
     SearchRequest,
     SetLive,
     SetReaders,
@@ -68,7 +68,7 @@ class ClientEngine(Engine):
     def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``; operations share as few requests as the server's limit allows."""
         self._index_numbers(operations)
-        for request in split(operations):
+        for request in split_into_requests(operations):
             updates = [_update(operation) for operation in request]
             with self._place.errors():
                 self._client.batch_update_points(self._collection, updates, wait=True)
@@ -101,12 +101,14 @@ class ClientEngine(Engine):
             if offset is None:
                 return records
 
-    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
+    def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[ScoredPoint]]:
         """See ``Engine``; all searches are sent in one request."""
         queries = [self._query(request, fields) for request in requests]
         with self._place.errors():
             answers = self._client.query_batch_points(self._collection, queries)
-        return [[Scored(str(p.id), p.payload or {}, p.score) for p in a.points] for a in answers]
+        return [
+            [ScoredPoint(str(p.id), p.payload or {}, p.score) for p in a.points] for a in answers
+        ]
 
     def _query(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
         query, condition, limit, is_exact = request
@@ -216,7 +218,7 @@ _ID_BYTES = 40
 _FIELDS_BYTES = 1000  # names and short values of a payload
 
 
-def split(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+def split_into_requests(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
     """Group the operations, in order, into requests of at most ``REQUEST_BYTES``.
 
     A larger point is sent in a request of its own.

@@ -48,5 +48,5 @@ def test_a_rate_under_the_least_exits_with_5_and_over_it_with_0(built, golden):
     assert printed.code == 5
     assert printed.json["hit_rate"] == 0.5
     told = built.call("eval", "golden", path, "--top-k", "1", "--min-hit-rate", "0.6")
-    assert (told.code, "under 0.6" in told.err) == (5, True)
+    assert (told.code, "below 0.6" in told.err) == (5, True)
     assert "missed" in told.out

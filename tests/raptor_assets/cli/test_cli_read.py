@@ -78,7 +78,7 @@ def test_ask_answers_with_citations(own):
     assert [seen.token for seen in server.seen] == ["a-key", "a-key"]
     assert server.seen[0].body["messages"][0]["content"] == "Be brief."
     found, nodes = values.json, values.json["found"]["nodes"]
-    uncited = printed.out.partition("read, and not cited:\n")[2]
+    uncited = printed.out.partition("read, but not cited:\n")[2]
     assert re.findall(r"\S+$", uncited, re.MULTILINE) == [n["id"] for n in nodes[2:]]
     assert found["answer"].startswith("Tom Ferris did [1]")
     assert [item["node"] for item in found["citations"]] == [n["id"] for n in nodes[:2]]

@@ -12,7 +12,7 @@ from raptor_assets.cli.app import COMMANDS
 from raptor_assets.cli.commands.curate import curate_command
 from raptor_assets.cli.commands.eval import LABORATORY
 from raptor_assets.cli.commands.versions import versions_command
-from raptor_assets.cli.exits import exit_code, failures_code
+from raptor_assets.cli.exits import exit_code, exit_code_of_failures
 from raptor_core import errors
 
 
@@ -83,11 +83,11 @@ def test_exit_codes_follow_the_errors_class():
 
 
 def test_failed_partitions_exit_with_the_code_of_their_common_cause():
-    assert failures_code(["StoreLockedError"], partly=False) == 6
-    assert failures_code(["MissingKeyError"], partly=False) == 7
-    assert failures_code(["MissingKeyError"], partly=True) == 5
-    assert failures_code(["MissingKeyError", "ModelError"], partly=False) == 5
-    assert failures_code([""], partly=False) == 5
+    assert exit_code_of_failures(["StoreLockedError"], partly=False) == 6
+    assert exit_code_of_failures(["MissingKeyError"], partly=False) == 7
+    assert exit_code_of_failures(["MissingKeyError"], partly=True) == 5
+    assert exit_code_of_failures(["MissingKeyError", "ModelError"], partly=False) == 5
+    assert exit_code_of_failures([""], partly=False) == 5
 
 
 def test_an_interrupt_exits_with_130(monkeypatch, tmp_path):

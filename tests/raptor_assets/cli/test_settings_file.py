@@ -19,15 +19,6 @@ def test_a_new_file_means_exactly_its_preset(name, tmp_path):
     assert load_settings(path, {}) == Settings.model_validate(wanted)
 
 
-def test_a_local_model_gets_strict_rules_for_what_it_invents(tmp_path):
-    path = tmp_path / "raptor.toml"
-    text = settings_text(
-        sources=[], preset="default", group_by="document", local_model="/models/a.gguf"
-    )
-    path.write_text(text)
-    assert load_settings(path, {}).summarizer.foreign_facts == "strict"
-
-
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_comment_that_shows_a_default_can_be_switched_on(name, tmp_path):
     text = settings_text(sources=[], preset=name, group_by="document", is_complete=True)

@@ -8,11 +8,14 @@ from support.browser import chromium
 from support.openai_server import FakeOpenAI
 from support.report_page import refusal_of_script
 from support.serving import KEY, served_here, serving
+from support.streams import StreamingModel
 
+from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.local.curate import Curator
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import ServerKeys
 from raptor_core import HomeRetriever
+from raptor_core.settings import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -151,6 +154,30 @@ def test_an_answer_has_citations_and_two_strategies_light_up_tree_map_and_layers
     page.locator("#ask-trees").fill("nosuch")
     page.get_by_role("button", name="Search").click()
     page.locator("#message", has_text="no tree is published as 'nosuch'").wait_for()
+
+
+def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
+    with StreamingModel("Tom Ferris ", "did it ", "[1].", is_paced=True) as model:
+        monkeypatch.setenv("RAPTOR_READER__BASE_URL", model.base_url)
+        monkeypatch.setenv("RAPTOR_SOURCE__LINK", "https://wiki.example/{id}")
+        monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+        monkeypatch.setenv("RAPTOR_SERVING__QUESTIONS", "true")
+        app = make_app(HomeRetriever(built.home), ServerKeys(), curator=Curator(built.home))
+        with served_here(app) as served:
+            page = show("#ask", at=served)
+            page.get_by_label("Question").fill(KEEPER)
+            page.get_by_role("button", name="Ask the model").click()
+            page.locator(".answer", has_text="Tom Ferris").wait_for()
+            assert page.locator(".answer").inner_text() == "Tom Ferris"
+            model.next.release(3)
+            page.locator(".answer li").first.wait_for()
+            assert page.locator(".answer .prose").inner_text() == "Tom Ferris did it [1]."
+            link = page.locator(".answer li").get_by_role("link", name="Open the original")
+            assert link.get_attribute("href").startswith("https://wiki.example/")
+            page.get_by_role("button", name="Bad answer").click()
+            page.locator("#message", has_text="Thank you for your vote").wait_for()
+            assert [asked.vote for asked in QuestionLog(built.home, Settings()).read()] == [-1]
+    QuestionLog(built.home, Settings()).forget()
 
 
 @pytest.mark.rare

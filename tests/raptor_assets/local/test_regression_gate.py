@@ -105,5 +105,5 @@ def test_bounds_and_readers_of_questions(tmp_path):
     for bound, code in (("0.5", 0), ("0.6", 5)):
         printed = call(workshop, "eval", "golden", golden, "--min-mrr", bound, "--min-recall", "0")
         assert printed.code == code, printed
-    assert "the mrr is 0.5, under 0.6" in printed.err
+    assert "the mrr is 0.5, below 0.6" in printed.err
     assert call(workshop, "eval", "golden", golden, "--min-recall", "0.6").code == 5

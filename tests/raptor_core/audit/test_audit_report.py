@@ -11,7 +11,7 @@ from raptor_core.audit.report import Audit, run_audits
 from raptor_core.checks.base import with_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.settings import CheckSettings, Settings
-from raptor_core.tables.values import audit_to_table, known_findings, table_to_findings
+from raptor_core.tables.values import audit_to_table, findings_by_audit_key, table_to_findings
 
 LEAVES = [leaf("a", "The ferry sank near Kverndal."), leaf("b", "Its bell was found in 1931.")]
 TRUE = summary("true", "ab", text="The ferry sank. Its bell was found in 1931.")
@@ -38,14 +38,14 @@ def test_findings_survive_a_table_and_are_not_sought_again():
     report = audit(TRUE, FALSE, judge=judge)
     table = audit_to_table(report)
     assert table_to_findings(table) == report.findings
-    again = audit(TRUE, FALSE, judge=judge, known=known_findings(table))
+    again = audit(TRUE, FALSE, judge=judge, known=findings_by_audit_key(table))
     assert judge.asked == ["true", "false"]
     assert (again.n_judged, again.by_node) == (0, report.by_node)
 
 
 def test_a_changed_text_child_or_judge_is_judged_again():
     judge = Counting()
-    known = known_findings(audit_to_table(audit(TRUE, FALSE, judge=judge)))
+    known = findings_by_audit_key(audit_to_table(audit(TRUE, FALSE, judge=judge)))
     audit(TRUE, replace(FALSE, text="The ferry sank near Kverndal."), judge=judge, known=known)
     assert judge.asked[2:] == ["false"]
     judge.version = "other"
@@ -55,7 +55,7 @@ def test_a_changed_text_child_or_judge_is_judged_again():
 
 def test_a_known_finding_is_told_of_the_node_that_has_the_text_now():
     judge = Counting()
-    known = known_findings(audit_to_table(audit(FALSE, judge=judge)))
+    known = findings_by_audit_key(audit_to_table(audit(FALSE, judge=judge)))
     moved = replace(FALSE, id="elsewhere")
     report = audit(moved, judge=judge, known=known)
     assert {finding.node_id for finding in report.findings} == {"elsewhere"}
@@ -69,7 +69,7 @@ def test_equal_summaries_of_two_nodes_are_judged_once_and_told_of_both():
     assert sorted(report.unsupported_nodes) == ["false", "twin"]
     table = audit_to_table(report)
     assert len(table) == 4
-    assert [len(found) for found in known_findings(table).values()] == [2]
+    assert [len(found) for found in findings_by_audit_key(table).values()] == [2]
 
 
 def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
@@ -88,7 +88,7 @@ def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
     assert "no answer" in verdict.summary
     blocking = CheckSettings(severity={"hallucination_audit": "error"})
     assert [found.severity for found in with_severities([verdict], blocking)] == ["warn"]
-    audit(TRUE, judge=judge, known=known_findings(audit_to_table(report)))
+    audit(TRUE, judge=judge, known=findings_by_audit_key(audit_to_table(report)))
     assert judge.asked == ["true", "true"]
 
 

@@ -177,11 +177,11 @@ def test_every_passage_stands_in_an_expected_document_and_each_of_these_has_one(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", "it is no JSON"),
+        ("{", "it is not JSON"),
         ("[1]", "expected an object"),
         ('{"expected": ["a.md"]}', "as 'question', it is missing"),
         ('{"question": " ", "expected": ["a.md"]}', "as 'question'"),
-        ('{"question": "Who?"}', "neither 'expected' (documents) nor 'span' (text)"),
+        ('{"question": "Who?"}', "got neither"),
         ('{"question": "Who?", "expected": [1]}', "as 'expected', got [1]"),
         ('{"question": "Who?", "expected": "a", "tree": 3}', "as 'tree', got 3"),
         ('{"question": "Who?", "expcted": "a"}', "unknown key 'expcted'; did you mean 'expected'?"),

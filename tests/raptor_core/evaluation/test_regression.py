@@ -54,7 +54,7 @@ def test_the_questions_that_got_worse_are_named_and_missed_ones_come_first():
     before, after = [1] * 10, [2, 0, *[0] * 7, 1]
     regression = Regression(report(before), report(after))
     assert set(regression.losses) == {"hit_rate", "mrr", "evidence_recall"}
-    assert [new.rank for _, new in regression.worse] == [0] * 8 + [2]
+    assert [new.rank for _, new in regression.worse_answers] == [0] * 8 + [2]
     result = evaluate_regression(regression)
     assert not result.passed
     assert "“question 1?”" in result.remedy
@@ -64,4 +64,4 @@ def test_the_questions_that_got_worse_are_named_and_missed_ones_come_first():
 
 def test_a_gain_is_no_loss():
     regression = Regression(report([0] * 10), report([1] * 10))
-    assert (regression.losses, regression.worse) == ([], [])
+    assert (regression.losses, regression.worse_answers) == ([], [])
