@@ -115,7 +115,7 @@ def ours(url: str, trees: int, leaves: int, concurrency: int) -> tuple[list[int]
 
     settings = paid_settings(
         url,
-        clustering={"cluster_size": 7},
+        components={"clusterer": "raptor_lab.clustering:make_contiguous"},
         summarizer={"concurrency": concurrency},
     )
     sizes: list[int] = []
