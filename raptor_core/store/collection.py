@@ -33,6 +33,11 @@ class Collection:
     identity: StoreIdentity
     owner: str | None = None
 
+    @property
+    def place(self) -> str:
+        """Name of the points of this embedder, which another embedder's lie beside."""
+        return f"{self.identity.corpus}.{self.identity.embedder_fingerprint[:8]}"
+
     def record(self) -> dict[str, Any]:
         """Return what ``read`` reads."""
         return {"schema": SCHEMA, **asdict(self)}
@@ -98,17 +103,18 @@ def check_embedder(stored: StoreIdentity, fingerprint: str, embedder: str, where
     if fingerprint != stored.embedder_fingerprint:
         raise StoreMismatchError(
             f"{where} was made for {stored.embedder}; the settings ask for {embedder}. Nothing was "
-            f"changed. Set the embedder back, or {_another_name(stored)}"
+            "changed. Set the embedder back; or run raptor build --reembed, which embeds what is "
+            f"published again and keeps the summaries; or {_another_name(stored)}"
         )
 
 
 def _another_name(stored: StoreIdentity) -> str:
     """Return the remedy that builds a second corpus beside the stored one."""
-    name = stored.corpus
+    name, stored_place = stored.corpus, Collection(stored).place
     return (
         f'give the corpus another name, such as store.corpus = "{name}_2", and run raptor build: '
         "everything is embedded again, and both stand side by side. Remove the old one when nobody "
-        f"reads it: the folder qdrant/{name} of the home, or the collection {name} of the server"
+        f"reads it: the folder qdrant/{name} of the home, or the collection {stored_place} of the server"
     )
 
 
