@@ -110,11 +110,11 @@ def check_embedder(stored: StoreIdentity, fingerprint: str, embedder: str, where
 
 def _another_name(stored: StoreIdentity) -> str:
     """Return the remedy that builds a second corpus beside the stored one."""
-    name, stored_place = stored.corpus, Collection(stored).place
+    name = stored.corpus
     return (
         f'give the corpus another name, such as store.corpus = "{name}_2", and run raptor build: '
         "everything is embedded again, and both stand side by side. Remove the old one when nobody "
-        f"reads it: the folder qdrant/{name} of the home, or the collection {stored_place} of the server"
+        f"reads it: the folder qdrant/{name} of the home, or {Collection(stored).place} of the server"
     )
 
 
