@@ -114,7 +114,7 @@ def _another_name(stored: StoreIdentity) -> str:
     return (
         f'give the corpus another name, such as store.corpus = "{name}_2", and run raptor build: '
         "everything is embedded again, and both stand side by side. Remove the old one when nobody "
-        f"reads it: the folder qdrant/{name} of the home, or {Collection(stored).place} of the server"
+        f"reads it: qdrant/{name} in the home, or {Collection(stored).place} on the server"
     )
 
 
