@@ -68,7 +68,6 @@ def variants(arguments: argparse.Namespace) -> dict[str, Cluster]:
         "reference": ClusteringSettings(method="reference", patience=0, epochs=500),
         "raptor": ClusteringSettings(),
         "raptor, all k, 500": ClusteringSettings(patience=0, epochs=500),
-        "contiguous": ClusteringSettings(method="contiguous"),
     }
     if arguments.no_reference:
         del settings["reference"]

@@ -56,7 +56,7 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     if arguments.embedder == "random":
         values["checks"] |= {"audit_rate": 0.0, "audit_minimum": 0}
     if arguments.light:
-        values["clustering"] |= {"method": "contiguous"}
+        values["components"] |= {"clusterer": "raptor_lab.clustering:make_contiguous"}
         values["tree"] |= {"max_layers": 2}
     settings = type(settings).model_validate(values)
     embedder: Any = RandomEmbedder() if arguments.embedder == "random" else None

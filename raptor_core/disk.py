@@ -1,6 +1,6 @@
 """Atomic replacement of files, locks between processes, and free space on the disk.
 
-Functions with StoreError in their docstring explain the system's error; the rest raise OSError.
+Functions with StoreError in their docstring explain system errors; the others raise OSError.
 """
 
 import errno
@@ -14,11 +14,11 @@ from pathlib import Path
 from raptor_core.errors import StoreError
 
 SPARE_BYTES = 64 * 2**20
-"""Reserve of free space; a memory-mapped page of an engine without space ends the process."""
+"""Reserve of free space; without space for a memory-mapped page, the engine kills the process."""
 
 
 def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
-    """Replace ``path`` by ``data`` completely or not at all, and make its folder.
+    """Replace ``path`` by ``data`` completely or not at all; create its folder if needed.
 
     ``part`` is the file that is written first. Without it, several processes may write ``path``.
     """
@@ -37,9 +37,9 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
 
 @contextmanager
 def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
-    """Hold the system's lock of a file; yield False if a process keeps it for ``wait_seconds``.
+    """Lock a file; yield False if another process keeps the lock for ``wait_seconds``.
 
-    A disk that ``require_refusal`` refuses is an error.
+    A disk that ``require_refusal`` rejects is an error.
     """
     import filelock
 
@@ -57,11 +57,10 @@ def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
 
 
 def require_refusal(path: Path) -> None:
-    """Raise OSError if the disk grants the lock of a file, which is held, a second time.
+    """Raise OSError if the disk grants a lock twice.
 
-    Some network folders grant every lock, and two processes then destroy each other's files.
-
-    ``path`` is the file whose lock this process holds.
+    Some network folders grant every lock, and then two processes destroy each other's files.
+    ``path`` is a file whose lock this process has.
     """
     if os.name != "posix":
         return
@@ -72,7 +71,7 @@ def require_refusal(path: Path) -> None:
             fcntl.flock(second, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return
-    raise OSError(errno.ENOLCK, "this disk grants one lock to two holders", str(path))
+    raise OSError(errno.ENOLCK, "this disk grants the same lock twice", str(path))
 
 
 _REMEDIES = {
@@ -80,7 +79,7 @@ _REMEDIES = {
     "let this user read and write it": (errno.EACCES, errno.EPERM, errno.EROFS),
     "restore it, or mount its disk": (errno.ENOENT, errno.ENODEV, errno.ENXIO),
     "choose a place with a shorter path": (errno.ENAMETOOLONG,),
-    "move away what stands in its place": (
+    "move away what is in its place": (
         *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP),
     ),
     "allow more open files (`ulimit -n`)": (errno.EMFILE, errno.ENFILE),
@@ -91,7 +90,7 @@ _REMEDIES = {
 
 
 def disk_remedy(error: OSError) -> str:
-    """Return the remedy for an error of the system, as a command to a person."""
+    """Return the remedy for a system error, as an instruction for a person."""
     if isinstance(error, ConnectionError | TimeoutError):
         return "check the address and the network"
     known = (remedy for remedy, codes in _REMEDIES.items() if error.errno in codes)
@@ -105,13 +104,13 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{path}: {error.strerror or error}; {disk_remedy(error)}, and repeat. What was "
+            f"{path}: {error.strerror or error}; {disk_remedy(error)}, then repeat it. What was "
             "published stays"
         ) from error
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Replace ``path`` by ``data`` on disk completely, or raise StoreError; one process writes."""
+    """Replace ``path`` by ``data`` durably, or raise StoreError; only one process may write."""
     with disk_errors(path):
         replace_file(path, data, path.with_name(f"{path.name}.part"))
         sync_directory(path.parent)
@@ -135,6 +134,6 @@ def check_space(path: Path, n_bytes: int) -> None:
     if free < n_bytes + SPARE_BYTES:
         needed = (n_bytes + SPARE_BYTES) / 2**20
         raise StoreError(
-            f"{path}: {free / 2**20:.0f} MB are free and {needed:.0f} MB are needed; free space "
-            "and repeat. Nothing was changed"
+            f"{path}: {free / 2**20:.0f} MB are free, but {needed:.0f} MB are needed; free space "
+            "and repeat the command. Nothing was changed"
         )

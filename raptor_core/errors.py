@@ -7,7 +7,7 @@ from raptor_core.redaction import printable
 
 
 class RaptorError(Exception):
-    """Base of all errors raised on purpose; a message holds no control characters."""
+    """Base of all errors raised on purpose; its message contains no control characters."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -18,11 +18,11 @@ class SettingsError(RaptorError):
 
 
 class QuestionError(SettingsError):
-    """Question without a word."""
+    """The question contains no word."""
 
 
 class MissingHomeError(SettingsError):
-    """There is no home, so there are no settings."""
+    """There is no home, and therefore no settings."""
 
 
 class MissingExtraError(RaptorError):
@@ -36,7 +36,7 @@ class MissingExtraError(RaptorError):
 
 
 class MissingKeyError(RaptorError):
-    """The environment holds no key that is needed, or a key that no request can carry."""
+    """The environment lacks a key that is needed, or has one that no request can carry."""
 
 
 class SourceError(RaptorError):
@@ -44,7 +44,7 @@ class SourceError(RaptorError):
 
 
 class EmptySourceError(SourceError):
-    """A source can be read and holds no document."""
+    """A source can be read but contains no document."""
 
 
 class ModelError(RaptorError):
@@ -64,7 +64,7 @@ class SummaryError(RaptorError):
 
 
 class EndpointError(RaptorError):
-    """An HTTP model endpoint failed for good; with ``comes_again`` every retry would fail, too."""
+    """An HTTP model endpoint failed for good; with ``comes_again``, retrying would fail, too."""
 
     def __init__(self, message: str = "", *, comes_again: bool = False) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class EndpointError(RaptorError):
 
 
 class AnswerError(EndpointError):
-    """An endpoint that works gave no usable answer to one call; ``kind`` is a ``CallFault``.
+    """A working endpoint gave no usable answer to one call; ``kind`` is a ``CallFault``.
 
     ``text`` is the readable part of an answer that was cut off, or "".
     """
@@ -98,7 +98,7 @@ class InvariantError(RaptorError):
 
 
 class TableError(RaptorError):
-    """A stored table is missing or of a different version, or its place does not answer."""
+    """A stored table is missing or of a different version, or its location does not respond."""
 
 
 class DamagedTableError(TableError):
@@ -110,7 +110,7 @@ class CurationError(RaptorError):
 
 
 class AccessError(RaptorError):
-    """A caller did not say who it is, or may not do what it asked for."""
+    """A caller did not identify itself, or may not do what it requested."""
 
 
 class ExportError(RaptorError):
@@ -126,7 +126,7 @@ class StoreError(RaptorError):
 
 
 class StoreLockedError(StoreError):
-    """A different process holds the embedded store."""
+    """A different process has the embedded store open."""
 
 
 class DamagedTreeError(StoreError):
@@ -134,7 +134,7 @@ class DamagedTreeError(StoreError):
 
 
 class StoreRefusedError(StoreError):
-    """The server of the vector store refused a request, so nothing of it was applied."""
+    """The server of the vector store rejected a request, so none of it was applied."""
 
 
 class StoreMismatchError(StoreError):
@@ -142,4 +142,4 @@ class StoreMismatchError(StoreError):
 
 
 class UnknownTreeError(StoreError):
-    """No such published tree."""
+    """The named tree is not published."""

@@ -46,7 +46,7 @@ _KEPT_BYTES = 150
 def composed(name: str) -> str:
     """Return a name in the form in which names are compared: with composed letters (NFC).
 
-    A disk may hold a name in another form, such as "u" and a diaeresis for "ü".
+    Disks may store another form, such as "u" and a diaeresis for "ü".
     """
     return unicodedata.normalize("NFC", name)
 
@@ -67,19 +67,19 @@ def shorten_name(name: str, kind: str, source: str, max_bytes: int = MAX_NAME_BY
 
 
 def percent_encode(text: str) -> str:
-    """Return every byte of a text, lone surrogates included, as "%" and two digits."""
+    """Encode every byte of a text, even of lone surrogates, as "%" and two digits."""
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
 _PLAIN_NAME = re.compile(r"[a-z0-9_/(=@+-](?:[a-z0-9 _/.,()=@+-]*[a-z0-9_/,()=@+-])?")
-"""Names that differ on every disk, also if it folds case and the forms of a letter."""
+"""Names that stay distinct on every disk, even if it folds case or Unicode forms."""
 
 _UNSAFE = re.compile(r"\A[. ]+|[^\w .,()=@+-]")
 
 _RESERVED = re.compile(
     r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
 )
-"""Reserved names: the page of a corpus, and devices of Windows."""
+"""Reserved names: the page of a corpus, and Windows devices."""
 
 MAX_FILE_NAME_BYTES = 130
 """Maximum bytes of file names without extension; encrypted shares allow 143 bytes with it."""
@@ -89,12 +89,11 @@ _KEPT_FILE_NAME_BYTES = 96
 
 @lru_cache(maxsize=1 << 14)
 def safe_name(name: str) -> str:
-    """Return a unique name for a folder, or for a file without extension, for each name.
+    """Return a file or folder name for a name, without extension; different names stay different.
 
-    Results differ on every disk, also if it folds case (Windows, macOS) or the forms of a letter. A
-    name of lower case ASCII letters, digits and a few marks stays, with "%2f" for "/". Any other
-    one keeps its beginning and ends in "%~" and a digest. The result has at most
-    ``MAX_FILE_NAME_BYTES`` bytes of UTF-8.
+    They also differ on disks that fold case (Windows, macOS) or Unicode forms. A name of lower case
+    ASCII letters, digits and some punctuation is kept, with "%2f" for "/". Any other name keeps its
+    beginning and ends in "%~" and a digest. The result has at most ``MAX_FILE_NAME_BYTES`` bytes.
     """
     safe = name.replace("/", "%2f")
     is_plain = _PLAIN_NAME.fullmatch(name) and not _RESERVED.fullmatch(safe)
@@ -106,7 +105,7 @@ def safe_name(name: str) -> str:
 
 
 def normalize_text(text: str) -> str:
-    """Return NFC text with runs of white space folded to one space, stripped.
+    """Normalize text to NFC with single spaces, stripped.
 
     So a reflowed paragraph keeps the content keys of its chunks.
     """
@@ -124,28 +123,29 @@ def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) 
 
 
 FALLBACK = "fallback"
-"""Quality of a summary of its children's sentences, to which the model gave no usable answer."""
+"""Quality of a summary that quotes its children because the model gave no usable answer."""
 
 CUT_OFF = "cut_off"
-"""Quality of a summary of a cut off answer's whole sentences, or of texts summarized in parts."""
+"""Quality of a summary from a cut-off answer's whole sentences, or made in parts."""
 
 REPLACED = "replaced"
-"""Quality of a summary of its children's sentences in the place of an answer that invents facts."""
+"""Quality of a summary that quotes its children because the answer had invented facts."""
 
 INVENTED = "invented"
-"""Mark of the key under which an answer with foreign facts is kept until a better one comes."""
+"""Mark of the key under which an answer with invented facts is cached until a better one comes."""
 
 KEPT_MARKS = (CUT_OFF, REPLACED)
-"""Marks of texts that later builds keep; after ``FALLBACK`` the model is asked again."""
+"""Marks of texts that later builds keep; after ``FALLBACK``, the model is asked again."""
 
 QUOTED = frozenset({FALLBACK, REPLACED})
-"""Marks of summaries that quote their children in a layer that a model wrote."""
+"""Marks of summaries that quote their children, in a layer that a model wrote."""
 
 
 def marked_content_key(content_key: str, mark: str) -> str:
-    """Return the content key of a summary whose text is marked, such as "fallback".
+    """Return the content key of a summary whose text has a mark, such as "fallback".
 
-    It differs from ``content_key``, so a text without the mark makes the summaries above it again.
+    It differs from ``content_key``, so if the mark disappears, the summaries above are written
+    again.
     """
     return digest("marked", mark, content_key)
 
@@ -153,7 +153,7 @@ def marked_content_key(content_key: str, mark: str) -> str:
 def leaf_id(tree: str, document_id: str, content_key: str) -> str:
     """Return the UUIDv5 of tree, layer 0, document and content key, in canonical text form.
 
-    The document is included because several documents of a tree may hold equal chunks.
+    The document is included because documents of a tree may contain equal chunks.
     """
     return _uuid(tree, "0", document_id, content_key)
 

@@ -6,7 +6,7 @@ Ids and keys are computed in ``raptor_core.identity``, trees are built in ``rapt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from raptor_core.documents.base import CHUNK_ID
 from raptor_core.vectors import Vectors
@@ -20,56 +20,44 @@ TOP_NODE = "raptor_node"
 class Node:
     """Node of a tree: a leaf (layer 0) or a summary.
 
-    Attributes:
-        id: UUIDv5, see ``raptor_core.identity``.
-        tree: name of the tree.
-        layer: 0 for leaves.
-        content_key: see ``raptor_core.identity``.
-        text: the chunk, or the summary.
-        n_tokens: tokens of ``text``.
-        position: order in its document; a summary has the position of its first child.
-        documents: ids of the documents under this node, sorted.
-        children: ids of the nodes one layer below that it summarizes, in document order.
-        fingerprint: fingerprint of the chunking (leaf) or of the summarizer (summary).
-        embedding_key: key of its vector; it depends on ``embedding_text`` and the embedder.
-        start: leaf only, first character in the document; -1 for a summary.
-        end: leaf only, character after the last one; -1 for a summary.
-        section: leaf only, path of headings.
-        source: leaf only, path or URL of the document.
-        context: leaf only, lines that the embedder reads above the text; not in the span. The first
-            has title and headings, the second the columns of a table that began above the span.
-        metadata: metadata of the document; for a summary, the entries that all children share.
-        quality: quality figures of the node by name, for example ``compression_ratio``.
-        slot: summary only, identity of its cluster; it stays when members and text change.
-        name: summary only, its topic in a few words; see ``raptor_core.tree.naming``.
-        key_terms: summary only, its key terms, best first.
-        paragraphs: leaf only, its parts of paragraphs: first character of the paragraph in the
-            document, and tokens of the part, those of ``table`` included. A heading belongs to
-            the paragraph below it.
+    A field is declared here and nowhere else: tables, stored points and the schema of a store
+    follow from it.
     """
 
-    id: str
-    tree: str
-    layer: int
-    content_key: str
-    text: str
-    n_tokens: int
-    position: int
-    documents: tuple[str, ...]
-    children: tuple[str, ...]
-    fingerprint: str
-    embedding_key: str
-    start: int = -1
-    end: int = -1
-    section: tuple[str, ...] = ()
-    source: str = ""
-    context: str = ""
-    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
-    quality: Mapping[str, float] = field(default_factory=dict)
-    slot: str = ""
-    name: str = ""
-    key_terms: tuple[str, ...] = ()
-    paragraphs: tuple[tuple[int, int], ...] = ()
+    id: Annotated[str, "UUIDv5 of tree, layer and content; see ``raptor_core.identity``"]
+    tree: Annotated[str, "name of the tree"]
+    layer: Annotated[int, "0 for leaves"]
+    content_key: Annotated[str, "digest of text and settings; for a summary, of its children"]
+    text: Annotated[str, "the chunk, or the summary"]
+    n_tokens: Annotated[int, "tokens of text"]
+    position: Annotated[int, "order in its document; for a summary, that of its first child"]
+    documents: Annotated[tuple[str, ...], "ids of the documents under the node, sorted"]
+    children: Annotated[tuple[str, ...], "ids of the nodes that it summarizes, in document order"]
+    fingerprint: Annotated[str, "fingerprint of the chunking (leaf) or of the summarizer (summary)"]
+    embedding_key: Annotated[str, "key of the vector, by the embedder and ``embedding_text``"]
+    start: Annotated[int, "first character in the document; -1 for a summary"] = -1
+    end: Annotated[int, "character after the last one; -1 for a summary"] = -1
+    section: Annotated[tuple[str, ...], "of a leaf: headings over the span, outermost first"] = ()
+    source: Annotated[str, "of a leaf: path or URL of the document"] = ""
+    context: Annotated[
+        str,
+        "of a leaf: lines that the embedder reads above the text, outside the span; the first has "
+        "title and headings, the second the columns of a table that began above the span",
+    ] = ""
+    metadata: Annotated[
+        Mapping[str, MetadataValue], "of the document; for a summary, what all its children share"
+    ] = field(default_factory=dict)
+    quality: Annotated[
+        Mapping[str, float], "quality figures by name, such as ``compression_ratio``"
+    ] = field(default_factory=dict)
+    slot: Annotated[str, "of a summary: identity of its cluster, kept while its text changes"] = ""
+    name: Annotated[str, "of a summary: its topic in a few words"] = ""
+    key_terms: Annotated[tuple[str, ...], "of a summary: its key terms, best first"] = ()
+    paragraphs: Annotated[
+        tuple[tuple[int, int], ...],
+        "of a leaf: first character of each paragraph in the document, with the heading above it, "
+        "and the tokens of the part in the chunk, those of ``table`` included",
+    ] = ()
 
     @property
     def anchor(self) -> str:
@@ -78,18 +66,18 @@ class Node:
 
     @property
     def label(self) -> str:
-        """Name of a summary, else title and headings of a chunk; empty if it has none."""
+        """Name of a summary, or title and headings of a chunk; empty if it has none."""
         path = (str(self.metadata.get("title", "")), *self.section)
         return self.name or " > ".join(dict.fromkeys(filter(None, path)))
 
     @property
     def is_leaf(self) -> bool:
-        """True for a chunk."""
+        """Whether this is a chunk."""
         return self.layer == 0
 
     @property
     def is_summary(self) -> bool:
-        """True for a text that is no span of a document; leaves of the corpus tree copy some."""
+        """Whether the text is not a span of a document; corpus-tree leaves may copy such texts."""
         return not self.is_leaf or bool(self.stands_for)
 
     @property
@@ -107,7 +95,7 @@ class Node:
         """First and last page of a chunk, counted from 1; empty if the document has no pages."""
         pages = (self.metadata.get("page"), self.metadata.get("last_page"))
         known = tuple(page for page in pages if isinstance(page, int))
-        return (*known, *known)[:2] if self.is_leaf else ()  # a row may name one page alone
+        return (*known, *known)[:2] if self.is_leaf else ()  # a row may give only one page
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -116,18 +104,34 @@ class Node:
 
     @property
     def table(self) -> str:
-        """Title and columns of the table whose rows a chunk begins with, where it has no head."""
+        """Title and columns of the table with whose rows a chunk begins, if it lacks them."""
         return self.context.partition("\n")[2]
 
     @property
     def shown_text(self) -> str:
-        """Text for a reader: the columns of its table, if it has any, and the text."""
+        """Text to show: the columns of its table, if it has any, and the text."""
         return f"{self.table}\n{self.text}" if self.table else self.text
 
     @property
     def embedding_text(self) -> str:
         """Text that the embedder reads: the context and the text."""
         return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+FieldKind = Literal["string", "int", "list[string]", "json"]
+"""How a field of a node is kept: as it is, or as JSON text."""
+
+_KINDS: dict[object, FieldKind] = {str: "string", int: "int", tuple[str, ...]: "list[string]"}
+
+
+def _declared(name: str, hint: Any) -> tuple[str, FieldKind, str]:
+    return name, _KINDS.get(hint.__origin__, "json"), str(hint.__metadata__[0])
+
+
+NODE_FIELDS = tuple(
+    _declared(*field) for field in get_type_hints(Node, include_extras=True).items()
+)
+"""Name, kind and description of each field of a node, in their order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +150,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """End of a tree: ``layer`` is its top layer, ``reason`` says in words why it is the top."""
+    """End of a tree: its top ``layer``, and the ``reason`` why it is the top, in words."""
 
     layer: int
     reason: str
@@ -158,10 +162,10 @@ class Fit:
 
     Attributes:
         fingerprint: fingerprint of the clusterer.
-        n_placed: number of nodes that were assigned singly since clusters near them were fitted.
+        n_placed: number of nodes placed individually since clusters near them were fitted.
         fitted_cohesion: ``cohesion`` after the last attempt to fit. Drift is measured from it.
         cohesion: mean cosine similarity of a member to the centre of its cluster. A plan computes
-            it with the expected vectors.
+            it with the predicted vectors.
         reason: why clusters were fitted in this rebuild; empty if none were.
         embedder: fingerprint of the embedder by whose vectors the layer was clustered.
     """
@@ -180,11 +184,11 @@ class Tree:
 
     Attributes:
         name: name of the tree.
-        layers: its layers; ``layers[0]`` holds the leaves.
+        layers: its layers; ``layers[0]`` contains the leaves.
         end: its top layer, and why it ended there.
         fits: ``fits[k]`` describes the clusters over layer ``k``, for each layer below the top.
-        settings_fingerprint: that of the settings that a published tree was built with, else "".
-        readers: readers by document, of those documents that someone may read.
+        settings_fingerprint: fingerprint of the settings of a published tree, else "".
+        readers: readers by document, for documents that someone may read.
     """
 
     name: str
@@ -270,9 +274,9 @@ def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list
 def leaf_texts(
     nodes: Iterable[Node], lower: Iterable[Sequence[Node]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the texts of the leaves beneath each node, in document order of its children.
+    """Return the texts of the leaves below each node, in document order of its children.
 
-    ``lower`` holds the layers below the nodes, from the leaves up.
+    ``lower`` contains the layers below the nodes, from the leaves up.
     """
     leaves: dict[str, tuple[str, ...]] = {}
     texts: dict[str, str] = {}
@@ -288,7 +292,7 @@ def leaf_texts(
 
 
 def labelled(label: str, place: str) -> str:
-    """Return the label and the place in brackets; the place alone without a label."""
+    """Format a label with the place in brackets, or the place alone if there is no label."""
     return f"{label} ({place})" if label else place
 
 

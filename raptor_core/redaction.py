@@ -1,4 +1,4 @@
-"""Removal of secrets from addresses, and of characters that control a terminal from texts."""
+"""Removal of secrets from addresses, and of terminal control characters from texts."""
 
 import re
 from urllib.parse import urlsplit
@@ -16,33 +16,33 @@ UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""Control characters but tab and line break, direction overrides, characters without width, and
-surrogates. The joiners U+200C and U+200D stay, since words of several languages need them."""
+"""Control characters except tab and line break, direction overrides, zero-width characters, and
+surrogates. The joiners U+200C and U+200D stay, because words of several languages need them."""
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Escape control characters in a text, and without ``lines`` also its line breaks."""
+    """Escape control characters in a text, and unless ``lines``, also its line breaks."""
     shown = text.replace("\r\n", "\n")
     shown = shown if lines else shown.replace("\n", "\\n")
     return UNPRINTABLE.sub(lambda match: ascii(match.group())[1:-1], shown)
 
 
 def hide_secrets(url: str) -> str:
-    """Return the URL with ``***`` for a password, a token and a signature."""
+    """Replace passwords, tokens and signatures in a URL by ``***``."""
     return _SIGNATURE.sub(r"\1***", _TOKEN.sub(r"\1***@", _PASSWORD.sub(r"://\1:***@", url)))
 
 
 def hide_credentials(text: str) -> str:
-    """Return the text with ``***`` for everything before the host in any URL, and signatures."""
+    """Replace everything before the host of any URL, and signatures, by ``***``."""
     return _SIGNATURE.sub(r"\1***", _CREDENTIALS.sub("://***@", text))
 
 
 def proxy_hint(url: str) -> str:
-    """Return a hint for a failed request that goes through a proxy of the environment, or "".
+    """Return a hint for a failed request that goes through a proxy from the environment, or "".
 
-    It names the proxy's variable, since the address may hold a password.
+    It names the proxy's variable, because the address may contain a password.
     """
-    from urllib.request import getproxies_environment, proxy_bypass  # brings http.client
+    from urllib.request import getproxies_environment, proxy_bypass  # imports http.client
 
     parts = urlsplit(url)
     proxies = getproxies_environment()
@@ -50,4 +50,4 @@ def proxy_hint(url: str) -> str:
     if name is None or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return ""
     variable = f"{name.upper()}_PROXY"
-    return f"; it is asked through the proxy in {variable}, unless NO_PROXY names its host"
+    return f"; requests go through the proxy in {variable}, unless NO_PROXY names the host"

@@ -1,7 +1,7 @@
 """Linear algebra on one thread, because the number of threads changes the order of sums.
 
-Products of a build are small. OpenBLAS shares them among threads that then spin, which wasted a
-fifth of a build's CPU time apart from the model.
+Products in a build are small. OpenBLAS distributes them to threads that then spin, which wasted a
+fifth of a build's CPU time outside the model.
 """
 
 import os
@@ -45,7 +45,7 @@ one_blas_thread = _OneThread()
 
 @lru_cache(maxsize=2)
 def _libraries(_with_scipy: bool) -> list[Any]:
-    """Return the loaded libraries: NumPy's, and SciPy's own once it is loaded."""
+    """Return the loaded libraries: NumPy's, and SciPy's own if it is loaded."""
     import numpy as np  # noqa: F401 - it must be loaded
     from threadpoolctl import ThreadpoolController
 
@@ -53,9 +53,9 @@ def _libraries(_with_scipy: bool) -> list[Any]:
 
 
 def _setter(library: Any) -> SetThreads:
-    """Return the function that sets a library's number of threads, for any calling thread.
+    """Return the function that sets a library's number of threads, whichever thread calls it.
 
-    From version 3.8, threadpoolctl obeys only the first thread that ever called it.
+    From version 3.8 on, threadpoolctl obeys only the first thread that ever called it.
     """
     setter: SetThreads = getattr(library, "_real_set_num_threads", library.set_num_threads)
     return setter

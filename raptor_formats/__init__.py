@@ -1,6 +1,6 @@
-"""Parsers of file formats: bytes in, a text with its blocks, sections and metadata out.
+"""Parsers of file formats: they turn bytes into a text with blocks, sections and metadata.
 
-``table.parse`` reads a file by its extension, ``base`` says what a parser takes and returns. Each
-family of formats has a folder: ``markup``, ``office``, ``pdf``, ``encoding``. Nothing here knows
-documents, trees or settings; ``raptor_core.documents`` does.
+``table.parse`` chooses the parser by the extension of a file; ``base`` defines what a parser takes
+and returns. Related formats share a folder: ``markup``, ``office``, ``pdf``, ``encoding``.
+Documents, trees and settings are not known here; see ``raptor_core.documents``.
 """

@@ -1,4 +1,4 @@
-"""What every parser takes and returns, and how it refuses a file.
+"""What every parser takes and returns, and how it rejects a file.
 
 A parser turns the bytes of a file into a text with its blocks, sections and metadata. It knows
 neither documents nor trees. ``table`` lists the formats and their parsers.
@@ -13,27 +13,27 @@ from raptor_formats.markup.plain import read_plain, title_starts
 
 MetadataScalar = str | int | float | bool
 MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
-"""Value of a metadata entry; a tuple has a fact for each item. Tables and stores hold lists."""
+"""Value of a metadata entry. Each item of a tuple is a fact of its own; stores use lists."""
 
 READERS = "readers"
-"""Key of the metadata by which a row or front matter declares the readers of a document."""
+"""Metadata key under which a row or front matter declares the readers of a document."""
 
 MEGABYTE = 1_000_000
 
 UNKNOWN_GLYPHS = "unknown_glyphs"
-"""Metadata key: number of glyphs of a PDF file that stand for no letter and are left out."""
+"""Metadata key: number of glyphs of a PDF file that map to no letter and are omitted."""
 
 ENCODING = "encoding"
-"""Key of the metadata that names an encoding which nothing declared."""
+"""Metadata key: the encoding of a text that declares none, as it was guessed."""
 
 DOUBT = "doubt"
-"""Key of the metadata that says what a text lacks or has wrong, in words for a person."""
+"""Metadata key: what a text lacks or has wrong, in words for a person."""
 
 
 class UnreadableError(Exception):
-    """A file or record cannot be read, for the reason in the message; it becomes ``Skipped``.
+    """A file or record cannot be read, for the reason in the message; its document is skipped.
 
-    ``readers`` are those that it declares; see ``Skipped``.
+    ``readers`` are the readers that it declares; see ``Skipped``.
     """
 
     def __init__(self, message: str, readers: tuple[str, ...] | None = None) -> None:
@@ -42,11 +42,11 @@ class UnreadableError(Exception):
 
 
 class EmptyFileError(UnreadableError):
-    """A file was read and holds no text."""
+    """A file was read but contains no text."""
 
 
 def check_size(n_bytes: int, max_file_mb: float, expansion: int = 1) -> None:
-    """Raise UnreadableError for more than ``expansion`` times ``max_file_mb``."""
+    """Raise UnreadableError if a size exceeds ``expansion`` times ``max_file_mb``."""
     size, bound = f"{n_bytes / MEGABYTE:.1f} MB", "source.max_file_mb"
     if expansion > 1:
         size, bound = f"{n_bytes / MEGABYTE:.0f} MB uncompressed", f"{expansion} x {bound}"
@@ -59,8 +59,8 @@ class MissingLibraryError(Exception):
     """A format needs the library of an optional extra.
 
     Attributes:
-        extra: extra of the package that installs it.
-        purpose: what it is needed for.
+        extra: the extra of this package that installs it.
+        purpose: what the library is needed for.
     """
 
     def __init__(self, extra: str, purpose: str) -> None:
@@ -71,9 +71,9 @@ class MissingLibraryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of pages.
+    """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of the pages.
 
-    ``blocks`` and ``readers`` are as in ``Document``; without blocks it is a plain text.
+    ``blocks`` and ``readers`` are as in ``Document``; a text without blocks is plain text.
     """
 
     text: str
@@ -85,7 +85,7 @@ class Parsed:
     readers: tuple[str, ...] | None = None
 
     def list_blocks(self) -> list[Block]:
-        """Return the blocks; those of plain text if its reader gave none."""
+        """Return the blocks; without any, find those of plain text."""
         if self.blocks:
             return unpack(self.blocks)
         return list(read_plain(self.text, title_starts(self.text, self.sections)))
@@ -96,8 +96,8 @@ class ParserOptions:
     """Options of parsers.
 
     Attributes:
-        max_file_mb: size of a file in MB, 10**6 bytes; archives may expand to a multiple of it.
-        encoding: encoding of texts that declare none; "" recognizes it.
+        max_file_mb: largest file in MB (10**6 bytes); archives may expand to a multiple of it.
+        encoding: encoding of texts that declare none; "" guesses it.
     """
 
     max_file_mb: float = 100.0
@@ -115,7 +115,7 @@ class Parser(Protocol):
     """
 
     def __call__(self, data: bytes, options: ParserOptions, /) -> Parsed:
-        """Return the content of a file.
+        """Parse the content of a file.
 
         Raises:
             UnreadableError: the file is damaged, too large, or not of this format.

@@ -1,7 +1,7 @@
-"""Blocks of a text: headings, paragraphs, items, code and rows, as its format marks them.
+"""Blocks of a text: headings, paragraphs, list items, code and table rows.
 
-The parser of a format finds the blocks, and no other package knows the marks of a format. What
-cuts and joins blocks is in ``raptor_core.chunking``.
+The parser of a format finds them, so no other package needs to know the markup. Cutting and joining
+blocks is the job of ``raptor_core.chunking``.
 """
 
 import json
@@ -45,17 +45,17 @@ class Section:
 
 
 class Block(NamedTuple):
-    """Block of a text from character ``start`` to ``end`` (exclusive), without white space around.
+    """Block of a text from character ``start`` to ``end`` (exclusive), stripped of white space.
 
-    What no block covers, apart from white space, is no text: comments, front matter, tags of JSX. A
-    rule is no text either, but it may stand between the rows of a table.
+    Text outside all blocks is not content: comments, front matter, JSX tags. A rule is not content
+    either, but may stand between the rows of a table.
 
     Attributes:
-        kind: "names" is the row that names the columns of a table, "directive" the line that
-            introduces its indented body. "code" is cut at lines, rows are not cut. A "chunk" is
-            neither cut nor joined; where a source supplies chunks, it has no other blocks.
-        depth: of a heading, 1 for the outermost.
-        label: of a "names" row, the names with " | " between them; of a directive, its title; of a
+        kind: "names" is the row with the column names of a table, "directive" the line that
+            introduces its indented body. "code" is cut at lines; rows are never cut. A "chunk" is
+            neither cut nor joined; a source that supplies chunks has no other blocks.
+        depth: rank of a heading, 1 for the outermost.
+        label: for "names", the column names joined by " | "; for a directive, its title; for a
             chunk, its metadata as JSON text.
     """
 
@@ -67,7 +67,7 @@ class Block(NamedTuple):
 
 
 def pack(blocks: Iterable[Block]) -> str:
-    """Return blocks as JSON text; starts are relative to the preceding end."""
+    """Encode blocks as JSON text; each start is relative to the preceding end."""
     rows: list[list[object]] = []
     at = 0
     for kind, start, end, depth, label in blocks:
@@ -78,7 +78,7 @@ def pack(blocks: Iterable[Block]) -> str:
 
 
 def unpack(packed: str) -> list[Block]:
-    """Return the blocks that ``pack`` wrote."""
+    """Decode the blocks that ``pack`` encoded."""
     blocks = []
     at = 0
     for letter, gap, length, *more in json.loads(packed):
@@ -88,12 +88,12 @@ def unpack(packed: str) -> list[Block]:
 
 
 def is_rule(text: str) -> bool:
-    """Return whether a text consists of marks that draw lines."""
+    """Return whether a text consists of characters that draw lines."""
     return _RULE.match(text) is not None
 
 
 def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the spans between the bounds without white space around them; skip empty ones."""
+    """Yield the spans between the bounds, stripped of white space; skip empty ones."""
     for start, end in pairwise(bounds):
         part = text[start:end]
         first = start + len(part) - len(part.lstrip())
@@ -102,12 +102,12 @@ def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def stripped(text: str, block: Block) -> Iterator[Block]:
-    """Yield the block without white space around it, as a rule if it only draws lines."""
+    """Yield the block stripped of white space, as a rule if it only draws a line."""
     for start, end in strip_spans(text, (block.start, block.end)):
         kind = "rule" if block.kind != "code" and is_rule(text[start:end]) else block.kind
         yield block._replace(kind=kind, start=start, end=end)
 
 
 def join_cells(cells: Iterable[str]) -> str:
-    """Return the names of columns with " | " between them, without empty ones."""
+    """Join the names of columns with " | ", without empty ones."""
     return " | ".join(filter(None, (" ".join(cell.split()) for cell in cells)))

@@ -1,8 +1,8 @@
 """Readers that a row or front matter declares.
 
-A right that is misread can open a document to everyone. So a declaration has one place and one
-form, and anything else that resembles one is an error: the document is named, and no one may read
-it. Rules for the rest are in ``raptor_core.documents.reader_rules``.
+A misread right can open a document to everyone. So a declaration has exactly one place and form;
+anything else that resembles one is an error that names the document, which nobody may read then.
+Rules for documents without a declaration are in ``raptor_core.documents.reader_rules``.
 """
 
 import json
@@ -16,10 +16,10 @@ from raptor_formats.base import READERS, UnreadableError
 from raptor_formats.text import one_line
 
 METADATA = "metadata"
-"""Field of a row with an object of further fields."""
+"""Field of a row that contains an object with further fields."""
 
 CHUNKS = "chunks"
-"""Field of a row with the chunks of its document, in place of a text."""
+"""Field of a row that contains the chunks of its document, instead of a text."""
 
 _EXPECTED = (
     'expected a name, or a list of names of users and groups, such as ["group:hr"]; leave the '
@@ -37,11 +37,11 @@ def declared_readers(
 ) -> tuple[str, ...] | None:
     """Return the readers that a row declares, sorted; None if it declares none.
 
-    ``nested`` are the fields whose objects may declare them, too.
+    ``nested`` names the fields whose objects may declare readers, too.
 
     Raises:
-        UnreadableError: they are malformed, differ between two places, or have a place or a name
-            that is not read. Its ``readers`` are empty.
+        UnreadableError: they are malformed, differ between two places, or stand in a place or under
+            a name that is not supported. Its ``readers`` are empty.
     """
     declared = set(_declarations(fields, nested))
     if len(declared) > 1:
@@ -50,22 +50,22 @@ def declared_readers(
 
 
 def nested_fields(value: object) -> Mapping[str, Any] | None:
-    """Return the fields of an object, also of one as JSON text or as pairs; None for other values.
+    """Return the fields of an object, of JSON text or of pairs; None for other values.
 
     Raises:
-        UnreadableError: the text begins like an object and is none. Its ``readers`` are empty.
+        UnreadableError: the text begins like an object but is not one. Its ``readers`` are empty.
     """
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = _from_json(value)
         if not isinstance(value, Mapping):
-            raise _fault(f"its field {METADATA!r} begins like an object and is not valid JSON")
+            raise _fault(f"its field {METADATA!r} begins like an object but is not valid JSON")
     if isinstance(value, list) and value and all(isinstance(pair, tuple) for pair in value):
-        return dict(value)  # a map of Parquet
+        return dict(value)  # a Parquet map
     return value if isinstance(value, Mapping) else None
 
 
 def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of JSON pairs; raise UnreadableError if it declares readers twice."""
+    """Return the object made of JSON pairs; raise UnreadableError if it declares readers twice."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         refuse_repeated([key for key, _ in pairs])
@@ -73,13 +73,13 @@ def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_readers(value: object) -> tuple[str, ...] | None:
-    """Return readers, sorted: of a list of names, of one name, or of one of these as JSON text.
+    """Return sorted readers from a list of names, one name, or one of these as JSON text.
 
-    An empty list is no reader; None declares nothing.
+    An empty list means that nobody may read; None means that nothing is declared.
 
     Raises:
-        UnreadableError: any other value, several names in one text, or a name that is empty, has
-            brackets or begins or ends with a quote. Its ``readers`` are empty.
+        UnreadableError: any other value, several names in one text, or a name that is empty,
+            contains brackets, or begins or ends with a quote. Its ``readers`` are empty.
     """
     if value is None:
         return None
@@ -91,7 +91,7 @@ def read_readers(value: object) -> tuple[str, ...] | None:
     names = [one_line(name) if isinstance(name, str) else "" for name in each]
     is_odd = any(not name or _ODD_NAME.search(name) for name in names)
     if is_odd or (is_single and _SEPARATOR.search(names[0])):
-        raise _fault(f"its field {READERS!r} holds {value!r:.60}, {_EXPECTED}")
+        raise _fault(f"its field {READERS!r} contains {value!r:.60}, {_EXPECTED}")
     return tuple(sorted({unicodedata.normalize("NFC", name) for name in names}))
 
 
@@ -103,7 +103,7 @@ def _from_json(text: str) -> object:
 
 
 def is_like_readers(key: object) -> bool:
-    """Return whether a key is "readers" but for case, forms of letters, and further marks."""
+    """Return whether a key is "readers" apart from case, letter forms, and extra punctuation."""
     return isinstance(key, str) and _folded(key) == READERS
 
 
@@ -114,7 +114,7 @@ def _folded(key: str) -> str:
 
 
 def resembles_declaration(line: str) -> bool:
-    """Return whether a line of text begins with a key like "readers" and ":" or "=" after it."""
+    """Return whether a line consists of a key like "readers", then ":" or "="."""
     key = _KEY.match(unicodedata.normalize("NFKC", line))
     return key is not None and is_like_readers(key[1])
 
@@ -126,7 +126,7 @@ def refuse_repeated(keys: Collection[object]) -> None:
 
 
 def _declarations(fields: Mapping[Any, Any], nested: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the readers that a row and the objects that may declare them, declare."""
+    """Yield the readers that a row, or an object nested in it, declares."""
     for key, value in fields.items():
         if key == READERS:
             readers = read_readers(value)
@@ -142,18 +142,18 @@ def _declarations(fields: Mapping[Any, Any], nested: Collection[str]) -> Iterato
 
 
 def _of_chunks(chunks: Iterable[object]) -> Iterator[tuple[str, ...]]:
-    """Yield the readers that all chunks of a row declare, if they do."""
+    """Yield the readers that the chunks of a row declare, if any; they must all be the same."""
     of_each = {declared_readers(c) if isinstance(c, Mapping) else None for c in chunks}
     if len(of_each) > 1:
         raise _fault(
-            f"its chunks differ in their {READERS}, and all of a document is read by the same; "
-            "make a document of the chunks of each set of readers"
+            f"its chunks differ in their {READERS}, but a document has one set of readers; "
+            "make one document of the chunks of each set"
         )
     yield from (readers for readers in of_each if readers is not None)
 
 
 def _refuse_within(path: str, value: object) -> None:
-    """Raise UnreadableError if an object inside of a value has a field like "readers"."""
+    """Raise UnreadableError if an object inside a value has a field like "readers"."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if is_like_readers(key):

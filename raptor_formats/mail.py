@@ -1,6 +1,7 @@
-"""Mail: the text of a message; subject, sender, date and attachments as metadata.
+"""Mail messages: their text, with subject, sender, date and attachments as metadata.
 
-All text parts are read in order, one of several alternatives, and forwarded messages as sections.
+All text parts are read in order, but only one of several alternatives. Forwarded messages become
+sections.
 """
 
 import email
@@ -32,18 +33,18 @@ _N_START = 64  # bytes; UTF-16 has a zero among them
 UNNAMED = "Forwarded message"
 
 MAX_FIELD_CHARS = 8_000
-"""Length at which a field of a header is cut, about 200 recipients."""
+"""Length to which a header field is cut, about 200 recipients."""
 
 
 def parse_eml(data: bytes, encoding: str = "") -> Parsed:
-    """Parse a message, from its plain text if it has any, else from its HTML.
+    """Parse a message from its plain text, or from its HTML if it has none.
 
-    ``encoding`` is that of parts that declare none; "" recognizes it.
+    ``encoding`` is used for parts that declare none; "" guesses it.
     """
     with refuse_damage("mail message"):
         message = _read_message(data)
         if not message.keys():
-            raise UnreadableError("is no mail message: it begins with no header")
+            raise UnreadableError("is not a mail message: it does not begin with a header")
         reading = _Reading(encoding)
         body = join(reading.texts(message))
         about = _describe(message)
@@ -51,10 +52,10 @@ def parse_eml(data: bytes, encoding: str = "") -> Parsed:
 
 
 def mail(body: Parsed, about: Mapping[str, MetadataValue], attached: Sequence[str]) -> Parsed:
-    """Return a message of these parts, or raise UnreadableError for one without text."""
+    """Return a message made of these parts, or raise UnreadableError if it has no text."""
     names = ", ".join(one_line(name) or "without a name" for name in attached)
     if not body.text.strip():
-        raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
+        raise UnreadableError(f"contains no text{f'; attached: {names}' if names else ''}")
     metadata = clean_metadata({**about, "attachments": names})
     return replace(body, title=one_line(str(about["subject"])), metadata=metadata)
 
@@ -70,7 +71,7 @@ def _read_message(data: bytes) -> EmailMessage:
 
 
 class _BoundedPolicy(EmailPolicy):
-    """Policy that cuts long fields, since Python parses them in the square of their length."""
+    """Policy that cuts long fields, because Python's parser takes quadratic time for them."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -84,7 +85,7 @@ class _BoundedPolicy(EmailPolicy):
 
 
 class _Message(EmailMessage):
-    """Message or part; Python's parser takes a message that is encoded as a whole for a text."""
+    """Message or part; Python's parser treats a message that is encoded as a whole as text."""
 
     def get_content_maintype(self) -> str:
         kind = super().get_content_maintype()
@@ -95,12 +96,12 @@ class _Message(EmailMessage):
 _POLICY: Any = _BoundedPolicy(message_factory=_Message)
 
 
-@lru_cache(maxsize=16)  # Python parses a field at each look at it
+@lru_cache(maxsize=16)  # Python parses a field on every access
 def _parse_field(name: str, value: str) -> Any:
     known = _ENCODED_WORD.sub(_known_charset, value)
     try:
         return policy.default.header_fetch_parse(name, known)
-    except Exception:  # noqa: BLE001 - a malformed field, which must not hide the body
+    except Exception:  # noqa: BLE001 - a malformed field must not hide the body
         return known
 
 
@@ -122,7 +123,7 @@ def _describe(message: EmailMessage) -> dict[str, MetadataValue]:
 
 @dataclass
 class _Reading:
-    """Reading of the parts of a message; it collects doubts and the names of attachments."""
+    """State while the parts of a message are read: doubts and names of attachments."""
 
     encoding: str
     doubts: dict[str, MetadataValue] = field(default_factory=dict)

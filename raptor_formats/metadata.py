@@ -1,4 +1,4 @@
-"""Values of metadata: texts, truth values, numbers, ISO dates, and lists of them."""
+"""Values of metadata: texts, booleans, numbers, ISO dates, and lists of them."""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ _BIGGEST_INTEGER = 2**63 - 1
 
 
 def metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
-    """Return the values that metadata can hold, and lists of them.
+    """Return the values that metadata can contain.
 
-    They are texts, booleans, finite numbers and ISO dates.
+    These are texts, booleans, finite numbers, ISO dates, and lists of them.
     """
     pairs = ((clean_text(str(key)), _value(value)) for key, value in values.items())
     return {key: value for key, value in pairs if value not in (None, ())}
@@ -28,7 +28,7 @@ def _value(value: object) -> MetadataValue | None:
 def _single(value: object) -> MetadataScalar | None:
     if isinstance(value, str):
         return clean_text(value)
-    if isinstance(value, int):  # booleans too; no store can index a larger integer
+    if isinstance(value, int):  # or a boolean; stores cannot index larger integers
         return value if abs(value) <= _BIGGEST_INTEGER else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -37,7 +37,7 @@ def _single(value: object) -> MetadataScalar | None:
 
 
 def clean_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
-    """Return metadata with each text in one line, without blank texts and empty lists."""
+    """Fold each text to one line; drop blank texts and empty lists."""
     clean = {key: _clean_value(value) for key, value in metadata.items()}
     return {key: value for key, value in clean.items() if value not in ("", ())}
 

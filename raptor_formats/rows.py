@@ -1,4 +1,4 @@
-"""Rows of tables: names of columns, merged cells, CSV. Sheets are in ``raptor_formats.office``."""
+"""Rows of tables: column names, merged cells, CSV. Sheets are in ``raptor_formats.office``."""
 
 import csv
 import re
@@ -12,7 +12,7 @@ from raptor_formats.text import clean_text, is_number
 from raptor_formats.writer import Blocks
 
 COVERED = "\0"
-"""Text of a cell that a merged cell at its left covers."""
+"""Text of a cell that is covered by a merged cell to its left."""
 
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
@@ -20,7 +20,7 @@ _SNIFFED_CHARS = 20_000
 
 
 def carry_down(cells: Iterable[str | None], above: Sequence[str]) -> list[str]:
-    """Return a row in which None, a cell that a merged cell covers, has the text above it."""
+    """Replace each None, a cell covered by a merged cell, by the text above it."""
     texts = zip(cells, chain(above, repeat("")), strict=False)
     return [text if cell is None else cell for cell, text in texts]
 
@@ -31,7 +31,7 @@ def visible(row: Iterable[str]) -> Iterator[str]:
 
 
 def parse_csv(data: bytes) -> Parsed:
-    """Parse rows of values with commas, semicolons, tabs or bars between them."""
+    """Parse rows of values separated by commas, semicolons, tabs or bars."""
     text = clean_text(decode(data))
     named = _DELIMITER_LINE.match(text)
     try:
@@ -47,10 +47,10 @@ def parse_csv(data: bytes) -> Parsed:
 
 
 def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
-    """Write rows, each cell with its column's name, so that each line can be understood alone.
+    """Write rows, with its column name before each cell, so that a line can be understood alone.
 
-    The first row of two cells or more names the columns, unless it has a number. Names of columns
-    without a value are written at the end.
+    The first row of two or more cells names the columns, unless it contains a number. Names of
+    columns without any value are written at the end.
     """
     table = _Table(blocks)
     for row in rows:
@@ -59,12 +59,12 @@ def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
 
 
 class _Table:
-    """Writer of rows that looks for the names of the columns in the first of them."""
+    """Writes rows; the first one may contain the column names."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
         self._names: list[str] | None = None
-        self._spans: list[bool] = []  # columns that share a name, which the next row may divide
+        self._spans: list[bool] = []  # columns under a shared name, which the next row may split
         self._filled: set[int] = set()
 
     def write(self, row: Sequence[str]) -> None:
@@ -109,7 +109,7 @@ class _Table:
 
 
 def _named(row: Sequence[str]) -> list[str]:
-    """Return the names in a row, each also for the columns that its cell covers."""
+    """Return the names in a row; a merged cell names all columns that it covers."""
     names: list[str] = []
     for cell in row:
         names.append((names or [""])[-1] if cell == COVERED else cell.strip())

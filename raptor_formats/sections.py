@@ -1,4 +1,4 @@
-"""Sections of a text from its headings, and texts that are joined with their sections."""
+"""Sections from the headings of a text, and joining of texts along with their sections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Heading:
 
 
 def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
-    """Return the sections of a text of ``n_chars`` characters from its headings, both in order.
+    """Build the sections of a text of ``n_chars`` characters from its headings, in text order.
 
     A section ends at the next heading of the same or an outer rank. Its level is its depth of
-    nesting, from 1, so that levels have no gap. Headings without a title are ignored.
+    nesting, from 1, so no level is skipped. Headings without a title are ignored.
     """
     kept = [heading for heading in headings if heading.title]
     ends = [n_chars] * len(kept)
@@ -40,7 +40,7 @@ def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
 
 
 def join(parts: Iterable[Parsed]) -> Parsed:
-    """Return parts as one text with their sections, a blank line between them."""
+    """Join parts to one text with their sections and a blank line between them."""
     headings: list[Heading] = []
     blocks: list[Block] = []
     texts: list[str] = []
@@ -60,7 +60,7 @@ def _moved(blocks: Iterable[Block], start: int) -> Iterator[Block]:
 
 
 def head(title: str, part: Parsed) -> Parsed:
-    """Return a part under a heading, with its own sections below it."""
+    """Put a part under a heading, with its own sections below it."""
     start = len(title) + len(_GAP)
     inner = [Heading(s.title, s.level + 1, start + s.start) for s in part.sections]
     text = f"{title}{_GAP}{part.text}"

@@ -41,10 +41,10 @@ FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in n
 """Name of the format by file name extension, lower case."""
 
 OPTIONAL = tuple(f".{name}" for name in CODE_AND_DATA.split())
-"""Extensions of programs and data, which are read where ``source.include`` ends in one of them."""
+"""Extensions of code and data, which are only read if ``source.include`` names one of them."""
 
 MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
-"""Formats whose files hold a document for each row or message."""
+"""Formats whose files contain one document for each row or message."""
 
 PARSERS: Mapping[str, Parser] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
@@ -63,17 +63,17 @@ PARSERS: Mapping[str, Parser] = {
     "csv": lambda data, _: parse_csv(data),
     "eml": lambda data, options: parse_eml(data, options.encoding),
 }
-"""Parser by name of the format. Formats in ``MANY_DOCUMENTS`` are rows, which are documents."""
+"""Parser by format name. Formats in ``MANY_DOCUMENTS`` are absent; their rows are documents."""
 
 _IN_TEXT = frozenset({"text", "markdown", "rst", "html", "csv", "subtitles"})
 _WITHOUT_FRONT_MATTER = frozenset({"text", "rst", "html"})
 
 
 def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
-    """Return the content of a file with an extension such as ".pdf", lower case.
+    """Parse a file by its extension, such as ".pdf", in lower case.
 
     Raises:
-        EmptyFileError: it holds no text.
+        EmptyFileError: the file contains no text.
         UnreadableError, MissingLibraryError: see ``Parser``.
     """
     kind = FORMATS[extension]
@@ -84,5 +84,5 @@ def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
             refuse_declaration(data[:HEAD_CHARS].decode("utf-8-sig", "replace"))
     parsed = PARSERS[kind](data, options)
     if not parsed.list_blocks():
-        raise EmptyFileError("holds no text", parsed.readers)
+        raise EmptyFileError("contains no text", parsed.readers)
     return replace(parsed, metadata={**encoding, **parsed.metadata})

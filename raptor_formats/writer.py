@@ -1,4 +1,4 @@
-"""Writer of a text from pieces, for formats that mark their blocks."""
+"""Writer that composes a text from pieces, for formats that mark their blocks."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,10 +17,10 @@ _CELL = " | "
 
 
 class Blocks:
-    """Blocks of text with a blank line between them, or a newline between rows and list items.
+    """Writer of blocks, with a blank line between them, or a newline between rows and list items.
 
-    Text arrives in pieces; ``end`` closes the open block. White space folds to one space, except
-    in preformatted text.
+    Text arrives in pieces; ``end`` closes the open block. Runs of white space become one space,
+    except in preformatted text.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Blocks:
         self._last_kind = ""
         self._pieces: list[str] = []
         self._pre = False
-        self._kind = ""  # "item" and "row" are tight, "h1" and so on are headings
+        self._kind = ""  # "item", "row", "h1" and so on
         self._marker = ""
         self._n_cells = 0
         self._n_named = 0  # cells that name a column
@@ -52,14 +52,14 @@ class Blocks:
         self.leave()
 
     def preformatted(self, data: str) -> None:
-        """Add text whose white space counts."""
+        """Add text whose white space is kept."""
         if not self._pre and self._kind in {"", "item"}:
             self.end()
             self._pre = True
         self._pieces.append(data)
 
     def line_break(self) -> None:
-        """End a line within the block."""
+        """Begin a new line within the block."""
         self._pieces.append("\n")
 
     def begin_heading(self, rank: int) -> None:
@@ -67,19 +67,19 @@ class Blocks:
         self._kind = f"h{rank}"
 
     def begin_item(self, marker: str) -> None:
-        """Make the next block an item of a list."""
+        """Make the next block a list item."""
         self._kind, self._marker = "item", marker
 
     def begin_table(self) -> None:
-        """Let a table begin with the next row."""
+        """Make the next row the first of a table."""
         self._begins_table = True
 
     def begin_row(self) -> None:
-        """Make the next block a row of a table."""
+        """Make the next block a table row."""
         self._kind = "row"
 
     def row(self, cells: Iterable[str], *, may_name: bool = True) -> None:
-        """Write a row of a table; the first may name the columns, if it has no number."""
+        """Write a table row; the first one may name the columns, if it contains no number."""
         texts = list(cells)
         filled = [text for text in texts if text.strip()]
         names = may_name and len(filled) > 1 and not any(map(is_number, filled))
@@ -91,7 +91,7 @@ class Blocks:
         self.leave()
 
     def cell(self, *, names_column: bool = False) -> None:
-        """Begin a cell of a row."""
+        """Begin a cell of the row."""
         if self._pre:
             self.end()
         self._kind = self._kind or "row"
@@ -100,7 +100,7 @@ class Blocks:
         self._n_named += names_column
 
     def end(self) -> None:
-        """Close the open block; without text it only passes its kind to the next block."""
+        """Close the open block; if it is empty, the next block gets its kind."""
         if not self._pieces:
             return
         body = self._body()
@@ -140,13 +140,13 @@ class Blocks:
 
     @property
     def n_headings(self) -> int:
-        """Number of headings read so far, without one that is still open."""
+        """Number of completed headings."""
         return len(self._headings)
 
     def parsed(
         self, title: str = "", metadata: Mapping[str, MetadataValue] | None = None
     ) -> Parsed:
-        """Return the text with its sections; the first heading replaces a missing title."""
+        """Return the text with its sections; without a title, use the first heading."""
         self.end()
         text, headings = "".join(self._parts), self._headings
         name = one_line(title) or next((h.title for h in headings if h.title), "")

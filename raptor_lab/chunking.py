@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from raptor_core.chunking.chunker import GreedyChunker
 from raptor_core.chunking.packing import SentenceSpan
 from raptor_core.documents.base import Document
+from raptor_core.settings import Settings
+from raptor_core.tree.custom_components import counter_of
 
 _WORD = re.compile(r"\S+")
 
@@ -17,3 +19,8 @@ class WindowChunker(GreedyChunker):
 
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
         return (SentenceSpan(*match.span()) for match in _WORD.finditer(document.text))
+
+
+def windows(settings: Settings) -> WindowChunker:
+    """Make the chunker, as ``components.chunker`` names it."""
+    return WindowChunker(settings.chunking, counter_of(settings))

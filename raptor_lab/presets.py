@@ -7,8 +7,12 @@ from typing import Any
 SIMPLE: Mapping[str, Any] = MappingProxyType(
     {
         "tokens": {"counter": "words"},
-        "chunking": {"method": "windows", "max_tokens": 200, "max_context_tokens": 0},
-        "clustering": {"method": "gmm", "threshold": 0.3},
+        "components": {
+            "chunker": "raptor_lab.chunking:windows",
+            "clusterer": "raptor_lab.clustering:make_gmm",
+        },
+        "chunking": {"max_tokens": 200, "max_context_tokens": 0},
+        "clustering": {"threshold": 0.3},
         "summarizer": {"prompt": "simple", "max_tokens": 200},
         "tree": {"max_layers": 12, "top_nodes": 1},
         "retrieval": {"strategy": "flat", "top_k": 5},

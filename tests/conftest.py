@@ -31,8 +31,8 @@ LEFT_OUT = {
 
 # A deadline would be a timing assertion: the first example often pays an import.
 hypothesis.settings.register_profile("raptor", deadline=None)
-hypothesis.settings.register_profile("usual", deadline=None, max_examples=25)
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+hypothesis.settings.register_profile("usual", deadline=None, max_examples=15)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
 
 remember_certificates()
 

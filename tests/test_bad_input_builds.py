@@ -85,7 +85,7 @@ def new_place(root):
     write(made, seed=1)
     made.call("init", made.docs)
     made.configure("[chunking]\nmax_tokens = 24")
-    made.configure('[clustering]\nmethod = "contiguous"\ncluster_size = 4')
+    made.configure('[components]\nclusterer = "support.clusterers:fours"')
     made.configure("[store]\nlock_seconds = 0.3")
     made.configure("[tree]\nmax_layers = 2")
     return made

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.clusterers import WINDOWS
 from support.hashing import HashingEmbedder
 from support.invariants import violations
 
@@ -45,33 +46,16 @@ def words(n, seed=5):
     return " ".join(rng.choice(vocabulary) for _ in range(n))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Word", "One sentence stands here alone.", "x", "。", "🌊", "# Title", "   padded   \n"],
-)
-def test_a_text_of_one_piece_is_a_tree_of_one_leaf(text):
-    tree = build(text)
-    assert [len(layer.nodes) for layer in tree.layers] == [1]
-    assert tree.end.layer == 0
-
-
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u00a0\u2003\n"])
 def test_a_text_without_words_is_refused_by_name(text):
     with pytest.raises(EmptySourceError, match=r"'blank.md'.*at least one word"):
         build_tree([Document("blank.md", text)], components=components())
 
 
-def test_two_hundred_identical_sentences_make_a_tree_without_repetition():
-    tree = build("The pump was checked and found in order. " * 200)
-    assert len(tree.layers) > 1
-    tops = tree.layers[-1].nodes
-    assert all(top.text.count("The pump was checked") == 1 for top in tops)
-
-
 @pytest.mark.slow
 def test_an_endless_sentence_is_cut_between_words():
     text = words(12_000)
-    tree = build(text, clustering={"method": "contiguous"})
+    tree = build(text, components=WINDOWS)
     for leaf in tree.layers[0].nodes:
         assert leaf.start == 0 or text[leaf.start - 1].isspace()
     assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)

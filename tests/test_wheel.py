@@ -21,9 +21,6 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 WITHOUT_THE_LABORATORY = {
     "`raptor eval paper` needs the optional extra 'lab': pip install": "eval paper out qasper.json",
-    "clustering.method = \"gmm\" needs the optional extra 'lab': pip install": (
-        "plan --home plain"
-    ),
     "there are: default, paper. Presets to compare with are in the extra 'lab'": (
         "init --preset simple"
     ),
@@ -85,7 +82,7 @@ def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_p
     assert [path.name for path in team.iterdir()] == ["__init__.py"]
     for told, line in WITHOUT_THE_LABORATORY.items():
         command = (environment / "bin/raptor", *line.split())
-        environ = {**os.environ, "PYTHONPATH": "", "RAPTOR_CLUSTERING__METHOD": "gmm"}
+        environ = {**os.environ, "PYTHONPATH": ""}
         run = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environ
         )

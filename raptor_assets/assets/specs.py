@@ -113,13 +113,14 @@ def _description(asset: ChainAsset, settings: Settings) -> str:
     layer, custom = asset.layer, settings.components
     is_bundled = settings.embedder.kind == "bundled"
     model = custom.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
+    method = custom.clusterer or settings.clustering.method
     descriptions = {
         "documents": "The partition's documents as they were read from the source.",
         "chunks": "The leaves: spans of the documents, of at most "
         f"{settings.chunking.max_tokens} tokens.",
         "embeddings": f"Layer {layer} with its vectors (`{model}`), kept until they are published: "
         "readers see nothing of it before `tree` is published.",
-        "clusters": f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each "
+        "clusters": f"Soft clusters over layer {layer - 1} (`{method}`): each "
         f"becomes one summary of layer {layer}. Says where and why a tree ended.",
         "summaries": f"Summary nodes of layer {layer} "
         f"(`{custom.summarizer or settings.summarizer.kind}`).",

@@ -18,7 +18,7 @@ from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
-from raptor_core.rebuild.expected_layers import usual_children
+from raptor_core.rebuild.expected_layers import USUAL_CHILDREN
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.store.store import VectorStore
@@ -61,7 +61,7 @@ def batch_chars(settings: Settings) -> int:
     """
     if settings.budget == BudgetSettings() or not settings.build_endpoints:
         return BATCH_CHARS
-    of_call = usual_children(settings) * settings.chunking.max_tokens * TOKEN_CHARS
+    of_call = USUAL_CHILDREN * settings.chunking.max_tokens * TOKEN_CHARS
     return min(BATCH_CHARS, round(of_call * settings.summarizer.concurrency))
 
 

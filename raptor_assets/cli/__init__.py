@@ -1,4 +1,4 @@
-"""The `raptor` command. Imports nothing heavy, so that help is instant."""
+"""The `raptor` command; imports nothing heavy, so that help is instant."""
 
 from raptor_assets.cli.app import main
 

@@ -1,6 +1,6 @@
-"""Group of all commands, which imports a command when it is called.
+"""Group of all commands; it imports a command when that is called.
 
-Commands are in ``commands``, exit codes in ``exits``.
+The commands are in ``commands``, the exit codes in ``exits``.
 """
 
 import atexit
@@ -26,35 +26,35 @@ COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, with its sources."),
     "build": ("builds", "Build what is new or changed in the source, and publish it."),
     "curate": ("curate", "Set texts aside, correct summaries, mark findings."),
-    "documents": ("sources", "Show what a build would read, before anything is paid."),
+    "documents": ("sources", "Show which documents a build would read."),
     "drop": ("builds", "Remove a tree: its vectors, tables and partition."),
     "eval": ("eval", "Measure retrieval and audits against known answers."),
     "export": ("transfer", "Write published trees into a folder: a backup, or a move."),
     "import": ("transfer", "Publish the trees of an export, verified first."),
-    "init": ("sources", "Make a home with a commented settings file."),
+    "init": ("sources", "Create a home with a commented settings file."),
     "mcp": ("servers", "Serve the published trees to language models (MCP)."),
-    "plan": ("builds", "Say what the next build will do and cost, before anything is paid."),
+    "plan": ("builds", "Predict what the next build will do and cost."),
     "query": ("questions", "Retrieve the nodes that match a question."),
     "questions": ("asked", "List kept questions that need a better answer."),
     "report": ("trees", "Show a tree as one HTML page, to explore down to its documents."),
     "serve": ("servers", "Serve the published trees over HTTP."),
     "status": ("status", "Show what is published, and whether its checks passed."),
     "tree": ("trees", "Print a tree, from the top down to its chunks."),
-    "versions": ("versions", "Show earlier builds of a tree, and go back to one."),
+    "versions": ("versions", "Show earlier builds of a tree, and roll back to one."),
     "ui": ("servers", "Open the Dagster UI on this home."),
 }
-"""Module of each command, and its line of help."""
+"""Module of each command, and its line in the help."""
 
 _INTERRUPTED = 130  # exit code of a command that a signal interrupted
 _ENDING_SECONDS = 3.0  # time that the threads of an interrupted command have to end
 
 GC_THRESHOLD = 50_000
-"""New objects between garbage collections. Python's default of 700 costs a tenth of a build, since
-imports create hundreds of thousands of objects that stay."""
+"""New objects between garbage collections. Python's default of 700 would cost a tenth of a build,
+because imports create hundreds of thousands of objects that stay."""
 
 
 class LazyGroup(click.Group):
-    """Group that imports its ``lazy`` commands, modules of ``package`` with help, on call."""
+    """Group that imports its ``lazy`` commands, modules of ``package`` with help, when called."""
 
     def __init__(
         self, *args: Any, package: str, lazy: Mapping[str, tuple[str, str]], **extra: Any
@@ -88,11 +88,11 @@ class RaptorGroup(LazyGroup):
         if owns_process := args is None:
             _interrupt_on_signals()
         gc.set_threshold(GC_THRESHOLD)
-        # Saves a last collection, which takes one second of a build's five.
+        # Skips the last collection, which takes one second of a build's five.
         atexit.register(gc.freeze)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8")  # documents may hold any character
+                stream.reconfigure(encoding="utf-8")  # documents may contain any character
         clean_streams()
         arguments = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in arguments
@@ -122,12 +122,12 @@ _PUBLISHERS = {"build", "drop", "import", "versions"}
 
 def _interrupted(command: str) -> str:
     """Return the message of an interrupted command."""
-    stays = "; what was published stays, and the next build goes on from there"
+    stays = "; what was published stays, and the next build continues from there"
     return f"interrupted{stays if command in _PUBLISHERS else ''}"
 
 
 def _command_span(command: str) -> AbstractContextManager[object]:
-    """Return the span of a command, after the environment was asked for an exporter of spans."""
+    """Return the span of a command, after configuring an exporter from the environment."""
     try:
         set_up()
     except MissingExtraError as error:

@@ -15,11 +15,11 @@ EXITS = {
     1: "failed",
     2: "the command line is wrong",
     3: "a setting is wrong",
-    4: "the source, the tree or the home is not there, or is empty",
-    5: "done in part: some partitions failed, or a check or a bound on answers did",
-    6: "another process holds the store",
-    7: "a key is missing in the environment, or the readers of a call",
-    8: "the budget of the run is spent; what is finished is kept",
+    4: "the source, the tree or the home is missing or empty",
+    5: "partly done: some partitions, a check, or a required figure failed",
+    6: "another process is using the store",
+    7: "a key is missing in the environment, or a call has no readers",
+    8: "the budget of the run is spent; finished work is kept",
     130: "interrupted; what was published stays",
 }
 
@@ -39,14 +39,14 @@ _CODES: tuple[tuple[type[RaptorError], int], ...] = (
 
 
 def exit_code(error: type[RaptorError]) -> int:
-    """Return the exit code of a class of errors."""
+    """Return the exit code for an error class."""
     return next((code for kind, code in _CODES if issubclass(error, kind)), 1)
 
 
 def failures_code(names: Collection[str], *, partly: bool) -> int:
-    """Return the exit code for class names of errors, none of which means a refused result.
+    """Return the exit code for names of error classes; an empty name means that a check blocked.
 
-    A spent budget has its code whatever else was built or failed: it stops the run.
+    A spent budget decides the code, whatever else was built or failed, because it stops the run.
     """
     if errors.BudgetError.__name__ in names:
         return exit_code(errors.BudgetError)
@@ -58,7 +58,7 @@ def failures_code(names: Collection[str], *, partly: bool) -> int:
 
 
 def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
-    """Show an error, as a message or as JSON that also holds ``more``, and exit."""
+    """Show an error, as a message or as JSON that also contains ``more``, and exit."""
     if as_json:
         say_json(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
     else:
@@ -67,7 +67,7 @@ def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> N
 
 
 def reported(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a command exit with the message and code of its error, with a remedy."""
+    """Make a command exit with the message and code of its error, and a remedy."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             raise
         except OSError as error:
-            message = f"{error}; {disk_remedy(error)}, and repeat. What was published stays"
+            message = f"{error}; {disk_remedy(error)}, then repeat it. What was published stays"
             fail(type(error).__name__, message, 1, as_json=as_json)
 
     return wrapper

@@ -1,4 +1,4 @@
-"""Options that commands share, and their conversion to a home, bounds and a query."""
+"""Options that commands share, and their conversion to a home, budgets and a query."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ Command = Callable[..., Any]
 _FROM_0 = click.IntRange(min=0)
 
 _NAMES = ("trees", "tree", "partitions", "node", "subject", "name")
-"""Arguments of commands that name a tree, a partition, a document or a node."""
+"""Command arguments that name a tree, a partition, a document or a node."""
 
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Combine decorators to one; help lists the options in this order."""
+    """Combine decorators into one; the help lists the options in this order."""
     return lambda function: reduce(lambda result, add: add(result), reversed(options), function)
 
 
@@ -41,7 +41,7 @@ _FILTERS = {
     "readers": "as",
     "history": "history",
 }
-"""Name of each option that may be repeated: the filters, and the turns before the question."""
+"""Option name of each repeatable option: the filters, and the turns before the question."""
 
 _NEVER_EXCLUDED = ("readers", "history")
 
@@ -64,9 +64,9 @@ def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
 
 def _filter_help(name: str, prefix: str) -> str:
     if prefix:
-        return f"Leave out what --{_FILTERS[name]} would take, in whole or in part."
+        return f"Exclude nodes if any of their chunks matches --{_FILTERS[name]}."
     if name == "metadata":
-        return "Only nodes whose metadata has this value, or with >=, >, <= or < one in a range."
+        return "Only nodes whose metadata has this value, or one in a range with >=, >, <= or <."
     return f"{ScopedOptions.model_fields[name].description}"
 
 
@@ -75,11 +75,11 @@ _PLAIN = {
     for name, field in ScopedOptions.model_fields.items()
     if name != "exclude" and name not in _FILTERS
 }
-"""Fields of ``ScopedOptions`` that are no filters."""
+"""Fields of ``ScopedOptions`` that are not filters."""
 
 
 def _plain_options() -> list[Callable[[Command], Command]]:
-    """Return an option for each field that is no filter."""
+    """Return an option for each field that is not a filter."""
     return [
         click.option(_option(name), type=_click_type(field.annotation), help=field.description)
         for name, field in _PLAIN.items()
@@ -87,14 +87,14 @@ def _plain_options() -> list[Callable[[Command], Command]]:
 
 
 def _click_type(annotation: Any) -> Any:
-    """Return the type of an option: choices, or the number that the annotation names."""
+    """Return the type of an option: its choices, or the number type in the annotation."""
     kind = get_args(annotation)[0]  # the other one is None
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
 
 
 def _option(name: str) -> str:
-    """Return the option of a field of ``ScopedOptions``."""
+    """Return the option name of a field of ``ScopedOptions``."""
     return f"--{_FILTERS.get(name, name).replace('_', '-')}"
 
 
@@ -103,17 +103,17 @@ query_options = together(*_plain_options(), *_filter_options(), *_filter_options
 
 
 def home_and_json(function: Command) -> Command:
-    """Add ``--home`` and ``--json``, report errors, and take names in any form of their letters."""
+    """Add ``--home`` and ``--json``, report errors, and normalize names."""
     home = click.option(
         "--home",
         type=click.Path(file_okay=False, path_type=Path),
         default=Path(DEFAULT_HOME),
         envvar=HOME_VARIABLE,
         show_default=True,
-        help="Folder of settings, tables, vectors and Dagster's own records.",
+        help="Folder with settings, tables, vectors and Dagster's records.",
     )
     as_json = click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON value for machines."
+        "--json", "as_json", is_flag=True, help="Print one JSON value for programs."
     )
 
     @wraps(function)
@@ -125,40 +125,40 @@ def home_and_json(function: Command) -> Command:
 
 
 def _composed(value: Any) -> Any:
-    """Return a name, or several, with composed letters; another value as it is."""
+    """Normalize a name, or several, to composed letters; return other values unchanged."""
     if isinstance(value, tuple):
         return tuple(map(_composed, value))
     return composed(value) if isinstance(value, str) else value
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
-    """Return a home and its settings; default settings if no home exists or is needed."""
+    """Return a home and its settings; default settings if the home is missing and not needed."""
     home = Home.at(path)
     return Home.open(path) if needed or home.settings.exists() else (home, load_settings())
 
 
 def is_missing(source: str) -> bool:
-    """Return True if a source is neither a URL nor a file or folder."""
+    """Return whether a source is neither a URL nor an existing file or folder."""
     return "://" not in source and not Path(source).expanduser().exists()
 
 
 def absolute_sources(sources: Sequence[str]) -> list[str]:
-    """Return sources for the settings, with absolute paths of local ones."""
+    """Return sources as the settings store them: local ones with absolute paths."""
     return [src if "://" in src else str(Path(src).expanduser().resolve()) for src in sources]
 
 
 def budget_options(spender: str) -> Callable[[Command], Command]:
-    """Add bounds of calls, tokens and US dollars."""
+    """Add options for budgets of calls, tokens and US dollars."""
     usd = click.FloatRange(min=0)
     return together(
-        click.option("--max-calls", type=_FROM_0, help=f"Most model calls of {spender}."),
-        click.option("--max-tokens", type=_FROM_0, help=f"Most tokens of {spender}."),
-        click.option("--max-usd", type=usd, help="Most US dollars, by the settings' prices."),
+        click.option("--max-calls", type=_FROM_0, help=f"Maximum model calls of {spender}."),
+        click.option("--max-tokens", type=_FROM_0, help=f"Maximum tokens of {spender}."),
+        click.option("--max-usd", type=usd, help="Maximum cost, by the prices in the settings."),
     )
 
 
 def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return the settings with the bounds of ``budget_options``; USD need prices of all models."""
+    """Apply the options of ``budget_options``; USD require prices of all models."""
     options = {name: values[f"max_{name}"] for name in BudgetSettings.model_fields}
     bounds = {name: bound for name, bound in options.items() if bound is not None}
     if not bounds:
@@ -170,7 +170,7 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
 
 
 def read_options(values: Mapping[str, Any]) -> ScopedOptions:
-    """Return the options of a command line; raise BadParameter if a value is out of bounds."""
+    """Read the query options of a command line; raise BadParameter for an invalid value."""
     fields: dict[str, Any] = {name: values[name] for name in _PLAIN if values[name] is not None}
     fields |= _filters(values, "")
     if exclude := _filters(values, "exclude_"):
@@ -186,7 +186,7 @@ def read_options(values: Mapping[str, Any]) -> ScopedOptions:
 
 
 def _filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the filters whose options were used, by name."""
+    """Return the filters whose options were given, by name."""
     chosen = {name: values[prefix + name] for name in _FILTERS if values.get(prefix + name)}
     if "metadata" in chosen:
         chosen["metadata"] = _metadata(chosen["metadata"])
@@ -198,16 +198,16 @@ _BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 def _metadata(conditions: Iterable[str]) -> dict[str, Any]:
-    """Return the accepted values, or the bounds of a range, by key from ``KEY=VALUE``.
+    """Parse ``KEY=VALUE`` conditions to the accepted values, or the bounds of a range, by key.
 
-    A repeated key has several values.
+    A repeated key accepts several values.
     """
     values: dict[str, tuple[str, ...]] = {}
     ranges: dict[str, dict[str, str]] = {}
     for condition in conditions:
         match = _CONDITION.fullmatch(condition)
         if match is None:
-            message = f"{condition!r}: expected KEY=VALUE, or >=, >, <= or < for ="
+            message = f"{condition!r}: expected KEY=VALUE, or >=, >, <= or < instead of ="
             raise click.BadParameter(message, param_hint="--metadata")
         key, operator, value = match.groups()
         if operator == "=":

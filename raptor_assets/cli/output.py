@@ -1,6 +1,6 @@
-"""Output of commands: JSON for machines, short text and tables for people.
+"""Output of commands: JSON for programs, short text and tables for people.
 
-The streams themselves are in ``terminal``.
+The streams are in ``terminal``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def print_json(value: Any) -> None:
 
 
 def usd_text(usd: float | None, digits: str = ".6g") -> str:
-    """Format an amount of money; ``digits`` is the format of the number."""
-    return "money unknown (no price is set)" if usd is None else f"{usd:{digits}} USD"
+    """Format an amount in US dollars; ``digits`` is the format of the number."""
+    return "cost unknown (no price is set)" if usd is None else f"{usd:{digits}} USD"
 
 
 def join_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each reason, with its first name and the number of further ones."""
+    """Return a line for each reason, with its first name and how many others have it."""
     alike: dict[str, list[str]] = {}
     for name, reason in reasons:
         alike.setdefault(reason, []).append(name)
@@ -46,12 +46,12 @@ def join_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def node_values(node: Node) -> dict[str, Any]:
-    """Return a node as plain values, without internal keys."""
+    """Convert a node to plain values, without internal keys."""
     return {name: value for name, value in asdict(node).items() if name not in _INTERNAL}
 
 
 class _Printable:
-    """Renderable of rich, without control characters other than those of rich."""
+    """Renderable of rich that escapes control characters other than rich's own."""
 
     def __init__(self, shown: RenderableType) -> None:
         self._shown = shown
@@ -63,7 +63,7 @@ class _Printable:
 
 
 def print_wide(shown: RenderableType) -> None:
-    """Print a renderable as wide as the terminal, or wide enough for a pipe."""
+    """Print a renderable as wide as the terminal, or ``PIPE_COLUMNS`` into a pipe."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS

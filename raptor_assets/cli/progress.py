@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, pairwise
 from typing import TextIO
 
 from rich.console import Console
@@ -23,49 +22,41 @@ from raptor_assets.shown.progress import Progress as Step
 from raptor_assets.shown.progress import describe_step, speed_phrases, usage_phrases
 from raptor_core.models.money.usage import Usage
 
-LONG_STEP_SECONDS = 2.0  # without a terminal, steps of this length are printed on a line
-SPEED_SECONDS = 3600.0  # period of the mean speed, from which the remaining time is estimated
-
-_WEIGHTS = {"embeddings": 4.0, "summaries": 8.0, "findings": 2.0}  # rough times; the rest is 1
-_SHRINK = 0.25  # rough ratio of a layer's time to that of the layer below it
+LONG_STEP_SECONDS = 2.0  # without a terminal, steps that take longer are printed on a line
+SPEED_SECONDS = 3600.0  # period of the mean speed from which the remaining time is estimated
 
 
 class BuildProgress:
-    """Progress of a build: a bar by rough times of steps on a terminal, lines elsewhere."""
+    """Progress of a build: a bar over its steps on a terminal, lines elsewhere."""
 
     def __init__(self, bar: Progress, console: Console, *, visible: bool) -> None:
         self._bar = bar
         self._console = console
         self._lines = visible and not console.is_terminal
         self._task = bar.add_task("reading the source", total=None, left="")
-        self._spans: dict[str, tuple[float, float]] = {}
-        self._total = 0.0
+        self._steps: list[str] = []
         self._done: dict[str, float] = {}
         self._n_published = 0
         self._spent: Usage | None = None
 
     def plan(self, partitions: Collection[str], chain: Sequence[ChainAsset]) -> None:
         """Start with the partitions to build and the assets of each."""
-        ends = list(accumulate(map(_weight, chain)))
-        spans = pairwise([0.0, *ends])
-        self._spans = dict(zip((asset.name for asset in chain), spans, strict=True))
-        self._total = ends[-1]
+        self._steps = [asset.name for asset in chain]
         self._done = dict.fromkeys(partitions, 0.0)
         self._n_published = 0
         text = f"{counted(len(partitions), 'partition')} to build"
-        total = len(partitions) * self._total or None
+        total = len(partitions) * len(self._steps) or None
         self._bar.reset(self._task, total=total, description=text, left="left")
         if self._lines and partitions:
             self._console.print(text)
 
     def step(self, step: Step) -> None:
         """Show a step that runs or is finished; a partition that failed has no further steps."""
-        start, end = self._spans[step.asset]
-        for name in step.partitions:
-            self._done[name] = start + step.share * (end - start)
-        self._done |= dict.fromkeys(step.failed, self._total)
-        is_done = step.share == 1
-        if is_done and end == self._total:
+        at = self._steps.index(step.asset)
+        is_done, is_last = step.share == 1, at == len(self._steps) - 1
+        self._done |= dict.fromkeys(step.partitions, at + step.share)
+        self._done |= dict.fromkeys(step.failed, len(self._steps))
+        if is_done and is_last:
             self._n_published += len(step.partitions)
         spent = self._spent + step.usage if self._spent else step.usage
         if is_done:
@@ -75,7 +66,7 @@ class BuildProgress:
         texts = filter(None, [where, self._published, phrases])
         text, completed = "; ".join(texts), sum(self._done.values())
         self._bar.update(self._task, completed=completed, description=text)
-        if self._lines and is_done and (step.seconds >= LONG_STEP_SECONDS or end == self._total):
+        if self._lines and is_done and (step.seconds >= LONG_STEP_SECONDS or is_last):
             line = f"{describe_step(step)}; {self._published}"
             self._console.print(line, markup=False, highlight=False)
 
@@ -84,13 +75,9 @@ class BuildProgress:
         return f"{self._n_published} of {counted(len(self._done), 'partition')} published"
 
 
-def _weight(asset: ChainAsset) -> float:
-    return _WEIGHTS.get(asset.kind, 1.0) * float(_SHRINK**asset.layer)
-
-
 @contextmanager
 def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
-    """Open the progress of a build, which prints nothing unless it is visible."""
+    """Open the progress of a build; it prints nothing unless it is visible."""
     with _separate_stderr() as file:
         console = Console(file=file)
         with Progress(
@@ -111,10 +98,10 @@ def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
 
 @contextmanager
 def _separate_stderr() -> Iterator[TextIO]:
-    """Open a copy of standard error: Dagster redirects the original during steps."""
+    """Open a copy of standard error, because Dagster redirects the original during steps."""
     try:
         descriptor = os.dup(sys.stderr.fileno())
-    except (OSError, ValueError):  # a notebook or a test replaced it by no file
+    except (OSError, ValueError):  # replaced by a notebook or a test
         yield sys.stderr
         return
     with os.fdopen(descriptor, "w", encoding=sys.stderr.encoding, errors="replace") as file:

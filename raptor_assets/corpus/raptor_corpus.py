@@ -22,8 +22,8 @@ from raptor_assets.corpus.version_jobs import build_version_jobs
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
-from raptor_core.entry_points import import_named
 from raptor_core.errors import SettingsError
+from raptor_core.import_paths import import_named
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.tree.custom_components import custom_fingerprints

@@ -162,6 +162,18 @@ class Today:
         """Return whether the source has a document of a tree, in whatever tree."""
         return any(entry.id in manifest.documents for entry in self.entries)
 
+    def deleted_since(self, manifest: Manifest) -> set[str]:
+        """Return the documents of an imported tree that the source no longer has.
+
+        There are none of a tree that the source knows nothing of: it was made in another home.
+        """
+        if not self.knows(manifest):
+            return set()
+        texts = {entry.content_hash for entry in self.entries}
+        present = {entry.id for entry in self.entries}
+        documents = manifest.documents
+        return {d for d in self.gone(manifest) - present if documents[d] not in texts}
+
     def gone(self, manifest: Manifest) -> set[str]:
         """Return the documents of a manifest that certainly left its tree."""
         documents = manifest.published_documents
@@ -301,7 +313,8 @@ class Publication:
         manifest = replace(
             edition.manifest, hold=pin or "", readers=_bounds(edition.manifest, live)
         )
-        edition = self._today.apply(replace(edition, manifest=manifest))
+        deleted = set() if manifest.inputs else self._today.deleted_since(manifest)
+        edition = self._today.apply(replace(edition, manifest=manifest), deleted)
         if not edition.nodes:
             raise SourceError(
                 f"nothing is left to publish of this build of {tree!r}, since people set all of "

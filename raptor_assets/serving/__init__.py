@@ -1,1 +1,1 @@
-"""Servers of the published trees: HTTP and Model Context Protocol. Read ``answers`` first."""
+"""Servers of the published trees: HTTP and the Model Context Protocol. Read ``answers`` first."""

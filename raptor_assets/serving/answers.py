@@ -1,7 +1,7 @@
-"""Calls that read a home for the caller of a request, for HTTP and for tools of models.
+"""Functions that read a home for the caller of a request, used by HTTP and by tools of models.
 
-The values that they return are in ``values``, their parameters in ``parameters``, routes in
-``http``, tools in ``mcp``.
+Their return values are in ``values``, their parameters in ``parameters``, HTTP routes in ``http``,
+tools in ``mcp``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from raptor_core.tree.custom_components import reader_of, require_reader
 
 
 def with_spans(answer: ReaderAnswer, retriever: HomeRetriever) -> ReaderAnswer:
-    """Return an answer whose cited summaries have the spans behind them."""
+    """Add to the cited summaries of an answer the spans that they were made from."""
     return replace(answer, citations=tuple(_traced(p, retriever) for p in answer.citations))
 
 
@@ -57,7 +57,7 @@ def _traced(passage: Passage, retriever: HomeRetriever) -> Passage:
         return passage
     try:
         return replace(passage, behind=retriever.trace(passage.node_id).places)
-    except UnknownTreeError:  # it was published when it was found
+    except UnknownTreeError:  # removed since the search
         return passage
 
 
@@ -68,7 +68,7 @@ def _caller_name() -> str:
 
 
 class HomeReader:
-    """Reader of a home for the caller of each request, see ``HomeRetriever``."""
+    """Reads a home for the caller of each request; see ``HomeRetriever``."""
 
     def __init__(self, retriever: HomeRetriever) -> None:
         self._home = retriever
@@ -116,7 +116,7 @@ class HomeReader:
             raise UnknownTreeError(f"no kept answer to this caller has the id {answer!r:.80}")
 
     def search_for_answer(self, question: str, query: Query) -> Retrieval:
-        """Search for what a question is answered from; raise an error if no model can answer."""
+        """Search for the passages to answer from; raise an error if no model can answer."""
         retrieval = self.hits(question, query)
         if retrieval.hits:
             require_reader(self.settings)
@@ -131,7 +131,7 @@ class HomeReader:
     ) -> ReaderAnswer:
         """Answer the question of a search from its hits.
 
-        An answer that ``is_shown`` while it is written is passed on piece by piece.
+        If ``is_shown``, pass the answer on piece by piece while it is written.
         """
         if not retrieval.hits:
             return ReaderAnswer("", ())
@@ -151,7 +151,7 @@ class HomeReader:
         return SearchResponse.of(retrieval, self.link_of)
 
     def corpora(self) -> dict[str, Scope]:
-        """Return the corpora that can be searched, each with the scope of a query."""
+        """Return the corpora that can be searched, each with its scope."""
         trees = self._home.corpus_of(None)
         corpora: dict[str, Scope] = {self.settings.store.corpus: "trees"}
         if has_corpus_tree(trees.home, trees.settings):

@@ -1,7 +1,7 @@
 """Chat in the form of OpenAI's API: each corpus is a model that answers from its documents.
 
-The last turn of the user is the question, and the turns before it are its history. The answer ends
-with a numbered list of its sources, which the field ``sources`` holds as values.
+The last message of the user is the question, the messages before it are its history. The answer
+ends with a numbered list of its sources, which the field ``sources`` contains as values.
 """
 
 import re
@@ -28,21 +28,21 @@ from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval
 
 MAX_TURNS = 100
-"""Number of turns before a question that are read."""
+"""Maximum number of messages before a question that are read."""
 
 PREFIX = "chatcmpl-"
 """Beginning of the ids of answers, as clients expect it."""
 SHOWN_SPANS = 3
-"""Spans behind a cited summary that the list of sources names."""
+"""Maximum number of spans of a cited summary in the list of sources."""
 _SOURCES = re.compile(r"\n\nSources:\n(?:\d+\. .*(?:\n|\Z))+\Z")
-"""List at the end of an answer, which a client sends back with the answer as a turn."""
+"""List at the end of an answer, which clients send back as part of the history."""
 _CITATION = re.compile(r"\[(\d+)\]")
 _MARKUP = re.compile(r"[\\`*\[\]<]")
-"""Characters that would make a title a link, an image or HTML."""
+"""Characters that could turn a title into a link, an image or HTML."""
 
 
 class _Part(BaseModel):
-    """Part of a message; those that are no text are not read."""
+    """Part of a message; parts other than text are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -51,7 +51,7 @@ class _Part(BaseModel):
 
 
 class Message(BaseModel):
-    """Turn of a conversation."""
+    """Message of a conversation."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -60,7 +60,7 @@ class Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """Text of the turn, without citations and the list of sources."""
+        """Text of the message, without citations and the list of sources."""
         content = self.content or ""
         if not isinstance(content, str):
             content = "\n".join(part.text or "" for part in content if part.type == "text")
@@ -76,7 +76,7 @@ class _StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """Request of a chat; options of models that have no meaning here are ignored."""
+    """Request of a chat; model options without a meaning here are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -89,22 +89,22 @@ class ChatRequest(BaseModel):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Texts before which the answer ends."""
+        """Texts before which the answer stops."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return tuple(filter(None, stops))
 
     def question(self) -> tuple[str, tuple[str, ...]]:
-        """Return the last turn of the user, and the turns before it.
+        """Return the last message of the user, and the messages before it.
 
         Raises:
-            SettingsError: there is none, it is too long, or several answers are asked for.
+            SettingsError: there is none, it is too long, or several answers are requested.
         """
         if self.n not in (None, 1):
-            raise SettingsError(f"expected n = 1, got {self.n}; one answer is given")
+            raise SettingsError(f"expected n = 1, got {self.n}; only one answer is returned")
         turns = [m for m in self.messages if m.role in {"user", "assistant"} and m.text]
         last = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
         if last < 0:
-            raise SettingsError("expected a message of the role user with a text, got none")
+            raise SettingsError("expected a message with the role user and a text, got none")
         question, earlier = turns[last].text, turns[max(0, last - MAX_TURNS) : last]
         if len(question) > MAX_QUESTION_CHARS:
             raise SettingsError(
@@ -115,7 +115,7 @@ class ChatRequest(BaseModel):
 
 
 class Completion:
-    """Answer to a chat, whole or in parts, in the form of OpenAI."""
+    """Answer to a chat, whole or in parts, in OpenAI's format."""
 
     def __init__(self, model: str, answer: str) -> None:
         self._fields = {
@@ -162,7 +162,7 @@ def _usage(answer: Answer) -> dict[str, int]:
 
 
 def _sources(citations: Sequence[Citation]) -> list[dict[str, Any]]:
-    """Return the field ``sources``; ``document`` is empty for a summary of several."""
+    """Return the field ``sources``; ``document`` is empty for a summary of several documents."""
     return [
         {
             "document": cited.documents[0] if len(cited.documents) == 1 else "",
@@ -174,7 +174,7 @@ def _sources(citations: Sequence[Citation]) -> list[dict[str, Any]]:
 
 
 def sources_text(citations: Sequence[Citation]) -> str:
-    """Return the list of sources in Markdown, "" without any; titles are no markup of their own."""
+    """Return the list of sources in Markdown, "" if empty; titles are escaped."""
     lines = []
     for cited in citations:
         place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
@@ -184,7 +184,7 @@ def sources_text(citations: Sequence[Citation]) -> str:
 
 
 def _behind(cited: Citation) -> str:
-    """Return where the first spans behind a cited summary are; "" for a quoted passage."""
+    """Return the first spans that a cited summary was made from; "" for a quoted passage."""
     shown = (f"{p.document}:{p.start}-{p.end}" for p in cited.behind[:SHOWN_SPANS])
     places = _MARKUP.sub(r"\\\g<0>", printable(" ".join(", ".join(shown).split())))
     more = f" and {cited.n_behind - SHOWN_SPANS} more" if cited.n_behind > SHOWN_SPANS else ""
@@ -192,7 +192,7 @@ def _behind(cited: Citation) -> str:
 
 
 class StopText:
-    """Pieces of a text up to the first of some stop texts, which may lie across pieces."""
+    """Cuts a text before the first stop text, which may be divided between pieces."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
@@ -201,7 +201,7 @@ class StopText:
         self.is_over = False
 
     def add(self, piece: str, *, is_last: bool = False) -> str:
-        """Return what follows of the text, without what may begin a stop text."""
+        """Return what can be shown of the text, without a possible beginning of a stop text."""
         if self.is_over:
             return ""
         text = self._pending + piece
@@ -213,7 +213,7 @@ class StopText:
         return text[:end]
 
     def _n_open(self, text: str) -> int:
-        """Return how many last characters may begin a stop text."""
+        """Return the number of last characters that may begin a stop text."""
         lengths = (n for stop in self._stops for n in range(1, len(stop)))
         return max(
             (n for n in lengths if any(text.endswith(s[:n]) for s in self._stops)), default=0
@@ -221,7 +221,7 @@ class StopText:
 
 
 def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
-    """Make the routes under /v1, which are described by OpenAI's own documents."""
+    """Make the routes under /v1; OpenAI's documentation describes them."""
     router = APIRouter(prefix=OPENAI.rstrip("/"), include_in_schema=False)
 
     @router.get("/models")
@@ -252,7 +252,7 @@ def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
 
 
 def _search(reader: HomeReader, name: str, question: str, history: tuple[str, ...]) -> Retrieval:
-    """Search a corpus for what a question is answered from."""
+    """Search a corpus for the passages to answer from."""
     require_corpus(reader, name)
     query = Query.from_settings(reader.settings)
     scoped = replace(query, scope=reader.corpora()[name], history=history)
@@ -275,7 +275,7 @@ def _nothing(retrieval: Retrieval) -> str:
 
 
 def _cited(citations: Sequence[Citation], stopped: StopText) -> list[Citation]:
-    """Return the citations of a text that may have ended early."""
+    """Return the citations of a text that may have been cut."""
     numbers = {int(number) for number in _CITATION.findall(stopped.text)}
     return [c for c in citations if not stopped.is_over or c.number in numbers]
 
@@ -302,7 +302,7 @@ async def _events(
                 if chat.stream_options and chat.stream_options.include_usage:
                     yield event(completion.usage(item))
         yield b"data: [DONE]\n\n"
-    except Exception as error:  # noqa: BLE001  # the status was sent already
+    except Exception as error:  # noqa: BLE001  # the status was already sent
         yield event(shaped(OPENAI, *problem_of(error))[1])
 
 

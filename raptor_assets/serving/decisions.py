@@ -1,4 +1,4 @@
-"""Routes of people's decisions, which a server records under the name of the caller's key."""
+"""Routes for people's decisions, which are recorded under the name of the caller's key."""
 
 from typing import Annotated
 
@@ -38,7 +38,7 @@ class Decide(BaseModel):
 class Decisions(ApiModel):
     """Decisions, oldest first; ``can_decide`` is true if the server records new ones.
 
-    Where callers have readers of their own, it says whether this one may decide.
+    If callers have their own readers, it says whether this caller may decide.
     """
 
     can_decide: bool
@@ -46,7 +46,7 @@ class Decisions(ApiModel):
 
 
 def decisions_router(curator: Curator, *, can_decide: bool) -> APIRouter:
-    """Make the routes under /decisions; unless one can decide, there is only the list."""
+    """Make the routes under /decisions; without ``can_decide``, only the list."""
     router = APIRouter(prefix="/decisions", responses=PROBLEMS)
 
     def of_caller() -> Curator:
@@ -89,14 +89,14 @@ def _author(why: str) -> Author:
     """Return the caller of this request as the author of a decision."""
     caller = CALLER.get()
     if caller is None or not caller.name:
-        raise CurationError("a decision needs a name, and the caller's token has no subject (sub)")
+        raise CurationError("a decision needs a name, but the caller's token has no subject (sub)")
     return Author(caller.name, why)
 
 
 async def _require_decider() -> None:
     caller = CALLER.get()
     if caller is None or not caller.decides:
-        # Where keys are the server's own, the page then asks for the one that decides.
+        # If the keys are the server's own, the page then asks for the one that may decide.
         status = 403 if caller is not None and caller.readers else 401
-        message = "this key reads only; decisions need one that may decide"
+        message = "this key may only read; decisions need one that may decide"
         raise HTTPException(status, message, {"WWW-Authenticate": "Bearer"})

@@ -39,7 +39,7 @@ class MetadataCondition(BaseModel):
 
 
 class Conditions(BaseModel):
-    """Conditions that all hold, or of which one does."""
+    """Conditions, all of which must be true, or one of them."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -83,7 +83,7 @@ class Records(ApiModel):
 
 
 def dify_router(reader: HomeReader) -> APIRouter:
-    """Make the route /retrieval, which is described by Dify's own documents."""
+    """Make the route /retrieval; Dify's documentation describes it."""
     router = APIRouter(include_in_schema=False)
 
     def retrieve(body: RetrievalRequest) -> Records:
@@ -120,10 +120,10 @@ _PRESENCE = {"empty", "not empty"}
 
 
 def where_of(conditions: Conditions | None) -> Where:
-    """Return the filter of conditions on metadata.
+    """Convert conditions on metadata to a filter.
 
     Raises:
-        SettingsError: no filter says what the conditions say.
+        SettingsError: no filter can express the conditions.
     """
     chosen = (conditions.conditions if conditions else None) or []
     if conditions and conditions.logical_operator == "or" and len(chosen) > 1:
@@ -143,8 +143,8 @@ def where_of(conditions: Conditions | None) -> Where:
         else:
             known = ", ".join([*sorted(_EQUAL | _UNEQUAL | _PRESENCE), *_BOUNDS])
             raise SettingsError(
-                f"comparison_operator {operator!r:.40} is not supported, since metadata is "
-                f"compared as a whole; there are: {known}"
+                f"comparison_operator {operator!r:.40} is not supported, because metadata is "
+                f"compared as a whole; supported are: {known}"
             )
     return Where(metadata=metadata, exclude=Where(metadata=excluded) if excluded else None)
 
@@ -157,24 +157,24 @@ def _put(
 
 def _refuse_both(key: str, _old: Any, _new: Any) -> Any:
     raise SettingsError(
-        f"metadata_condition has several conditions on {key!r:.80} that no filter joins; send "
-        "one list of values with the operator in, or the two ends of a range"
+        f"metadata_condition has several conditions on {key!r:.80} that cannot be combined; send "
+        "one list of values with the operator in, or both bounds of a range"
     )
 
 
 def _narrowed(key: str, old: Any, new: Mapping[str, Any]) -> Any:
-    """Return a range with one more bound."""
+    """Add a bound to a range."""
     if not isinstance(old, Mapping) or not old or old.keys() & new.keys():
         return _refuse_both(key, old, new)
     return {**old, **new}
 
 
 def _either(conditions: list[MetadataCondition]) -> MetadataCondition:
-    """Return one condition that holds where one of several on the same key does."""
+    """Combine conditions on the same key to one that is true if any of them is."""
     keys = {condition.key for condition in conditions}
     if len(keys) > 1 or any(c.comparison_operator not in _EQUAL for c in conditions):
         raise SettingsError(
-            'logical_operator "or" joins only equal values of one key; send several requests, or '
+            'logical_operator "or" combines only equalities on one key; send several requests, or '
             "one condition with the operator in"
         )
     values = [value for condition in conditions for value in _values(condition)]
@@ -182,10 +182,10 @@ def _either(conditions: list[MetadataCondition]) -> MetadataCondition:
 
 
 def _values(condition: MetadataCondition) -> list[Any]:
-    """Return the values of a condition, of which any is meant."""
+    """Return the values of a condition, any of which matches."""
     value = condition.value
     if condition.comparison_operator in {"in", "not in"} and isinstance(value, str):
-        value = [part.strip() for part in value.split(",")]  # as some clients send a list
+        value = [part.strip() for part in value.split(",")]  # the form of a list in some clients
     return value if isinstance(value, list) else [_value(condition)]
 
 

@@ -1,6 +1,6 @@
-"""Parts that all routes share: the framework, which needs the extra ``http``, and responses.
+"""Parts that all routes share: the web framework, which needs the extra ``http``, and responses.
 
-Routes import the framework from here, so that a missing extra is named wherever it is missed.
+Routes import the framework from here, so that a missing extra is always reported by name.
 """
 
 from collections.abc import Callable
@@ -50,13 +50,13 @@ SCHEME = HTTPBearer(auto_error=False, description="The key or token of the calle
 PROBLEMS: dict[int | str, Any] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 413, 422, 503)
 }
-"""Problems that a route may answer with, for the description of the API."""
+"""Errors that every route may return, for the API description."""
 
 
 def endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
-    """Return an endpoint that makes the response in the thread of its call.
+    """Make an endpoint that builds its response in the thread of the call.
 
-    FastAPI would wait for a second thread to make the response of a model.
+    FastAPI would wait for a second thread to build the response of a model.
     """
 
     @wraps(call)
@@ -67,6 +67,6 @@ def endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
 
 
 def json_response(value: object) -> Response:
-    """Return a value as JSON; bytes are JSON already."""
+    """Return a value as JSON; bytes are already JSON."""
     content = value if isinstance(value, bytes) else to_json(value)
     return Response(content, media_type="application/json")

@@ -1,8 +1,8 @@
-"""HTTP API of a home: routes, keys, and the page on the trees.
+"""HTTP API of a home: routes, keys, and the page that shows the trees.
 
-It needs the extra ``http``, which ``endpoints`` imports. Calls that read a home are in ``answers``,
-values of the pages in ``window``, decisions in ``decisions``. ``chat`` and ``dify`` speak the
-protocols of other programs.
+It needs the extra ``http``, which ``endpoints`` imports. Functions that read a home are in
+``answers``, values of the pages in ``window``, decisions in ``decisions``. ``chat`` and ``dify``
+implement the protocols of other programs.
 """
 
 import json
@@ -72,7 +72,7 @@ from raptor_core.report.page import render_window
 from raptor_core.retrieval import Retrieval
 from raptor_core.tree.custom_components import require_reader
 
-MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
+MAX_BODY_BYTES = 1 << 20  # limit of a request's body; fits a question and a thousand names
 
 
 class Health(ApiModel):
@@ -102,10 +102,10 @@ def make_app(
 
     Args:
         retriever: retriever of the home to serve.
-        callers: source of who asks, by what a request sends as ``Authorization: Bearer KEY``.
-        hosts: host names that it answers to; None for any. A server without a key must restrict
-            them, or any web page could read it by a host name that resolves to this machine.
-        curator: source of the decisions; None for an API without them.
+        callers: identifies the caller from the header ``Authorization: Bearer KEY`` of a request.
+        hosts: host names to which it responds; None for any. A server without a key must restrict
+            them, or any web page could read it through a host name that resolves to this machine.
+        curator: records and lists the decisions; None for an API without them.
     """
     app = FastAPI(
         docs_url=None,  # the page would load scripts from other hosts
@@ -139,17 +139,17 @@ def make_app(
 
 
 async def health() -> Health:  # async, so that it needs no thread: searches may use all
-    """Say that the server answers, without a key."""
+    """Report that the server responds; needs no key."""
     return Health(status="ok", version=version("raptor-assets"))
 
 
 def _pages() -> APIRouter:
-    """Make the routes of the pages, which need no key and hold no published text."""
+    """Make the routes of the pages, which need no key and contain no published text."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
     @router.get("/")
     async def window() -> HTMLResponse:
-        # The page itself holds the rest of its policy; framing can be forbidden by a header alone.
+        # The page contains the rest of its policy; only a header can forbid framing.
         framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(render_window(), headers=framing)
 
@@ -203,7 +203,7 @@ def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
                         yield event({"text": item}, "text")
                     else:
                         yield event(AskResponse.of(item, retrieval, reader.link_of), "answer")
-        except Exception as error:  # noqa: BLE001  # the status was sent already
+        except Exception as error:  # noqa: BLE001  # the status was already sent
             yield event(problem_of(error)[1], "error")
 
     return router
@@ -222,7 +222,7 @@ def _vote_router(reader: HomeReader) -> APIRouter:
 
 
 def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
-    """Make the routes that the first page calls, which are no part of the description."""
+    """Make the routes that the page of the server calls; the API description omits them."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
     def read(tree: str | None, call: Callable[..., Any]) -> Any:
@@ -261,9 +261,9 @@ def _encode(values: object) -> bytes:
 
 
 async def _refuse_unknown(request: Request) -> None:
-    """Refuse a query parameter that the route does not take, and a body that is not JSON.
+    """Reject a query parameter that the route does not have, and a body that is not JSON.
 
-    The parameter could be meant as a filter. Pages of other sites may send other bodies unasked.
+    The parameter could be a misspelt filter. Pages of other sites may send other bodies unasked.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method == "POST" and kind != "application/json":
@@ -277,7 +277,7 @@ async def _refuse_unknown(request: Request) -> None:
 
 
 def _identified(callers: Callers) -> Any:
-    """Return the dependency that sets the caller of a request, or refuses it."""
+    """Return the dependency that identifies the caller of a request, or rejects the request."""
 
     async def identify(request: Request) -> None:
         try:
@@ -294,7 +294,7 @@ def _failed(request: Request, error: Exception) -> JSONResponse:
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
-    """Name the invalid fields of a request, without their values: they may be no valid text."""
+    """Name the invalid fields of a request, without their values, which may not be valid text."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
     messages = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
     problem = Problem(error="InvalidRequestError", message="; ".join(messages))
@@ -302,7 +302,7 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:
-    """Answer where the server refuses a key, a path, a method, or a body that is no JSON."""
+    """Answer a request with a rejected key, path, method, or body that is not JSON."""
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
@@ -320,7 +320,7 @@ def _answer(
 
 
 class BodyLimit:
-    """ASGI middleware that answers 413 to a longer body, and HEAD as GET; a server sends no body.
+    """ASGI middleware that answers 413 if a body is too long, and HEAD like GET without a body.
 
     It stops reading a body that is too long.
     """
@@ -329,7 +329,7 @@ class BodyLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request with a body that is counted while it is read."""
+        """Serve the request and count its body while it is read."""
         n_bytes = 0
 
         async def bounded() -> Message:
@@ -337,7 +337,7 @@ class BodyLimit:
             message = await receive()
             n_bytes += len(message.get("body", b""))
             if n_bytes > MAX_BODY_BYTES:
-                text = f"a request holds at most {MAX_BODY_BYTES:,} bytes"
+                text = f"a request may have at most {MAX_BODY_BYTES:,} bytes"
                 raise HTTPException(413, text, {"connection": "close"})
             return message
 

@@ -1,7 +1,7 @@
-"""Callers of a server: who they are by the key or token that they send, and what they may do.
+"""Callers of a server: who they are, by their key or token, and what they may do.
 
-``http`` and ``mcp`` identify the caller of each request and set ``CALLER``; ``answers`` reads for
-the caller. Settings are ``access``.
+``http`` and ``mcp`` identify the caller of each request and set ``CALLER``; ``answers`` reads on
+the caller's behalf. The settings are ``access``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from raptor_core.identity import composed
 from raptor_core.settings.access import AccessSettings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
-"""Algorithms of tokens: those with a public key, which a server may hold."""
+"""Algorithms of tokens: only those with a public key, which a server may store."""
 
 CLOCK_SECONDS = 30
-"""Difference of two clocks up to which an ended token is taken."""
+"""Clock skew up to which an expired token is accepted, in seconds."""
 
 Value = TypeVar("Value")
 
@@ -39,9 +39,9 @@ class Caller:
     """Caller of a request.
 
     Attributes:
-        readers: names of the caller and of the caller's groups; None for one that reads everything.
+        readers: names of the caller and of the caller's groups; None if it may read everything.
         decides: whether the caller may record decisions.
-        name: name of the key, or subject of the token, under which decisions are recorded.
+        name: name of the key, or subject of the token; decisions are recorded under it.
     """
 
     readers: tuple[str, ...] | None
@@ -54,49 +54,49 @@ CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 def current_readers() -> tuple[str, ...] | None:
-    """Return the readers of the caller of this request; None where they read everything."""
+    """Return the readers of the current request's caller; None if it may read everything."""
     caller = CALLER.get()
     return None if caller is None else caller.readers
 
 
 class Callers(Protocol):
-    """Source of callers."""
+    """Identifies callers."""
 
     can_decide: bool
     """Whether any caller may record decisions."""
     is_open: bool
-    """Whether everyone is a caller, without a key."""
+    """Whether everyone is accepted without a key."""
 
     def of(self, token: str | None) -> Caller:
-        """Return the caller who sent a bearer token, or none.
+        """Identify the caller from a bearer token, or from its absence.
 
         Raises:
-            AccessError: no caller sent it.
+            AccessError: the token belongs to no caller.
         """
 
 
 async def set_caller(callers: Callers, authorization: str) -> None:
-    """Set ``CALLER`` to who sent a header ``Authorization``, such as "Bearer KEY".
+    """Set ``CALLER`` from a header ``Authorization``, such as "Bearer KEY".
 
     Raises:
-        AccessError: no caller sent it.
+        AccessError: the header belongs to no caller.
     """
     scheme, _, token = authorization.partition(" ")
     sent = token.strip() if scheme.lower() == "bearer" else None
-    # In a thread, as keys of tokens may have to be fetched.
+    # In a thread, because the keys of an issuer may have to be fetched.
     CALLER.set(await asyncio.to_thread(callers.of, sent))
 
 
 WRITING_KEY = "writing key"
-"""Name under which the holders of a server's writing key decide."""
+"""Name under which decisions made with a server's writing key are recorded."""
 
 
 class ServerKeys(Callers):
-    """Callers of a server without rights: with its key or without one they read everything.
+    """Callers of a server without rights: everyone who is accepted may read everything.
 
     Args:
-        key: key of readers; None needs none.
-        writing_key: key of those who decide, which also reads; None for no one.
+        key: key for reading; None if no key is needed.
+        writing_key: key for decisions, which also allows reading; None if nobody may decide.
     """
 
     def __init__(self, key: str | None = None, writing_key: str | None = None) -> None:
@@ -109,7 +109,7 @@ class ServerKeys(Callers):
         """Return the caller who sent a key."""
         sent = (token or "").encode()
         keys = [(key or "").encode() for key in (self._key, self._writing_key)]
-        # Both are compared, so that the time does not say which of them is nearer.
+        # Both are always compared, so that the time taken reveals nothing.
         reads, decides = (secrets.compare_digest(sent, key) for key in keys)
         if self._writing_key is not None and decides:
             return Caller(None, decides=True, name=WRITING_KEY)
@@ -127,19 +127,19 @@ class Identity:
 
 
 class KnownCallers(Callers):
-    """Callers with readers of their own: holders of keys in a file, and of tokens of an issuer.
+    """Callers with their own readers: holders of keys in a file, and of an issuer's tokens.
 
-    Files are read again when they change. Each caller also reads what everyone may read.
+    Files are read again when they change. Each caller may also read what everyone may read.
 
     Raises:
-        SettingsError: no source of callers is set, or its file is wrong.
+        SettingsError: no source of callers is configured, or its file is invalid.
         MissingExtraError: tokens need the extra ``jwt``.
     """
 
     def __init__(self, access: AccessSettings, folder: Path) -> None:
         if not (access.keys or access.jwt_issuer):
             raise SettingsError(
-                "access.required needs a way to know callers: set access.keys to a file of their "
+                "access.required needs a way to identify callers: set access.keys to a file of "
                 "keys, or access.jwt_issuer to the issuer of their tokens"
             )
         self._keys = Reloaded(folder / access.keys, read_keys) if access.keys else None
@@ -156,14 +156,14 @@ class KnownCallers(Callers):
             known = self._identify(token) if token else None
         except SettingsError as error:
             logging.getLogger(__name__).warning("no caller can be identified: %s", error)
-            raise AccessError("the server cannot identify callers now; its log says why") from error
+            raise AccessError("the server cannot identify callers now; see its log") from error
         if known is None:
             raise AccessError("send your key or token as 'Authorization: Bearer KEY'")
         decides = not self._deciders.isdisjoint(map(composed, known.readers))
         return Caller(tuple(sorted({*known.readers, EVERYONE})), decides, known.name)
 
     def _identify(self, token: str) -> Identity | None:
-        """Return who sent a key or token; None if no caller has it."""
+        """Return the holder of a key or token; None if nobody has it."""
         digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()
         if self._keys is not None and (holder := self._keys.value().get(digest)) is not None:
             return holder
@@ -171,7 +171,7 @@ class KnownCallers(Callers):
 
 
 class Reloaded(Generic[Value]):
-    """Value of a file, which is read again when the file changes; SettingsError if it is wrong."""
+    """Value of a file that is read again when the file changes; SettingsError if it is invalid."""
 
     def __init__(self, path: Path, read: Callable[[str], Value]) -> None:
         self._path, self._read = path, read
@@ -179,7 +179,7 @@ class Reloaded(Generic[Value]):
         self._known: tuple[tuple[int, ...], Value] | None = None
 
     def value(self) -> Value:
-        """Return the value of the file as it is now."""
+        """Return the current value of the file."""
         with self._lock:
             try:
                 stat = self._path.stat()
@@ -188,7 +188,7 @@ class Reloaded(Generic[Value]):
                     self._known = (stamp, self._read(self._path.read_text(encoding="utf-8-sig")))
             except (OSError, ValueError) as error:
                 self._known = None
-                raise SettingsError(f"{self._path}: {error}; mend the file") from error
+                raise SettingsError(f"{self._path}: {error}; correct the file") from error
             return self._known[1]
 
 
@@ -207,13 +207,13 @@ class _Keys(BaseModel):
 
 
 def read_keys(text: str) -> dict[str, Identity]:
-    """Return the holders by digest of their key from TOML with a table ``[[keys]]`` for each key.
+    """Parse TOML with a table ``[[keys]]`` for each key; return the holders by digest of their key.
 
-    ``digest`` is the key's SHA-256, 64 hexadecimal digits. The holder decides under the ``name`` of
-    the key; a key without a name has the beginning of its digest.
+    ``digest`` is the key's SHA-256, 64 hexadecimal digits. Decisions are recorded under the key's
+    ``name``, or under the beginning of its digest.
 
     Raises:
-        ValueError: the text is not of this form, or two keys are one.
+        ValueError: the text is malformed, or two keys are the same.
     """
     entries = _Keys.model_validate(tomllib.loads(text)).keys
     holders = {
@@ -226,7 +226,7 @@ def read_keys(text: str) -> dict[str, Identity]:
 
 
 _MALFORMED = (ValueError, TypeError, AttributeError, LookupError)
-"""Errors of a key set that is no JSON, no UTF-8, or JSON of another form."""
+"""Errors of a key set that is not UTF-8, not JSON, or JSON of another form."""
 
 
 class Tokens:
@@ -250,7 +250,7 @@ class Tokens:
             self._client = jwt.PyJWKClient(access.jwt_keys, timeout=10)
 
     def identify(self, token: str) -> Identity | None:
-        """Return the subject of a token and the readers in its claims; None for another issuer's.
+        """Return the subject and readers from a token's claims; None for tokens of other issuers.
 
         Raises:
             SettingsError: the issuer's keys cannot be read.
@@ -274,14 +274,14 @@ class Tokens:
         return Identity(subject, readers)
 
     def _warn_of_overage(self, claims: Mapping[str, Any], subject: str) -> None:
-        """Log that a token leaves out groups, as those of some login services do above 200."""
+        """Log that a token omits groups, as some login services do above 200 groups."""
         elsewhere = claims.get("_claim_names")
         missing = set(self._access.jwt_claims).intersection(elsewhere or ())
         if (missing or claims.get("hasgroups")) and subject not in self._warned:
             self._warned.add(subject)
             logging.getLogger(__name__).warning(
-                "the token of %r does not list its groups, since there are too many: the caller "
-                "reads as if it had none of them. Let the login service send only the groups of "
+                "the token of %r does not list its groups, because there are too many: the caller "
+                "is treated as a member of none. Let the login service send only the groups of "
                 "this application, or application roles",
                 subject,
             )
@@ -297,7 +297,7 @@ class Tokens:
         refused = self._jwt.PyJWTError
         try:
             self._client.get_signing_keys()
-            refused = self._jwt.PyJWKClientConnectionError  # any other one is of the token's key
+            refused = self._jwt.PyJWKClientConnectionError  # others concern the token's key
             return self._client.get_signing_key(name)
         except (refused, *_MALFORMED) as error:
             raise SettingsError(f"the key set at access.jwt_keys: {error}") from error
@@ -310,7 +310,7 @@ class Tokens:
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> Iterator[str]:
-    """Yield the names in a claim, which may stand within others."""
+    """Yield the names in a claim, which may be nested in others."""
     value: Any = claims.get(claim)
     if value is None:
         value = claims

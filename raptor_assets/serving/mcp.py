@@ -1,4 +1,4 @@
-"""Server of the Model Context Protocol, whose tools are the calls of ``answers``."""
+"""Server of the Model Context Protocol; its tools are the functions of ``answers``."""
 
 import logging
 from collections.abc import Callable
@@ -30,7 +30,7 @@ children of a node, and `search_within` searches under a node.
 
 
 def make_server(retriever: HomeRetriever) -> Any:
-    """Make a server of a home; ``run()`` serves standard input and output."""
+    """Make a server for a home; ``run()`` serves standard input and output."""
     try:
         import mcp.server
     except ModuleNotFoundError as missing:
@@ -59,10 +59,10 @@ def make_server(retriever: HomeRetriever) -> Any:
 def make_http_app(retriever: HomeRetriever, callers: Callers) -> Any:
     """Make the application that serves the protocol over HTTP at the path /mcp.
 
-    Each request is of the caller whose key or token it sends as ``Authorization: Bearer KEY``; one
-    without a valid key gets 401. There are no sessions, which another caller could go on with.
-    A server without keys answers to the names of this machine alone, since a page of another site
-    could reach it by a name that resolves to this machine.
+    The key or token in the header ``Authorization: Bearer KEY`` identifies the caller of each
+    request; an invalid one gets 401. There are no sessions, because another caller could continue
+    them. A server without keys responds only to host names of this machine, because otherwise a
+    page of another site could reach it through a name that resolves to this machine.
     """
     server = make_server(retriever)
     if hasattr(server, "settings") and hasattr(server.settings, "stateless_http"):  # mcp 1
@@ -81,9 +81,9 @@ PATH = "/mcp"
 
 
 class Identified:
-    """ASGI middleware that sets the caller of each request, or refuses it.
+    """ASGI middleware that identifies the caller of each request, or rejects the request.
 
-    Where callers send tokens, it tells clients which service issues them (RFC 9728).
+    If callers send tokens, it tells clients which service issues them (RFC 9728).
     """
 
     def __init__(self, app: Any, callers: Callers, issuer: str) -> None:
@@ -91,7 +91,7 @@ class Identified:
         self._issuer = issuer if issuer.startswith("https://") else ""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve a request for its caller."""
+        """Serve a request on behalf of its caller."""
         from starlette.requests import HTTPConnection
         from starlette.responses import JSONResponse
 
@@ -121,7 +121,7 @@ class Identified:
 
 
 def _flat(call: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any]:
-    """Return a function that takes the fields of a model as its own parameters."""
+    """Wrap a function so that it takes the fields of a model as parameters of its own."""
 
     @wraps(call)
     def flat(**values: Any) -> Any:
@@ -143,13 +143,13 @@ def _flat(call: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any
 
 
 def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:
-    """Make a read-only tool that refuses unknown parameters."""
+    """Make a read-only tool that rejects unknown parameters."""
     from mcp.types import ToolAnnotations
 
     hints = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
     annotations = ToolAnnotations.model_validate(hints)
     tool = tool_class.from_function(call, annotations=annotations, structured_output=True)
-    # A misspelt filter would be ignored, and all trees searched.
+    # Otherwise a misspelt filter would be ignored, and all trees searched.
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
@@ -158,9 +158,9 @@ def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:
 
 
 def _report(call: Callable[..., Any], error_class: type[Exception]) -> Callable[..., Any]:
-    """Send the message of a RaptorError to the client; the protocol hides those of other errors.
+    """Send the message of a RaptorError to the client; the protocol hides other messages.
 
-    A caller with readers gets those of ``REQUEST_ERRORS`` alone.
+    A caller with readers only gets messages of ``REQUEST_ERRORS``.
     """
     shown = tuple(kind for kind, *_ in REQUEST_ERRORS)
 

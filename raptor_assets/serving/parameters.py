@@ -1,8 +1,8 @@
 """Parameters of searches, with their bounds and descriptions: one declaration for all interfaces.
 
-The HTTP API takes the models as bodies, the tools of ``mcp`` take their fields, and the command
-makes its options of them. Types and texts of settings come from ``RetrievalSettings``. Calls that
-use them are in ``answers``.
+The HTTP API takes the models as bodies, the tools of ``mcp`` take their fields, and the commands
+derive their options from them. Types and descriptions of settings come from ``RetrievalSettings``.
+The functions that use them are in ``answers``.
 """
 
 from dataclasses import fields, replace
@@ -17,15 +17,15 @@ from raptor_core.settings import Settings
 from raptor_core.settings.retrieval import RetrievalSettings, Strategy
 from raptor_core.store.base import Where
 
-MAX_QUESTION_CHARS = 10_000  # bound of a question; an embedder reads far less of it
-MAX_TURNS = 100  # bound of the turns that are kept; fewer are read
+MAX_QUESTION_CHARS = 10_000  # limit of a question; embedders read far less
+MAX_TURNS = 100  # limit of the turns that are kept; fewer are used
 Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
 
 
 def _refuse_truth_value(value: object) -> object:
-    """Return a value that may be a number; pydantic would take true for 1."""
+    """Reject booleans, because pydantic would convert true to 1."""
     if isinstance(value, bool):
-        raise ValueError("expected a number, got a truth value")  # noqa: TRY004 - pydantic's
+        raise ValueError("expected a number, got a boolean")  # noqa: TRY004 - pydantic's
     return value
 
 
@@ -50,11 +50,11 @@ _TAKEN_BY = {
     "start_layer": "traversal",
     "threshold": "traversal",
 }
-"""Strategy of each option that others do not take."""
+"""The only strategy that takes an option, by option."""
 
 
 def _of_setting(name: str) -> Any:
-    """Return an optional field with the bounds and the description of a setting of retrieval."""
+    """Make an optional field with the limits and the description of a retrieval setting."""
     setting = RetrievalSettings.model_fields[name]
     marks = [(bound, mark) for bound in ("ge", "le") for mark in setting.metadata]
     bounds = {bound: getattr(mark, bound) for bound, mark in marks if hasattr(mark, bound)}
@@ -165,7 +165,7 @@ class QueryOptions(Filters):
         """Return the query of a home with these settings.
 
         Raises:
-            SettingsError: an option was set that the strategy does not take.
+            SettingsError: an option is set that the strategy does not support.
         """
         names = {field.name for field in fields(Query)} - {"where"}
         options = {name: getattr(self, name, None) for name in sorted(names)}

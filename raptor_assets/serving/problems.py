@@ -1,6 +1,6 @@
-"""Errors as clients get them: the status, and a body in the form of the interface they called.
+"""Errors as clients see them: the status, and a body in the format of the interface they called.
 
-The handlers that answer with them are in ``http``.
+The handlers that send them are in ``http``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ REQUEST_ERRORS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (MissingKeyError, 501, "NoReaderError"),
     (EndpointError, 502, "ReaderError"),
 )
-"""HTTP status and name of each error that a request may cause. Others may name what the caller may
-not read, so their text is in the log alone; over HTTP their status is 500."""
+"""HTTP status and name of each error that a request may cause. The text of any other error may name
+what the caller may not read, so it only goes to the log; over HTTP its status is 500."""
 
 OPENAI, DIFY = "/v1/", "/retrieval"
-"""Beginning of the paths in the form of OpenAI, and the path in that of Dify."""
+"""Prefix of the paths in OpenAI's format, and the path in Dify's."""
 
 
 class Problem(ApiModel):
@@ -44,7 +44,7 @@ class Problem(ApiModel):
 
 
 def problem_of(error: Exception) -> tuple[int, Problem]:
-    """Return status and problem of an error, without the text of one that is no request's."""
+    """Return status and problem for an error; hide the text unless the request caused it."""
     for kind, status, name in REQUEST_ERRORS:
         if isinstance(error, kind):
             return status, Problem(error=name, message=str(error))
@@ -53,7 +53,7 @@ def problem_of(error: Exception) -> tuple[int, Problem]:
 
 
 def shaped(path: str, status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
-    """Return the status and the body of a problem, as clients of a path expect them."""
+    """Return the status and the body of a problem in the format that a path's clients expect."""
     if path.startswith(OPENAI):
         return _openai(status, problem)
     if path == DIFY:

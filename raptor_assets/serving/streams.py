@@ -1,7 +1,7 @@
 """Answers that are sent while they are written, as server-sent events.
 
-A model writes in a thread. If the client leaves, the thread stops, and another request gets its
-turn.
+A model writes in a thread. If the client disconnects, the thread stops, so that another request can
+start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 Result = TypeVar("Result")
 Work = Callable[[Callable[[str], None], threading.Event], Result]
-"""Work that passes on pieces of text, ends early once the event is set, and returns a result."""
+"""Work that passes on pieces of text, stops early once the event is set, and returns a result."""
 
 
 class Turns(Generic[Result]):
@@ -30,12 +30,12 @@ class Turns(Generic[Result]):
         self._limiter = CapacityLimiter(limit)
 
     async def stream(self, work: Work[Result]) -> AsyncGenerator[str | Result, None]:
-        """Yield the pieces of text that ``work`` passes on, and then its result."""
+        """Yield the pieces of text that ``work`` passes on, then its result."""
         loop, stop = asyncio.get_running_loop(), threading.Event()
         items: asyncio.Queue[tuple[str | Result | None, Exception | None]] = asyncio.Queue()
 
         def show(piece: str) -> None:
-            with suppress(RuntimeError):  # the server has ended
+            with suppress(RuntimeError):  # the server has stopped
                 loop.call_soon_threadsafe(items.put_nowait, (piece, None))
 
         async def run() -> None:
@@ -68,11 +68,11 @@ class Turns(Generic[Result]):
 
 
 class ClientLeftError(Exception):
-    """The client closed its connection before it was answered."""
+    """The client disconnected before it got the answer."""
 
 
 async def while_connected(request: Request, answering: Coroutine[Any, Any, Result]) -> Result:
-    """Return a result, or cancel its computation and raise ClientLeftError if the client leaves."""
+    """Return a result, or cancel its computation and raise ClientLeftError on a disconnect."""
     answer = asyncio.ensure_future(answering)
     departure = asyncio.ensure_future(_disconnected(request))
     try:
@@ -91,10 +91,13 @@ async def _disconnected(request: Request) -> None:
 
 
 class EventStream(StreamingResponse):
-    """Response of server-sent events, which ends its source when the client leaves."""
+    """Response of server-sent events; it closes its source when the client disconnects."""
 
     def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
-        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # no proxy may wait
+        headers = {
+            "Cache-Control": "no-cache",
+            "X-Accel-Buffering": "no",
+        }  # no buffering
         super().__init__(events, media_type="text/event-stream", headers=headers)
         self._events = events
 

@@ -1,9 +1,9 @@
-"""Values of the pages on published trees: the corpus, one tree, the map.
+"""Values of the pages about published trees: the corpus, one tree, the map.
 
-All texts are those of the published build, from the store that ``read_pages`` opens. Tables belong
-to the last build, which may have been rolled back or wait for approval: what they say about a tree
-is shown as far as it is about the published build. The pages are in ``raptor_core.report``. Errors
-are UnknownTreeError, StoreError and TableError.
+All texts come from the published build, from the store that ``read_pages`` opens. Tables belong to
+the last build, which may have been rolled back or wait for approval; what they say about a tree is
+only shown if it applies to the published build. The pages are in ``raptor_core.report``. The
+functions raise UnknownTreeError, StoreError and TableError.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def read_pages(
     tree: str | None,
     call: Callable[[Home, Settings, VectorStore], Values],
 ) -> Values:
-    """Return the result of ``call`` on the corpus of a tree, or on the trees for None.
+    """Return the result of ``call`` for the corpus of a tree, or for the trees if it is None.
 
-    The store holds what the retriever's caller may read, and so do the values.
+    The store, and so the values, are restricted to what the retriever's caller may read.
     """
     return retriever.read(
         tree, lambda folder, settings, store: call(Home(folder.path), settings, store)
@@ -140,7 +140,7 @@ def _row(
 
 
 def _check(result: Any) -> dict[str, Any]:
-    """Return the result of a check, without quotations of the build that it was made on."""
+    """Return the result of a check, without quotations, which may come from another build."""
     names = ("asset", "name", "passed", "severity")
     described = {"description": without_quotations(result.description)}
     return {name: getattr(result, name) for name in names} | described
@@ -149,9 +149,9 @@ def _check(result: Any) -> dict[str, Any]:
 def read_report(
     home: Home, settings: Settings, store: VectorStore, tree: str, *, with_map: bool
 ) -> Report:
-    """Return a published tree with its findings, and with the layout of its nodes if ``with_map``.
+    """Return a published tree with its findings; ``with_map`` adds the layout of its nodes.
 
-    A document has the text of its published chunks.
+    The text of a document consists of its published chunks.
     """
     (manifest,) = require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=(tree,)))
@@ -198,9 +198,9 @@ def read_points(
 ) -> NDArray[np.float32]:
     """Return the positions of nodes on a plane, shape ``(n_nodes, 2)``.
 
-    The layout is no part of a tree: it is computed when a page needs it, and cached in the home
-    until the nodes change. There is a file for each tree or for all, with an empty name, and one
-    for each list of readers.
+    The layout is not part of a tree: it is computed when a page needs it, and cached in the home
+    until the nodes change. There is one file per tree, and one for all trees under an empty name,
+    each per set of readers.
     """
     import numpy as np
 
@@ -214,7 +214,7 @@ def read_points(
     try:
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:
-        warning = "the map could not be kept at %s and is laid out again next time: %s"
+        warning = "the map could not be cached at %s and will be computed again: %s"
         logging.getLogger(__name__).warning(warning, path, error)
     return np.asarray(points)
 

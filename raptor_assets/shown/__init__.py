@@ -1,1 +1,1 @@
-"""Output for people: metadata, costs, Markdown, pages, lines of a terminal."""
+"""Output for people: metadata, costs, Markdown, pages, terminal lines."""

@@ -1,7 +1,7 @@
 """Map of the clusters of a layer, as SVG in metadata.
 
-The text is short and the same every time, since an event of Dagster's log holds it. matplotlib
-would take 1.0 second of CPU for the first map of a process, a fifth of a small build.
+The SVG is short and deterministic, because it is stored in an event of Dagster's log. matplotlib
+would take 1.0 second of CPU time for the first map of a process, a fifth of a small build.
 """
 
 import base64
@@ -16,7 +16,7 @@ from raptor_core.clustering.reduction import project
 from raptor_core.nodes import Layer
 from raptor_core.tree.cluster import Clustering
 
-MIN_CLUSTERS = 5  # least number of clusters that are drawn
+MIN_CLUSTERS = 5  # fewest clusters that are drawn
 _WIDTH, _HEIGHT = 460, 330  # pixels
 _MARGIN, _TOP = 14.0, 32.0
 _MAX_POINTS = 1200
@@ -31,7 +31,7 @@ _PALETTE = (
 def cluster_map(
     clusterings: Sequence[Clustering], below: Mapping[str, Layer]
 ) -> dict[str, dg.MetadataValue[Any]]:
-    """Draw the clusters of the tree that has most of them, unless they are few."""
+    """Draw the clusters of the tree that has the most, unless they are few."""
     largest = max(clusterings, key=lambda done: len(done.groups))
     if len(largest.groups) < MIN_CLUSTERS:
         return {}
@@ -39,7 +39,7 @@ def cluster_map(
     row_of = {node.id: row for row, node in enumerate(layer.nodes)}
     groups = [[row_of[member] for member in group] for group in largest.groups]
     cluster_of = np.zeros(len(layer.nodes), dtype=np.int64)
-    for at in reversed(range(len(groups))):  # a node of several clusters shows its first
+    for at in reversed(range(len(groups))):  # a node in several clusters shows its first
         cluster_of[groups[at]] = at
     data = base64.b64encode(map_svg(project(layer.vectors), cluster_of).encode()).decode()
     tree = " ".join(largest.tree.replace("[", "(").replace("]", ")").split())
@@ -66,7 +66,7 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
     )
     for number, color in enumerate(_PALETTE):
         chosen = np.flatnonzero(cluster_of % len(_PALETTE) == number)
-        # A disc is a line of no length with round ends.
+        # A disc is a line of length zero with round ends.
         path = "".join(f"M{xs[row]:.1f} {ys[row]:.1f}h0" for row in chosen)
         if path:
             svg += f'<path d="{path}" stroke="{color}" stroke-width="{size:.1f}" '

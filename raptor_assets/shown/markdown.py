@@ -13,17 +13,17 @@ from raptor_core.nodes import Node
 _TEXT_CHARS = 160
 _SHOWN_NODES = 5
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
-"""Characters to escape: a summary must neither end its cell nor become markup, HTML or a link."""
+"""Characters to escape: a text must neither end its cell nor become markup, HTML or a link."""
 
 
 class Markdown(str):
-    """Cell that is Markdown already, on one line and without a bar."""
+    """Cell that is already Markdown, on one line and without a vertical bar."""
 
     __slots__ = ()
 
 
 def nodes_markdown(nodes: Sequence[Node]) -> str:
-    """Return a table of the first nodes of a layer, "" without nodes."""
+    """Return a table of the first nodes of a layer; "" without nodes."""
     if not nodes:
         return ""
     are_leaves = nodes[0].is_leaf
@@ -36,7 +36,7 @@ def nodes_markdown(nodes: Sequence[Node]) -> str:
 
 
 def worst_markdown(worst: Sequence[WorstNode]) -> str:
-    """Return a table of a check's worst nodes and the commands that show one."""
+    """Return a table of a check's worst nodes, and the commands that show one."""
     if not worst:
         return ""
     rows = (
@@ -50,8 +50,8 @@ def worst_markdown(worst: Sequence[WorstNode]) -> str:
     trace = code(f"raptor tree {tree} --trace {named.node_id}")
     report = code(f"raptor report {tree} --node {named.node_id}")
     return (
-        f"{table}\n\nOnce published, {trace} shows the first and the spans of the documents under "
-        f"it, {report} opens it in the tree's page."
+        f"{table}\n\nOnce published, {trace} shows the first one and the spans of the documents "
+        f"below it, {report} opens it in the tree's page."
     )
 
 
@@ -64,7 +64,7 @@ def code(text: str) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of plain texts, which are escaped, and ``Markdown``, a line for each row."""
+    """Return a table with a line for each row; plain texts are escaped, ``Markdown`` is not."""
     head, *lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (headers, *rows)]
     return "\n".join([head, "| " + " | ".join(["---"] * len(headers)) + " |", *lines])
 
@@ -80,7 +80,7 @@ def escape_cell(text: str) -> str:
 
 
 def shorten(text: str, max_chars: int = 300) -> str:
-    """Return ``text`` on one line of at most ``max_chars``, cut at a word and with an ellipsis."""
+    """Fold ``text`` to one line of at most ``max_chars``, cut at a word with an ellipsis."""
     line = " ".join(text.split())
     if len(line) <= max_chars:
         return line

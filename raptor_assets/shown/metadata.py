@@ -1,6 +1,6 @@
 """Metadata of the assets: numbers that the UI plots over time, samples, pictures.
 
-Names are stable from build to build. ``cluster_map`` draws the clusters.
+Names stay the same from build to build. ``cluster_map`` draws the clusters.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def documents_metadata(
 ) -> Metadata:
     """Return metadata of ``documents``; ``n_not_read`` counts unreadable files of the source.
 
-    A partition's only document has its URI, if ``paths`` name a single source.
+    If a partition has one document and ``paths`` names one source, its URI is included.
     """
     documents = [document for members in trees.values() for document in members]
     rows = [
@@ -55,7 +55,7 @@ def documents_metadata(
 
 
 def _uri(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
-    """Return the URI of a partition's only document, which was read from the only one of paths."""
+    """Return the URI of a partition's only document, if it comes from the only path."""
     if not (len(paths) == len(documents) == 1 and documents[0].source):
         return {}
     path, source = paths[0], documents[0].source
@@ -126,7 +126,7 @@ def summaries_metadata(
     below: Mapping[str, Sequence[Node]],
     known: frozenset[str] | None,
 ) -> Metadata:
-    """Return metadata of ``layer_k/summaries``; ``known`` are reused content keys, None for all."""
+    """Return metadata of ``summaries``; ``known`` are reused content keys, None for all."""
     flat = _flat(nodes)
     content = {node.content_key for node in flat}
     n_made = 0 if known is None else len(content - known)
@@ -143,7 +143,7 @@ def summaries_metadata(
 
 
 def usage_metadata(usage: Usage, prefix: str = "") -> Metadata:
-    """Return calls, tokens and money; nothing without calls, no money without a price."""
+    """Return calls, tokens and cost; nothing without calls, no cost without a price."""
     if not usage.calls:
         return {}
     metadata: Metadata = {f"{prefix}{name}": getattr(usage, name) for name in COUNTED}
@@ -199,7 +199,7 @@ def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
 
 
 def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Metadata:
-    """Return planned and actual numbers; nothing if this run did not cluster the leaves."""
+    """Return predicted and actual numbers; nothing if this run did not cluster the leaves."""
     if not plans:
         return {}
     plan = RebuildPlan(plans)

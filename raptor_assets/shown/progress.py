@@ -1,4 +1,4 @@
-"""Progress of a run of the chain, and costs of one partition in it."""
+"""Progress of a run of the chain, and the costs of one partition in it."""
 
 import time
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from raptor_core.models.money.usage import Usage
 
 @dataclass(frozen=True)
 class Failure:
-    """Failure of a partition: asset, message, and class of the error unless a check refused it."""
+    """Failure of a partition: asset, message, and error class (empty if a check blocked it)."""
 
     asset: str
     reason: str
@@ -30,7 +30,7 @@ class FailedCheck:
 
 
 def describe_checks(failed: Iterable[FailedCheck]) -> str:
-    """Count failed checks in one line: "1 error (junk_text), 3 warnings (coverage 2, store)"."""
+    """Count failed checks in a line: "1 error (junk_text), 3 warnings (coverage 2, store)"."""
     parts = []
     for severity, noun in (("error", "error"), ("warn", "warning")):
         counts = Counter(check.name for check in failed if check.severity == severity)
@@ -45,10 +45,10 @@ class Progress:
     """Progress of a step over some partitions.
 
     Attributes:
-        n_made: texts that it embedded or wrote, without reused ones.
+        n_made: texts that were embedded or written, without reused ones.
         failed: failures by partition.
         failed_checks: checks that failed in the step.
-        share: 1 for a step that is done, less for a step that works.
+        share: completed share of the step; 1 once it is done.
         usage: usage of endpoints by the step so far.
         waiting: partitions whose build waits for approval.
     """
@@ -73,7 +73,7 @@ def ignore_progress(_progress: Progress) -> None:
 
 
 def by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]:
-    """Return partitions by what stopped them: one entry for a cause that stopped many."""
+    """Group partitions by what stopped them; one entry may cover many partitions."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, failure in failures.items():
         groups.setdefault((failure.asset, failure.reason), []).append(name)
@@ -81,7 +81,7 @@ def by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]
 
 
 class StepProgress:
-    """Step at which a run works; ``spent`` returns the usage of endpoints in the run so far."""
+    """Current step of a run; ``spent`` returns the usage of endpoints in the run so far."""
 
     def __init__(self, spent: Callable[[], Usage], watch: Watch) -> None:
         self._spent = spent
@@ -104,8 +104,8 @@ class StepProgress:
         return self._spent() - self._spent_at_start
 
     def report(self, n_done: int, n_texts: int) -> None:
-        """Report how many of the step's texts are made."""
-        share = n_done / (n_texts + 1)  # the step still works after the last text
+        """Report how many of the step's texts are done."""
+        share = n_done / (n_texts + 1)  # the step continues after the last text
         at = Progress(self._asset, self._partitions, 0, self.seconds, share=share, usage=self.usage)
         self._watch(at)
 
@@ -136,13 +136,13 @@ COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
 
 @dataclass
 class PartitionCosts:
-    """Counts and usages of this run, for one partition.
+    """Counts and usages of this run for one partition.
 
     Attributes:
         n_summarized, n_embedded: texts that this run wrote or embedded.
-        usage: what they took.
-        audit_usage: what audits took.
-        paid: what the summaries of a layer took.
+        usage: usage for these texts.
+        audit_usage: usage for audits.
+        paid: usage for the summaries of each layer.
     """
 
     n_summarized: int = 0
@@ -157,6 +157,6 @@ class PartitionCosts:
         self.usage += usage
 
     def add_summary(self, layer: int, usage: Usage) -> None:
-        """Count what a summary of a layer took."""
+        """Add the usage for a summary of a layer."""
         self.usage += usage
         self.paid[layer] += usage

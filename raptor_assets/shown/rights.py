@@ -1,4 +1,4 @@
-"""Findings on rights: rules that match no document, documents that nobody may read."""
+"""Problems with rights: rules that match no document, documents that nobody may read."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,20 +11,19 @@ _NAMED = 10
 
 
 def has_rights(settings: Settings) -> bool:
-    """Return whether the settings say who may read, or that somebody has to."""
+    """Return whether the settings restrict who may read, or require that somebody does."""
     return bool(settings.source.readers) or settings.access.identifies
 
 
 def describe_unmatched(rules: Sequence[str]) -> list[str]:
-    """Return a line for each pattern of a rule that matches no document."""
+    """Return a line for each pattern in the rules that matches no document."""
     return [
-        f"the rule {rule} matches no document, so it gives nobody a right and takes none"
-        for rule in rules
+        f"the rule {rule} matches no document, so it grants and revokes nothing" for rule in rules
     ]
 
 
 def published_findings(manifests: Iterable[Manifest], settings: Settings) -> list[str]:
-    """Return what is odd about the rights of published trees; nothing where there are none."""
+    """Return problems with the rights of published trees; nothing if there are none."""
     documents = [(manifest, d) for manifest in manifests for d in manifest.published_documents]
     if not has_rights(settings) and not any(manifest.readers for manifest, _ in documents):
         return []
@@ -32,7 +31,7 @@ def published_findings(manifests: Iterable[Manifest], settings: Settings) -> lis
     findings = describe_unmatched(ReaderRules(settings.source).unmatched(names))
     if hidden := sorted(d.id for manifest, d in documents if not manifest.readers.get(d.id)):
         findings.append(
-            f"{counted(len(hidden), 'document')} that no caller may read, since no readers are "
+            f"{counted(len(hidden), 'document')} that no caller may read, because no readers are "
             f"declared or they cannot be read now: {listed(hidden, _NAMED)}"
         )
     return findings

@@ -1,7 +1,7 @@
-"""Printing without control characters, so that no text can steer a terminal.
+"""Printing without control characters, so that no text can control a terminal.
 
 ``say`` and ``say_text`` print for people, instead of ``click.echo``. ``clean_streams`` cleans all
-further output: logs, warnings, tracebacks.
+other output: logs, warnings, tracebacks.
 """
 
 import json
@@ -19,7 +19,7 @@ _COLORED = re.compile(f"(?P<color>{_COLORS})|{UNPRINTABLE.pattern}")
 
 
 def say(line: str = "", *, err: bool = False, **style: Any) -> None:
-    """Print one line in a style of ``click``, with line breaks escaped."""
+    """Print one line in a ``click`` style, with line breaks escaped."""
     click.secho(printable(line, lines=False), err=err, **style)
 
 
@@ -35,7 +35,7 @@ def say_json(value: str) -> None:
 
 
 class CleanStream:
-    """Text stream that writes colours, and makes all other control characters visible."""
+    """Text stream that passes colours, and makes all other control characters visible."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -44,7 +44,7 @@ class CleanStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a text without control characters."""
         self._stream.write(_COLORED.sub(_escape_uncolored, text.replace("\r\n", "\n")))
         return len(text)
 

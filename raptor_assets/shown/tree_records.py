@@ -1,4 +1,4 @@
-"""Table of a partition's published trees, with the change and the cost of their last build."""
+"""Table of a partition's published trees, with the changes and cost of their last build."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Cost = Mapping[str, Figure]
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """Change and cost of the build that made a published tree."""
+    """Changes and cost of the build that made a published tree."""
 
     build_id: str
     change: RebuildChange
@@ -40,14 +40,14 @@ class TreeRecord:
         counts: PublicationCounts,
         cost: Cost | None = None,
     ) -> TreeRecord:
-        """Return the record of a tree that was published; a first build changes nothing."""
+        """Make the record of a tree that was published; a first build has no changes."""
         change = RebuildChange()
         if replaced:
             change = RebuildChange(replaced.published_at, counts.new_ids, counts.removed)
         return cls(new.build_id, change, cost)
 
     def notes(self) -> dict[str, object]:
-        """Return what a kept build says of itself: nodes that came and went, and the cost."""
+        """Return notes for a kept build: numbers of nodes added and removed, and the cost."""
         counts = {"n_added": len(self.change.added), "n_removed": self.change.n_removed}
         return {**counts, "cost": dict(self.cost) if self.cost else None}
 
@@ -63,7 +63,7 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
 
 
 def trees_table(manifests: Iterable[Manifest], records: Mapping[str, TreeRecord]) -> pa.Table:
-    """Return the table of a partition's published trees; ``records`` are by tree."""
+    """Make the table of a partition's published trees; ``records`` are by tree."""
     return TREES.table(
         (
             m.tree,
@@ -96,7 +96,7 @@ def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
 def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
-    """Return the findings of judges and people with people's marks, None without any table."""
+    """Return the findings of judges and people, with people's marks; None without any table."""
     both = (CHAIN_NAMES.findings, manual_findings)
     assets = [of_layer(layer) for layer in layers for of_layer in both]
     tables_found = (tables.find(asset.path, partition) for asset in assets)

@@ -12,7 +12,7 @@ from raptor_core.text.sentence_ends import sentence_ends
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Summary of one build beside that of another; a text is empty where a build lacks it."""
+    """Summary of one build beside that of another; a text is empty if its build lacks it."""
 
     layer: int
     name: str
@@ -37,7 +37,7 @@ def _run_of_tildes(line: str) -> int:
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text, each a line."""
+    """Return the sentences of a text, each on a line."""
     ends = [0, *sentence_ends(text, 0, len(text)), len(text)]
     parts = (text[start:end] for start, end in pairwise(ends))
     return [" ".join(part.split()) for part in parts if part.strip()]

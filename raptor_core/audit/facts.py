@@ -1,23 +1,33 @@
 """Foreign facts of a summary: numbers, dates, codes and names that no leaf beneath it holds.
 
+Where an embedder is given, sentences that resemble no sentence of the leaves are found as well.
 A number that can be counted, added up or rounded from a leaf is not foreign; judges decide on it.
 Only names that a capital marks are found. The forms that are compared are in ``terms``.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import combinations
 
+from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.numbers import COUNTABLE, decimal, find_numbers
 from raptor_core.audit.terms import Item, Needs, find_needs, terms, union
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.summarizing.base import Foreign
+from raptor_core.text.sentence_ends import ends_sentence
+from raptor_core.threads import one_blas_thread
+from raptor_core.vectors import Vectors
 
 VERSION = 1
 """Version of the rules; raise it with every change after which other sentences are foreign."""
+Embed = Callable[[Sequence[str]], Vectors]
+ALIKE = 0.55
+"""Cosine of all-MiniLM-L6-v2 below which two sentences do not resemble each other; a sentence of a
+small model that resembles none of the leaves is mostly wrong, see docs/research.md.
+"""
 _MAX_ADDED = 12
 """Numbers of a leaf above which sums and differences would meet any number."""
 _ROUNDED = Decimal("0.05")
@@ -119,13 +129,27 @@ def _rounds(known: Decimal, value: Decimal, *, is_about: bool) -> bool:
     return known.quantize(value) == value
 
 
-def find_foreign(summary: str, leaves: Sequence[str]) -> Foreign:
-    """Return the facts of a summary that no leaf holds, and the summary without their sentences."""
+def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None) -> Foreign:
+    """Return the facts of a summary that no leaf holds, and the summary without their sentences.
+
+    With ``embed``, sentences that resemble none of the leaves are left out as well.
+    """
     found = Sources(leaves).foreign_sentences(summary)
+    unlike = _unlike_sentences(summary, leaves, embed) if embed else []
     kept, start = [], 0
-    for sentence in found:
-        kept.append(summary[start : sentence.start].rstrip(" "))
-        start = sentence.end
+    for begin, end in sorted({*((sentence.start, sentence.end) for sentence in found), *unlike}):
+        kept.append(summary[start:begin].rstrip(" "))
+        start = end
     rest = "".join([*kept, summary[start:]]).strip()
     facts = dict.fromkeys(fact for sentence in found for fact in sentence.facts)
     return Foreign(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))
+
+
+@one_blas_thread
+def _unlike_sentences(summary: str, leaves: Sequence[str], embed: Embed) -> list[tuple[int, int]]:
+    """Return the spans of complete sentences that resemble no sentence of the leaves."""
+    spans = [(start, end) for start, end in sentences(summary) if ends_sentence(summary[start:end])]
+    known = list(dict.fromkeys(text for leaf in leaves for text in sentence_texts(leaf)))
+    vectors = embed([*(summary[start:end].strip() for start, end in spans), *known])
+    nearest = (vectors[: len(spans)] @ vectors[len(spans) :].T).max(axis=1, initial=-1.0)
+    return [span for span, cosine in zip(spans, nearest, strict=True) if cosine < ALIKE]

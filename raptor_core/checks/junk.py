@@ -364,10 +364,10 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     if cut:
         summary += f" {len(cut)} end where their answer was cut off, or were written in parts."
     if replaced:
-        summary += f" {len(replaced)} quote their children, since the model invented facts."
+        summary += f" {len(replaced)} quote their children, since the model invented too much."
     worst = [
         *(WorstNode.of(node, 1.0, "written extractively") for node in refused),
-        *(WorstNode.of(node, 0.7, "written extractively: facts invented") for node in replaced),
+        *(WorstNode.of(node, 0.7, "written extractively: too much invented") for node in replaced),
         *(WorstNode.of(node, 0.5, "its answer was cut off, or written in parts") for node in cut),
     ]
     remedy = (

@@ -13,8 +13,8 @@ class Chunk:
     """Span of a document: ``text == document.text[start:end]``, end exclusive.
 
     ``section`` is the path of headings above the span, outermost first. ``table`` names the columns
-    of a table whose rows the span begins with, where the span does not. ``metadata`` describes the
-    chunk beside its document.
+    of a table if the span begins with its rows but does not include their heading. ``metadata``
+    describes the chunk, in addition to its document's.
     """
 
     text: str
@@ -29,8 +29,8 @@ class Chunk:
 class Chunker(Protocol):
     """Interface of a method that cuts documents into chunks.
 
-    Chunks are ordered and disjoint. They leave out only white space, runs of data, and what is no
-    text: rules, comments and front matter.
+    Chunks are ordered and disjoint. They omit only white space, runs of data, and text outside the
+    content: rules, comments and front matter.
     """
 
     @property
@@ -38,4 +38,4 @@ class Chunker(Protocol):
         """Fingerprint of everything that changes the chunks."""
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """Cut one document into chunks, in order; return none if it holds only white space."""
+        """Cut one document into chunks, in order; return none if it is only white space."""

@@ -1,6 +1,6 @@
-"""Chunkers: they find the units, pack them, and verify the limit on the text of each chunk.
+"""Chunkers: they find the units, pack them, and verify the token limit for each chunk's text.
 
-Chunks that a source supplies are read by ``supplied_chunks``, and no chunker cuts them.
+Chunks that a source supplies are never cut; ``supplied_chunks`` reads them.
 """
 
 import json
@@ -27,20 +27,20 @@ from raptor_formats.blocks import is_rule, strip_spans, unpack
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 4
 PIECE_CHARS = 1 << 16
-"""Characters whose tokens are held at once."""
+"""Number of characters whose tokens are in memory at once."""
 NEARLY = 2
-"""Multiple of the limit up to which a weight is compared with an exact count."""
+"""Multiple of the limit up to which an estimated weight is replaced by an exact count."""
 RULE_SHARE = 0.25
 """Share of the limit above which a rule separates chunks."""
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
-"""Line without the white space around it."""
+"""Line, stripped of white space."""
 
 
 class SentenceChunker:
     """Chunks of whole sentences, at most ``max_tokens`` long; an edit shifts few of them.
 
-    A sentence is cut only if it is over the limit by itself. Runs of data are left out, unless the
-    document holds nothing else; see ``raptor_core.documents.data_runs``.
+    A sentence is cut only if it exceeds the limit by itself. Runs of data are omitted, unless the
+    document contains nothing else; see ``raptor_core.documents.data_runs``.
     """
 
     method: ClassVar[str] = "sentences"
@@ -52,7 +52,7 @@ class SentenceChunker:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the limit, the counter and the rules; context changes no chunk."""
+        """Fingerprint of the limit, the counter and the rules; context does not change chunks."""
         values = {
             "method": self.method,
             "max_tokens": self._limit,
@@ -62,7 +62,7 @@ class SentenceChunker:
         return fingerprint("chunking", values)
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """Cut one document into chunks, in order; return none if it holds only white space."""
+        """Cut one document into chunks, in order; return none if it is only white space."""
         text = document.text
         if not text or text.isspace():
             return []
@@ -86,7 +86,7 @@ class SentenceChunker:
         return [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
 
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
-        """Yield the sentences of all blocks, in order, neither weighed nor cut."""
+        """Yield the sentences of all blocks, in order, not yet weighed or cut."""
         text = document.text
         for part in outline(document):
             opens, spans = part.opens, sentences_of(text, part.block)
@@ -97,9 +97,9 @@ class SentenceChunker:
                 opens = Opens.NOTHING
 
     def _weigh(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
-        """Weigh the units, and replace a unit over the limit by its parts.
+        """Weigh the units, and replace each unit over the limit by its parts.
 
-        Tokens are counted piece by piece, since those of a whole text take much memory.
+        Tokens are counted piece by piece, because those of a whole text need much memory.
         """
         weighed: list[SentenceSpan] = []
         for piece in _pieces(units):
@@ -113,7 +113,7 @@ class SentenceChunker:
         return weighed
 
     def _without_rules(self, text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
-        """Return the units between long rules; a short rule adds its weight to the next unit."""
+        """Split the units at long rules; a short rule adds its weight to the next unit."""
         rows = [n for n, (a, b) in enumerate(pairwise(units), 1) if text[a.end : b.start].strip()]
         counts = self._counter.count([text[units[n - 1].end : units[n].start] for n in rows])
         borders = [0]
@@ -138,7 +138,7 @@ class SentenceChunker:
             opens = Opens.NOTHING
 
     def _weights(self, text: str, spans: list[Span], measure: Measure) -> list[int]:
-        """Return the weight of each sentence, exact if it decides whether the sentence is cut."""
+        """Return the weight of each sentence; exact if it decides whether the sentence is cut."""
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         nearly = range(self._limit + 1, NEARLY * self._limit)
         near = [row for row, weight in enumerate(weights) if weight in nearly]
@@ -149,7 +149,7 @@ class SentenceChunker:
         return weights
 
     def _verify(self, text: str, spans: list[Span], bounds: list[int]) -> dict[Span, int]:
-        """Return the exact counts of chunks; a chunk over the limit is halved until none is."""
+        """Count the tokens of chunks exactly, and halve those over the limit until none is left."""
         counts: dict[Span, int] = {}
         while spans:
             numbers = self._counter.count([text[a:b] for a, b in spans])
@@ -161,7 +161,7 @@ class SentenceChunker:
         return counts
 
     def _halves(self, text: str, span: Span, bounds: list[int]) -> list[Span]:
-        """Split the span at its middle sentence; a single sentence at about its middle token."""
+        """Split a span at its middle sentence, or a single sentence near its middle token."""
         start, end = span
         inner = bounds[bisect_left(bounds, start + 1) : bisect_left(bounds, end)]
         if inner:
@@ -178,7 +178,7 @@ def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) 
     """Return the chunks that the source of a document supplies, in order; none if it does not.
 
     Raises:
-        SourceError: a chunk is over the limit.
+        SourceError: a chunk exceeds the limit.
     """
     blocks = unpack(document.blocks) if document.blocks else []
     if not blocks or blocks[0].kind != "chunk":
@@ -192,14 +192,14 @@ def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) 
     if longest.n_tokens > max_tokens:
         raise SourceError(
             f"chunk {longest.metadata[CHUNK_ID]!r} of document {document.id!r} has "
-            f"{longest.n_tokens:,} tokens, the most of its document, and chunking.max_tokens is "
-            f"{max_tokens:,}; raise it, or make smaller chunks"
+            f"{longest.n_tokens:,} tokens, the most in this document, but chunking.max_tokens is "
+            f"{max_tokens:,}; raise it, or supply smaller chunks"
         )
     return chunks
 
 
 def _groups(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
-    """Return the units between what is no text, such as comments; no chunk reaches over it."""
+    """Group the units between comments and other non-text, over which no chunk extends."""
     return [part for group in _without_data(text, units) for part in _between_gaps(text, group)]
 
 
@@ -213,7 +213,7 @@ def _between_gaps(text: str, units: list[SentenceSpan]) -> Iterator[list[Sentenc
 
 
 def _pieces(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
-    """Yield the units in runs of some ``PIECE_CHARS`` characters."""
+    """Group the units into runs of about ``PIECE_CHARS`` characters."""
     first = 0
     for at, unit in enumerate(units, 1):
         if at == len(units) or unit.end - units[first].start >= PIECE_CHARS:
@@ -222,7 +222,7 @@ def _pieces(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
 
 
 def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
-    """Return the units between the runs of data of a text."""
+    """Group the units between the runs of data of a text."""
     runs = data_runs(text)
     if not runs:
         return [units]
@@ -244,7 +244,7 @@ class GreedyChunker(SentenceChunker):
     """Chunks filled with sentences across paragraphs and sections, as in the paper.
 
     A sentence that does not fit moves to the next chunk as a whole. Tokens between two sentences
-    count.
+    count, too.
     """
 
     method = "greedy"
@@ -259,7 +259,7 @@ class GreedyChunker(SentenceChunker):
             ends = [unit.end for unit in units[at : at + self._limit]]
             weights = measure.weights([start] * len(ends), ends)
             n = max(1, sum(weight <= self._limit for weight in weights))
-            # The count of the chunk's own text decides: a token may reach over its ends.
+            # The count of the chunk's own text decides: a token may extend over its ends.
             while n > 1 and not self._fits(text[start : ends[n - 1]]):
                 n -= 1
             while n < len(ends) and self._fits(text[start : ends[n]]):

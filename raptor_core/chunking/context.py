@@ -1,6 +1,6 @@
-"""Context that the embedder reads before a chunk: title, headings and names of columns.
+"""Context that the embedder reads before a chunk: title, headings and column names.
 
-It is never part of the span.
+It is never part of the chunk's span.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ def context_lines(
 
 
 def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
-    """Return title and headings with white space folded, without empty ones and repetitions."""
+    """Return title and headings with single spaces, without empty and repeated ones."""
     names: list[str] = []
     for name in (title, *section):
         folded = " ".join(name.split())
@@ -37,11 +37,11 @@ def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _candidates(names: tuple[str, ...]) -> list[str]:
-    """Return lines from the whole path down to one name, the best first.
+    """Return candidate lines from the whole path down to one name, the best first.
 
     The middle of the path is dropped first, because the title names the topic of the document and
-    the innermost heading that of the chunk. Then the title is dropped, then words at the end of the
-    innermost heading.
+    the innermost heading that of the chunk. Then the title is dropped, and last the words at the
+    end of the innermost heading.
     """
     if not names:
         return [""]
@@ -63,7 +63,7 @@ def add_tables(
         lines: the line of each chunk, as ``context_lines`` returns it.
         tables: the title and the columns of the table of each chunk, or "".
         counter: counter of tokens.
-        max_tokens: most tokens of a second line; 0 adds none.
+        max_tokens: maximum tokens of a second line; 0 adds none.
     """
     shown = {"": ""}
     for label in set(tables) - {""} if max_tokens else ():
@@ -76,7 +76,7 @@ def add_tables(
 
 
 def _shortened(label: str) -> Iterator[str]:
-    """Yield the names of columns with ever fewer words, then ever fewer names."""
+    """Yield the column names with fewer and fewer words, then with fewer and fewer names."""
     cells = label.split(_CELL)
     yield label
     for n_words in (4, 3, 2, 1):

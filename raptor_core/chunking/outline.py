@@ -1,7 +1,7 @@
-"""Blocks of a document for the chunker: what opens and introduces, columns, paths of headings.
+"""Structure around the blocks of a document: section starts, lead-ins, columns, heading paths.
 
-The readers of the formats find the blocks; see ``raptor_formats.blocks``. Sentences inside a
-block are in ``sentences``, the packing of sentences in ``packing``.
+The parsers of the formats find the blocks; see ``raptor_formats.blocks``. Sentences inside a block
+are found in ``sentences`` and packed in ``packing``.
 """
 
 import re
@@ -20,7 +20,7 @@ from raptor_formats.markup.markdown import read_markdown
 from raptor_formats.markup.plain import WRAP_CHARS, title_starts
 
 MAX_TITLE_CHARS = 120
-"""Longest paragraph that can be the title of the table below it."""
+"""Longest paragraph that can be the title of the table below it, in characters."""
 
 MAX_DEPTH = 6
 """Greatest depth of a heading that begins a section."""
@@ -31,7 +31,7 @@ _COLONS = (":", "：")
 _ROWS = ("names", "row")
 
 Parts = tuple[tuple[int, int], ...]
-"""First character of each paragraph that a chunk has text of, and the tokens of that text."""
+"""First character of each paragraph of which a chunk contains text, and the tokens of that text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class OutlineBlock:
     """Block in its document.
 
     Attributes:
-        block: the block, which is no rule.
+        block: the block; never a rule.
         opens: unit of text that begins with it.
-        level: depth of a heading, 1 to 7; 0 for another block.
-        leads: it introduces the next block, and says little without it.
+        level: depth of a heading, 1 to 7; 0 for other blocks.
+        leads: whether it introduces the next block and says little without it.
     """
 
     block: Block
@@ -52,7 +52,7 @@ class OutlineBlock:
 
 
 def blocks_of(document: Document) -> list[Block]:
-    """Return the blocks of a document without rules; a text of unknown format is Markdown."""
+    """Return the blocks of a document without rules; text of unknown format is read as Markdown."""
     if document.blocks:
         blocks = unpack(document.blocks)
     else:
@@ -81,7 +81,7 @@ def outline(document: Document) -> Iterator[OutlineBlock]:
 
 
 def _is_tight(text: str, previous: Block, block: Block) -> bool:
-    """Return whether a block goes on with a list or a table, without a blank line between."""
+    """Return whether a block continues a list or a table, without a blank line in between."""
     if _BLANK_LINE.search(text, previous.end, block.start):
         return False
     if block.kind in _ROWS:
@@ -96,7 +96,7 @@ def _is_tight(text: str, previous: Block, block: Block) -> bool:
 
 
 def _leads(text: str, block: Block, following: Block | None) -> bool:
-    """Return whether a block introduces the next: a heading, a line that ends with a colon."""
+    """Return whether a block introduces the next: a heading, or a line that ends with a colon."""
     if block.kind in ("heading", "directive", "names"):
         return True
     if block.kind in ("code", "row", "chunk") or following is None:
@@ -116,7 +116,7 @@ class TableRows:
 
 
 def find_tables(document: Document) -> list[TableRows]:
-    """Return the rows of the tables whose columns have names, or that have a title, in order."""
+    """Return the rows of tables with column names or a title, in order."""
     text, tables = document.text, list[TableRows]()
     title, names, previous = "", "", Block("paragraph", 0, 0)
     for block in blocks_of(document):
@@ -146,7 +146,7 @@ def _title(text: str, block: Block) -> str:
 
 
 def table_at(tables: Sequence[TableRows], start: int) -> str:
-    """Return the label of the table whose rows go on at a character, or ""."""
+    """Return the label of the table whose rows continue at a character, or ""."""
     at = bisect_right(tables, start, key=lambda rows: rows.start) - 1
     return tables[at].label if at >= 0 and start < tables[at].end else ""
 
@@ -176,7 +176,7 @@ def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter)
 
 
 def _with_tokens(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
-    """Add tokens to the parts; their sum is at least the tokens of the chunk."""
+    """Add token counts to the parts; their sum is at least the tokens of the chunk."""
     if len(starts) == 1:
         return ((starts[0], n_tokens),)
     counted = [next(counts) for _ in starts]

@@ -1,9 +1,9 @@
-"""Packing of sentences into chunks, stably, so that an edit shifts few chunks.
+"""Packing of sentences into chunks, stably: an edit shifts only few chunks.
 
-After an edit the borders of greedy packing never meet the old ones again. Here every border has a
-price drawn from the sentence after it, as in content-defined chunking (Xia et al. 2016, FastCDC).
-The borders of least price in sum are taken (a shortest path), so both packings soon meet again.
-Each stretch is packed separately: a section, if it is large enough to stand alone.
+After an edit, the borders of greedy packing never realign with the old ones. Here each border has a
+price that is derived from the sentence after it, as in content-defined chunking (Xia et al. 2016,
+FastCDC). The borders with the lowest total price are chosen (a shortest path), so the new packing
+soon realigns with the old one. Each stretch is packed separately: a section, if it is large enough.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 # Price of a chunk, and so the unit of all prices: whole numbers, exact on every machine.
 CHUNK_PRICE = 1 << 20
-# Least and greatest price of a border, in chunks, by ``Opens``. A wider range lets an edit shift
-# fewer chunks, and makes chunks shorter. Lower prices at paragraphs and sections cut fewer of
+# Lowest and highest price of a border, in chunks, by ``Opens``. With a wider range, an edit shifts
+# fewer chunks, but chunks get shorter. Lower prices at paragraphs and sections cut fewer of
 # them. docs/research.md has figures.
 BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
-# Prices of a border behind a heading or another lead, and of a chunk under the least size.
+# Prices of a border after a heading or another lead-in, and of a chunk below the smallest size.
 LEAD_PRICE = 5.0
 SMALL_PRICE = 0.5
-# Least size of a chunk, and of a section that stands alone, as shares of the limit.
+# Smallest size of a chunk, and of a section that stands alone, as shares of the limit.
 LEAST_SHARE = 0.25
 SECTION_SHARE = 0.5
 
@@ -38,8 +38,8 @@ class Opens(IntEnum):
 class SentenceSpan(NamedTuple):
     """Span of ``weight`` tokens that is never cut; the weight is at most the limit.
 
-    ``key`` is drawn from the text. ``level`` is the depth of a heading, 0 for other text. A span
-    that ``leads`` introduces the next.
+    ``key`` is a hash of the text. ``level`` is the depth of a heading, 0 for other text. A span
+    that ``leads`` introduces the next one.
     """
 
     start: int
@@ -54,7 +54,7 @@ class SentenceSpan(NamedTuple):
 def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens.
 
-    Pack each stretch into the chunks of the least price; an edit shifts few chunks around it.
+    Each stretch is packed into chunks of the lowest total price.
     """
     weights = [sentence.weight for sentence in sentences]
     prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
@@ -66,7 +66,7 @@ def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
 
 
 def stretches(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
-    """Return the borders (indices) of the stretches, the first and the last included.
+    """Return the borders (indices) of the stretches, including the first and the last.
 
     Sections of at least ``SECTION_SHARE`` of the limit stand alone. A smaller section joins the
     next one, and small sections at the end join the one before them. So an edit in a section that
@@ -86,7 +86,7 @@ def stretches(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
 
 
 def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
-    """Return the ends (indices, exclusive) of runs of least price, in linear time for any limit.
+    """Return the ends (indices, exclusive) of runs of lowest price, in linear time for any limit.
 
     ``prices[i]`` is the price of a border before ``i``. A run weighs at most ``limit`` and, if
     possible, at least ``LEAST_SHARE`` of it. Candidates for the border before a run wait in a queue
@@ -128,6 +128,6 @@ def _price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
 
 
 def key_of(text: str) -> int:
-    """Return 64 bits drawn from a text; white space is folded."""
+    """Hash a text to 64 bits, ignoring differences in white space."""
     folded = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(folded, digest_size=8).digest(), "big")

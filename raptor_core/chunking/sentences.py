@@ -25,14 +25,14 @@ _WORD = re.compile(r"\S")
 def sentences(text: str) -> list[Span]:
     """Return the spans of all sentences of a plain text, in order.
 
-    They cover all but white space and lines that only draw a rule.
+    They cover everything but white space and lines that only draw a rule.
     """
     blocks = (block for block in read_plain(text) if block.kind != "rule")
     return [span for block in blocks for span in sentences_of(text, block)]
 
 
 def sentences_of(text: str, block: Block) -> list[Span]:
-    """Return the spans of one block's sentences, or lines of code, without white space around."""
+    """Return the stripped spans of a block's sentences, or of its lines of code."""
     if block.kind in ("heading", "names", "row"):
         return [(block.start, block.end)]
     if block.kind == "code":
@@ -45,9 +45,9 @@ def sentences_of(text: str, block: Block) -> list[Span]:
 class Measure:
     """Weights, in tokens, of spans of one text between two characters.
 
-    The weight of a span is the number of tokens that begin in it. White space at the head of a
-    token does not count. The weight can differ from the count of the span's own text, if a
-    tokenizer reads across the ends of the span. So limits are verified on the text itself.
+    The weight of a span is the number of tokens that begin in it, ignoring white space at the start
+    of a token. It can differ from the token count of the span's own text if a token extends over
+    the ends of the span. So limits are verified on the text itself.
     """
 
     def __init__(self, text: str, counter: TokenCounter, first: int, last: int) -> None:
@@ -63,13 +63,13 @@ class Measure:
         return counts
 
     def places(self, start: int, end: int) -> NDArray[np.int32]:
-        """Return the characters at which a unit of weight begins, ascending, repeats included."""
+        """Return the characters at which a unit of weight begins, ascending, with repeats."""
         first, last = np.searchsorted(self._anchors, [start, end])
         return self._anchors[first:last]
 
 
 def _anchor(text: str, start: int, end: int) -> int:
-    """Return the first character of a token that is not white space, or its start if all is."""
+    """Return the first character of a token that is not white space; its start if all are."""
     if end > start and text[start].isspace():
         word = _WORD.search(text, start, end)
         return word.start() if word else start
@@ -83,7 +83,7 @@ _TAKES_NEXT = "เแโใไເແໂໃໄ\u1039\u17d2"
 _TAKES_PREVIOUS = "ะาำๅๆฯະາຳໆ"
 """Thai and Lao vowels that are letters, and signs that stack the next letter of their script."""
 _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
-# The search for a cut covers this last share of the places that fit.
+# Only this last share of the places that fit is searched for a good cut.
 _SHARE = 0.5
 
 
@@ -91,8 +91,8 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
     """Return the characters at which to cut the span, so that each part weighs at most ``limit``.
 
     They are ascending. The best kind of place wins: after clause punctuation, then at white space,
-    then between tokens; within a kind, the last place that fits. A character stays with its
-    combining marks.
+    then between tokens; within a kind, the last place that fits. A character stays together with
+    its combining marks.
     """
     starts = measure.places(start, end)
     distinct = map(int, starts[np.diff(starts, prepend=-1) > 0])

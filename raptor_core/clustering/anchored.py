@@ -1,6 +1,6 @@
 """Anchored clustering: unchanged rows keep their clusters, and new rows join them.
 
-Only the clusters that a change touches are changed; ``docs/adr/0004`` says why. Compare adRAP
+Only clusters that a change touches are modified; ``docs/adr/0004`` explains why. Compare adRAP
 (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle growth only.
 """
 
@@ -17,11 +17,11 @@ from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
 
 MARGIN = 0.05
-"""Similarity by which a cluster that changes anyhow is preferred to an unchanged one."""
+"""Similarity bonus of a cluster that must be summarized again in any case."""
 SOFT_MARGIN = 0.005
-"""Similarity to the first cluster within which a second changed cluster takes the new row, too."""
+"""Similarity to the first cluster within which a second changed cluster also gets the row."""
 LEAST_NEW = 3
-"""Least number of new rows that form a cluster of their own."""
+"""Smallest number of new rows that form a cluster of their own."""
 Doubles = NDArray[np.float64]
 
 
@@ -39,8 +39,8 @@ class AnchoredClusters:
 
     Attributes:
         members: row numbers of each cluster, as in ``Clusters``.
-        origins: for each cluster the number of the earlier cluster that it continues, or -1.
-        details: numbers of placed rows, of outliers, and of split and merged clusters.
+        origins: for each cluster, the number of the earlier cluster that it continues, or -1.
+        details: counts of placed rows, outliers, and split and merged clusters.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -59,11 +59,10 @@ def cluster_anchored(
     """Cluster ``vectors``, shape ``(n, n_dims)``, close to the earlier clusters.
 
     Args:
-        vectors: unit rows of the layer as it is now, at least two.
+        vectors: unit rows of the current layer, at least two.
         n_tokens: tokens of each row, shape ``(n,)``.
-        kept: remaining rows of each earlier cluster, ascending, possibly none; at least one cluster
-            has some.
-        touched: numbers of earlier clusters whose summary is made again anyhow.
+        kept: remaining rows of each earlier cluster, ascending; some may be empty, but not all.
+        touched: numbers of earlier clusters that must be summarized again in any case.
         clusterer: clusterer of the layer, for new rows that resemble no earlier cluster.
 
     Raises:
@@ -81,7 +80,7 @@ def cluster_anchored(
 
 @dataclass(eq=False)
 class _AnchoredLayer:
-    """Anchored clustering of a layer in progress; ``changed`` groups get a new summary anyhow."""
+    """Anchored clustering of a layer in progress; ``changed`` groups get new summaries."""
 
     vectors: Vectors
     n_tokens: NDArray[np.int64]
@@ -93,7 +92,7 @@ class _AnchoredLayer:
     counts: Counter[str] = field(default_factory=Counter)
 
     def place_rows(self, kept: Sequence[Sequence[int]], touched: Collection[int]) -> list[Rows]:
-        """Return groups that cover all rows; none of them grew over its bounds."""
+        """Return groups that cover all rows; none of them exceeds its bounds by growing."""
         for number, rows in enumerate(kept):
             if len(rows) > 1:
                 if number in touched:
@@ -119,7 +118,7 @@ class _AnchoredLayer:
         self.join_groups(rest, centers)
 
     def similarities(self, rows: Rows, centers: Doubles) -> Iterator[tuple[Rows, Doubles]]:
-        """Yield rows in blocks with their cosines to the centres; memory is linear in both."""
+        """Yield blocks of rows with their cosines to the centres; memory is linear in both."""
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows[start : start + BLOCK_ROWS]
             yield block, np.round(unit(self.guard.grid[block]) @ centers.T, 6)
@@ -127,8 +126,8 @@ class _AnchoredLayer:
     def form_groups(self, rows: Rows, best: Doubles) -> set[int]:
         """Form groups of new rows that are closer to each other than to any earlier group.
 
-        ``best`` holds the similarity of each row to the nearest earlier group, shape ``(n_rows,)``.
-        Return the rows that now have a group.
+        ``best`` contains the similarity of each row to the nearest earlier group, shape
+        ``(n_rows,)``. Return the rows that now have a group.
         """
         if len(rows) < LEAST_NEW:
             return set()
@@ -146,8 +145,8 @@ class _AnchoredLayer:
     def join_groups(self, rows: Rows, centers: Doubles) -> None:
         """Add each row to the most similar earlier group, and to a changed one if about as similar.
 
-        A changed group is preferred and a full one avoided while the others are better by at most
-        ``MARGIN``. ``centers`` are those of the earlier groups, shape ``(n_groups, n_dims)``.
+        Changed groups are preferred and full ones avoided, unless another group is better by more
+        than ``MARGIN``. ``centers`` are those of the earlier groups, shape ``(n_groups, n_dims)``.
         """
         earlier = self.groups[: len(centers)]
         changed = np.isin(np.arange(len(earlier)), list(self.changed))
@@ -168,7 +167,7 @@ class _AnchoredLayer:
         self.changed.update(np.flatnonzero(changed).tolist())
 
     def halve_to_bounds(self, at: int) -> list[Rows]:
-        """Halve a changed group until each part keeps ``max_members``; an unchanged group stays."""
+        """Halve a changed group until each part has at most ``max_members``; others stay."""
         waiting, done = [self.groups[at]], []
         while waiting:
             rows = waiting.pop()
@@ -180,7 +179,7 @@ class _AnchoredLayer:
         return done
 
     def fit_groups(self, rows: Rows) -> list[Rows]:
-        """Cluster ``rows`` by the layer's own method."""
+        """Cluster ``rows`` with the layer's clusterer."""
         clusters = self.clusterer.cluster(self.vectors[rows], self.n_tokens[rows])
         return [rows[list(members)] for members in clusters.members]
 
@@ -195,10 +194,10 @@ def mutual_similarity(grid: Grid) -> float:
 def match_origins(
     members: Sequence[Sequence[int]], earlier: Sequence[Sequence[int]]
 ) -> tuple[int, ...]:
-    """Match each cluster with the earlier cluster that it continues, or -1; no earlier one twice.
+    """Match each cluster with the earlier cluster that it continues, or -1; each at most once.
 
-    It is the earlier cluster with the largest Jaccard overlap of rows. At least half of the
-    cluster's earlier rows must come from it.
+    The match has the largest Jaccard overlap of rows, and at least half of the cluster's earlier
+    rows come from it.
     """
     holders: dict[int, list[int]] = {}
     for number, rows in enumerate(earlier):

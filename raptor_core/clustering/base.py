@@ -27,7 +27,7 @@ class Clusters:
         details: numbers that explain the result (components, threshold, forced rows, splits), for
             the metadata of the layer.
         responsibilities: responsibilities of each cluster's component for its members, in the same
-            order; empty if no mixture was fitted, or if the cluster differs from its component.
+            order; empty if no mixture was fitted or the cluster differs from its component.
     """
 
     members: tuple[tuple[int, ...], ...]

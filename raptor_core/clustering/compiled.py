@@ -1,10 +1,9 @@
 """Compilation of numeric kernels: once per machine, without Python's global lock.
 
-The kernels themselves are in ``layout_kernels`` and ``mixture_kernels``. These modules are
-imported when a layer is clustered, never with the package. numba keeps the machine code in
-``__pycache__`` beside the source, in the user's cache folder if that is read-only, or under
-``NUMBA_CACHE_DIR``. It does not notice a change in another file that a kernel calls: only the
-random generator below is shared between files.
+The kernels are in ``layout_kernels`` and ``mixture_kernels``. These modules are imported when a
+layer is clustered, never with the package. numba caches the machine code in ``__pycache__`` beside
+the source, in the user's cache folder if that is read-only, or in ``NUMBA_CACHE_DIR``. It does not
+notice changes in another file that a kernel calls, so files share only the random generator below.
 """
 
 import atexit
@@ -26,9 +25,9 @@ _log = logging.getLogger(__name__)
 
 
 def ensure_cache() -> None:
-    """Give numba a temporary cache folder if it can write to none.
+    """Give numba a temporary cache folder if no other one is writable.
 
-    This happens in containers where the files belong to another user and there is no home folder.
+    This happens in containers whose files belong to another user and that have no home folder.
     numba treats it as an error, and umap-learn's kernels need a cache folder, too.
     """
     try:
@@ -39,7 +38,7 @@ def ensure_cache() -> None:
         os.environ["NUMBA_CACHE_DIR"] = folder
         numba.config.reload_config()
         _log.warning(
-            "numba can write to no folder, so each process compiles its kernels again, for up to "
+            "numba has no writable folder, so each process compiles its kernels again, for up to "
             "15 s: set NUMBA_CACHE_DIR to a folder that only this user can write to"
         )
 
@@ -48,13 +47,13 @@ ensure_cache()
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile in strict IEEE order, so that the vector width of the machine changes no float."""
+    """Compile in strict IEEE order, so that a machine's vector width does not change results."""
     decorate = numba.njit(cache=True, nogil=True, error_model="numpy")
     return cast("Callable[P, R]", decorate(function))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a helper as part of the kernels that call it; they are in the same file."""
+    """Compile a helper into the kernels of the same file that call it."""
     decorate = numba.njit(inline="always", error_model="numpy")
     return cast("Callable[P, R]", decorate(function))
 

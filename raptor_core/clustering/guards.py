@@ -1,8 +1,8 @@
-"""Laws of a layer's clusters: token budget, least members, no repeats, fewer than the rows.
+"""Laws of a layer's clusters: token budget, minimum size, no repeats, fewer clusters than rows.
 
-Every clusterer passes its groups through a ``Guard``. Every step ends. A cluster over its budget
-is split into proper parts, and merging only reduces the number of clusters. The last resort is a
-construction that always exists.
+Every clusterer passes its groups through a ``Guard``. Every step terminates: a cluster over its
+budget is split into proper parts, and merging only reduces the number of clusters. The last resort
+is a construction that always exists.
 """
 
 from collections import Counter
@@ -39,6 +39,8 @@ class GuardedClusterer:
     read_settings: ClassVar[frozenset[str]]
     anchorable: ClassVar[bool] = True
     as_fitted: ClassVar[bool] = False
+    keeps_fits: ClassVar[bool] = False
+    """Whether large clusters of a first fit stay as a method to compare with has them."""
 
     @property
     def fingerprint(self) -> str:
@@ -74,8 +76,9 @@ class Guard:
     Attributes:
         grid: vectors of the layer, shape ``(n, n_dims)``, all of about the same norm.
         n_tokens: tokens of each row, shape ``(n,)``.
-        as_fitted: keep clusters that are subsets of another, and more clusters than half the rows.
-        min_members: least rows of a cluster, 1 or 2.
+        as_fitted: keep clusters that are subsets of others, even if there are more than half the
+            rows.
+        min_members: smallest number of rows in a cluster, 1 or 2.
     """
 
     grid: Grid
@@ -85,7 +88,7 @@ class Guard:
     min_members: int = 2
 
     def check(self) -> None:
-        """Raise ClusteringError for a layer that no clustering can serve; name the row at fault."""
+        """Raise ClusteringError, naming the row, if no clustering can keep the laws."""
         if self.n_tokens.shape != (len(self.grid),):
             raise ClusteringError(
                 f"expected n_tokens of shape ({len(self.grid)},), one per vector, got "
@@ -94,7 +97,7 @@ class Guard:
         broken = np.flatnonzero(~np.isfinite(self.grid).all(axis=1))
         if len(broken):
             raise ClusteringError(
-                f"the vector of row {broken[0]} holds NaN or infinity ({len(broken)} of "
+                f"the vector of row {broken[0]} contains NaN or infinity ({len(broken)} of "
                 f"{len(self.grid)} rows do): embed the layer again"
             )
         lightest, second = np.argsort(self.n_tokens, kind="stable")[:2]
@@ -104,7 +107,7 @@ class Guard:
         if len(alone):
             row = int(alone[self.n_tokens[alone].argmax()])
             raise ClusteringError(
-                f"a cluster may hold {self.max_tokens} tokens and needs two nodes, but row {row} "
+                f"a cluster may have {self.max_tokens} tokens and needs two nodes, but row {row} "
                 f"of {len(self.n_tokens)} has {self.n_tokens[row]} tokens and the lightest other "
                 f"row {partner[row]} ({len(alone)} such rows): raise clustering.max_tokens, or "
                 "lower chunking.max_tokens or summarizer.max_tokens"
@@ -113,13 +116,13 @@ class Guard:
     def finish(
         self, groups: Iterable[Rows], recluster: Recluster | None, details: dict[str, float]
     ) -> Clusters:
-        """Return clusters that keep every law of ``Clusters``, as close to ``groups`` as possible.
+        """Correct the groups to keep every law of ``Clusters``, as close to ``groups`` as possible.
 
         Args:
             groups: rows of each cluster, ascending; together they cover all rows.
-            recluster: splits a cluster that is over its budget into parts that cover it; None
+            recluster: splits a cluster that exceeds its budget into parts that cover it; None
                 halves the cluster.
-            details: numbers that explain the groups; the numbers of this step are added.
+            details: numbers that explain the groups; those of this step are added.
         """
         n = len(self.n_tokens)
         counts: Counter[str] = Counter()
@@ -148,7 +151,7 @@ class Guard:
     def within_budget(
         self, groups: Iterable[Rows], recluster: Recluster | None, counts: Counter[str]
     ) -> list[Rows]:
-        """Split the groups that are over the budget until each part fits or is one row."""
+        """Split the groups over the budget until each part fits or is a single row."""
         done: list[Rows] = []
         waiting = [(rows, 0) for rows in groups]
         while waiting:
@@ -176,7 +179,7 @@ class Guard:
         return np.sort(rows[order[:cut]]), np.sort(rows[order[cut:]])
 
     def join_singletons(self, groups: list[Rows], counts: Counter[str]) -> list[Rows]:
-        """Join every single row to the nearest group with room, or else pair it with a row."""
+        """Join every single row to the nearest group with room, or else to another row."""
         kept = [rows for rows in groups if len(rows) > 1]
         missing = uncovered_rows(kept, len(self.n_tokens))
         if not len(missing):
@@ -204,7 +207,7 @@ class Guard:
         return [rows for rows, lives in zip(groups, alive, strict=True) if lives] + pairs
 
     def pair(self, row: int) -> Rows:
-        """Return the row and the most similar row that it fits with."""
+        """Return the row with the most similar row that fits."""
         fits = self.n_tokens + self.n_tokens[row] <= self.max_tokens
         fits[row] = False
         similarity = self.grid @ self.grid[row]
@@ -245,7 +248,7 @@ class Guard:
     def partners(
         self, groups: list[Rows], tokens: NDArray[np.int64]
     ) -> tuple[Rows, NDArray[np.float64]]:
-        """Return the most similar group that fits with each group, and the similarity."""
+        """Return for each group the most similar group that fits, and the similarity."""
         centers = self.centers(groups)
         partner = np.zeros(len(groups), dtype=np.int64)
         best = np.full(len(groups), -np.inf)
@@ -266,7 +269,7 @@ class Guard:
 
 
 def is_real_split(parts: Sequence[Rows], n_rows: int) -> bool:
-    """Return whether parts of ``n_rows`` rows are so small and disjoint that splitting ends."""
+    """Return whether parts of ``n_rows`` rows are small and disjoint enough for it to end."""
     largest = max(len(part) for part in parts)
     return largest <= MAX_SHARE * n_rows and sum(map(len, parts)) <= MAX_OVERLAP * n_rows
 
@@ -293,7 +296,7 @@ def uncovered_rows(groups: Sequence[Rows], n_rows: int) -> Rows:
 
 
 def drop_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
-    """Drop groups whose rows all lie in one other group: their summary would add nothing."""
+    """Drop groups whose rows are all in another group: their summary would add nothing."""
     distinct = sorted(
         {tuple(rows.tolist()) for rows in groups}, key=lambda rows: (-len(rows), rows)
     )

@@ -1,7 +1,7 @@
 """The paper's clustering: global, then local within each global cluster (RAPTOR, section 3).
 
-It uses the compiled kernels of this package. The engine of umap-learn and scikit-learn, as the
-authors had it, is in ``reference``.
+It uses the compiled kernels of this package; ``reference`` uses umap-learn and scikit-learn, like
+the paper's authors.
 """
 
 import math
@@ -35,9 +35,9 @@ def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
 
 
 def bisected(grid: Grid, n_parts: int, seed: int) -> Rows:
-    """Return labels of the rows, which k-means splits in two again and again, largest part first.
+    """Label the rows by repeatedly splitting the largest part in two with k-means.
 
-    One thread makes the sums, since their order decides ties.
+    One thread computes the sums, because their order decides ties.
     """
     from sklearn.cluster import BisectingKMeans
     from threadpoolctl import threadpool_limits
@@ -50,7 +50,7 @@ def bisected(grid: Grid, n_parts: int, seed: int) -> Rows:
 
 @dataclass(frozen=True)
 class RaptorClusterer(GuardedClusterer):
-    """Soft clusters by UMAP and Gaussian mixtures; BIC chooses their number.
+    """Soft clusters from UMAP and Gaussian mixtures; BIC chooses their number.
 
     A layer of at most ``dimensions + 1`` rows is one cluster, if the budget allows it. A layer of
     more than 8,192 rows is first split by k-means, so that time and memory stay linear.

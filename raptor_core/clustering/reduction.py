@@ -24,8 +24,8 @@ Ints = NDArray[np.int64]
 def on_grid(vectors: Vectors) -> Doubles:
     """Round unit vectors to whole numbers, ``round(v * GRID)``, shape kept, float64.
 
-    Their products are exact in float64, in any order of addition. So similarities do not depend on
-    the linear algebra library, its threads or the processor.
+    Their products are exact in float64 whatever the order of addition, so similarities do not
+    depend on the linear algebra library, its threads or the processor.
     """
     doubles = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))
@@ -36,7 +36,7 @@ def on_grid(vectors: Vectors) -> Doubles:
 def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
     """Return the ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
 
-    The search is exact, in blocks of rows: memory is linear in n. Neighbours are sorted by
+    The search is exact, in blocks of rows, so memory is linear in n. Neighbours are sorted by
     distance, then by row.
     """
     n = len(grid)
@@ -106,9 +106,9 @@ def umap_layout(
 
 
 def bandwidth_floors(distances: Doubles) -> Doubles:
-    """Return the least bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``.
+    """Return the lowest bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``.
 
-    It is the row's mean distance, or the mean over all rows if that is zero.
+    This is the row's mean distance, or the mean over all rows if that is zero.
     """
     means = distances.mean(axis=1)
     floors: Doubles = 1e-3 * np.where(means > 0.0, means, distances.mean())
@@ -134,8 +134,8 @@ def spectral_start(
 def project(vectors: Vectors) -> Doubles:
     """Project vectors, ``(n, n_dims)``, to a plane, ``(n, 2)``, by their principal components.
 
-    The axes come from the eigenvectors of the smaller product of the rows with themselves, since
-    a singular value decomposition takes twenty times as long.
+    The axes are eigenvectors of the smaller of the two products of the rows with themselves,
+    because a singular value decomposition takes twenty times as long.
     """
     rows = np.asarray(vectors, dtype=np.float64)
     points = np.zeros((len(rows), 2))

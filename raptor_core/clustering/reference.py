@@ -1,6 +1,6 @@
-"""The paper's clustering by umap-learn and scikit-learn, as its authors had it.
+"""The paper's clustering with umap-learn and scikit-learn, like its authors'.
 
-It is slower than the core's engine, and compiles in every process.
+It is slower than ``raptor``, and compiles in every process.
 """
 
 import threading
@@ -25,13 +25,14 @@ _UMAP_LOCK = threading.Lock()
 class ReferenceClusterer(RaptorClusterer):
     """Soft clusters by umap-learn's layout and scikit-learn's mixtures, with the full scan.
 
-    Groups stay as they were fitted, except for three laws that a tree needs. Every row is in a
-    cluster, though some are alone in one. No cluster exceeds its budget. There are fewer clusters
-    than rows.
+    Groups stay as they were fitted, except for three laws that a tree needs: every row is in a
+    cluster, though some are alone in one; no cluster exceeds its budget; and there are fewer
+    clusters than rows.
     """
 
     method = "reference"
     as_fitted = True
+    keeps_fits = True
 
     def _grid(self, vectors: Vectors) -> Doubles:
         return vectors.astype(np.float64)  # not rounded

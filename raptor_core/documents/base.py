@@ -156,7 +156,7 @@ class Skipped:
 
     Attributes:
         name: name for people; that of a row ends in its number ("papers.jsonl:7").
-        is_empty: it certainly holds no text, so its documents are gone; else they are unknown.
+        is_empty: it certainly contains no text, so its documents are gone; else they are unknown.
         place: id or path whose documents are unknown; "" for ``name``.
         kind: extension of a file whose type is not read; "" for any other reason.
         readers: readers that it still declares; empty if no one may read it, for example because

@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure and its 95 % interval, bootstrapped over documents; None where it is undefined.
+    """A figure with its 95 % interval, bootstrapped over documents; None where undefined.
 
-    One document gives a figure without an interval, since every draw is that document.
+    With a single document there is no interval, because every draw is that document.
     """
 
     value: float | None
@@ -36,8 +36,8 @@ class Difference:
 
     Attributes:
         p: two-sided p-value: twice the share of draws on the opposite side of 0, at least
-            2 / (``N_SAMPLES`` + 1) and at least 2 / 2 ** n_documents, the least that the signs of
-            so few documents can show. It is 1 where both are equal on every question.
+            2 / (``N_SAMPLES`` + 1) and at least 2 / 2 ** n_documents, the lowest that the signs of
+            so few documents can give. It is 1 if both are equal on every question.
     """
 
     interval: Interval
@@ -99,9 +99,9 @@ def _means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats
 
 
 def interval_text(figure: Interval, sign: str = "") -> str:
-    """Write a figure with its interval, such as "0.635 [0.581, 0.690]"; without what is undefined.
+    """Format a figure with its interval, such as "0.635 [0.581, 0.690]"; omit undefined parts.
 
-    The ``sign`` "+" also writes the sign of positive numbers.
+    With the ``sign`` "+", positive numbers get a sign, too.
     """
     if figure.value is None:
         return ""

@@ -1,4 +1,4 @@
-"""Measures of a golden set: questions whose documents or passages a team knows.
+"""Measures of a golden set: questions with known documents or passages.
 
 ``golden_file.py`` loads a set.
 """
@@ -24,7 +24,7 @@ OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 RANKS = (1, 3, 5, 10)
 RUN_WORDS = 4
 MIN_RUNS = 0.5
-"""Least share of a passage's runs of words in a node that counts as a find."""
+"""Lowest share of a passage's runs of words that a node must contain to count as a hit."""
 
 Runs = frozenset[tuple[str, ...]]
 
@@ -38,7 +38,7 @@ def runs(text: str, n_words: int = RUN_WORDS) -> Runs:
 
 
 def find_runs(sought: Runs, text: str) -> Runs:
-    """Return the sought runs, of any length, that a text holds."""
+    """Return the sought runs, of any length, that a text contains."""
     lengths = {len(run) for run in sought}
     present: Runs = frozenset().union(*(runs(text, length) for length in lengths))
     return sought & present
@@ -46,10 +46,10 @@ def find_runs(sought: Runs, text: str) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class GoldenHit:
-    """Retrieval for one case, judged.
+    """Retrieval for one question, with its measures.
 
     Attributes:
-        rank: rank of the first node that answers, from 1; 0 where none does.
+        rank: rank of the first node that answers, from 1; 0 if none does.
         evidence: share of the passages' runs of four words in the context; None without passages.
         documents_found: share of the expected documents in the context; None without documents.
     """
@@ -63,7 +63,7 @@ class GoldenHit:
 
 @dataclass(frozen=True, slots=True)
 class GoldenReport:
-    """Judged cases of a golden set in its order; means are 0 without cases."""
+    """Measured questions of a golden set in its order; means are 0 without questions."""
 
     hits: tuple[GoldenHit, ...]
 
@@ -78,23 +78,23 @@ class GoldenReport:
 
     @property
     def mrr(self) -> float:
-        """Mean reciprocal rank of the first node that answers; 0 where none does."""
+        """Mean reciprocal rank of the first node that answers; 0 if none does."""
         return _mean([1 / hit.rank if hit.rank else 0.0 for hit in self.hits])
 
     @property
     def recall(self) -> float:
-        """Lower one of the mean recalls of passages and of documents; 1 where no case has any."""
+        """Lower one of the mean recalls of passages and documents; 1 if no question has any."""
         numbers = self.numbers()
         return min(numbers.get(f"{kind}_recall", 1.0) for kind in ("evidence", "document"))
 
     def broken_bounds(
         self, hit_rate: float | None, mrr: float | None, recall: float | None
     ) -> list[str]:
-        """Return a phrase for each figure under its bound; None is no bound."""
+        """Return a phrase for each figure below its bound; None means no bound."""
         bounds = {"hit rate": hit_rate, "mrr": mrr, "recall": recall}
         figures = (self.hit_rate, self.mrr, self.recall) if self.hits else (1.0, 1.0, 1.0)
         return [
-            f"the {name} is {figure:.4g}, under {bound:g}"
+            f"the {name} is {figure:.4g}, below {bound:g}"
             for (name, bound), figure in zip(bounds.items(), figures, strict=True)
             if bound is not None and figure < bound
         ]
@@ -105,7 +105,7 @@ class GoldenReport:
         return [hit for hit in self.hits if not hit.rank]
 
     def numbers(self) -> dict[str, float]:
-        """Return the figures by stable names, without those that no case allows."""
+        """Return the figures by stable names, without those that no question allows."""
         evidence = [hit.evidence for hit in self.hits if hit.evidence is not None]
         documents = [h.documents_found for h in self.hits if h.documents_found is not None]
         figures = {"questions": float(len(self.hits)), "missed": float(len(self.missed))}
@@ -124,12 +124,12 @@ class GoldenReport:
 def measure_golden(
     cases: Sequence[Question], embedder: Embedder, open_store: OpenStore, query: Query
 ) -> GoldenReport:
-    """Retrieve for every case and judge it; cases of one tree and the same readers go together.
+    """Retrieve for every question and measure it; questions of one tree and readers share a search.
 
-    Questions are embedded while the store is closed, so that no other process waits.
+    Questions are embedded while the store is closed, so that no other process has to wait.
 
     Raises:
-        SettingsError: the query contradicts itself.
+        SettingsError: the query is contradictory.
         StoreError: the store cannot be opened, or belongs to another embedder.
     """
     vectors = embedder.embed_queries([case.text for case in cases])
@@ -152,8 +152,8 @@ def measure_golden(
 def judge_case(case: Question, retrieval: Retrieval) -> GoldenHit:
     """Compare a retrieval with the known answers of its question.
 
-    A node answers if all its documents are expected, or if it holds half of an expected passage.
-    Ranks go by score, not by the order of the context.
+    A node answers if all its documents are expected, or if it contains half of an expected passage.
+    Ranks follow the score, not the order of the context.
     """
     nodes = [hit.node for hit in retrieval.ranked]
     spans = [runs(span) for span in case.evidence]
@@ -223,8 +223,8 @@ def evaluate_golden(report: GoldenReport, checks: CheckSettings) -> CheckResult:
     if others := [phrase for phrase in broken if not phrase.startswith("the hit rate")]:
         summary = f"{summary.rstrip('.')}; {'; '.join(others)}."
     remedy = (
-        "Run `raptor eval golden` for every question's rank; look at documents, chunking and "
-        "embedder that changed since it was higher."
+        "Run `raptor eval golden` for the rank of every question; check which documents, chunking "
+        "or embedder settings have changed."
     )
     worst = [_worst(hit) for hit in report.missed]
     measured = CheckMeasurement(not broken, summary, report.numbers(), worst, remedy)

@@ -1,4 +1,4 @@
-"""Questions with known answers; ``docs/evaluation.md`` has the fields of a golden set's file."""
+"""Questions with known answers; ``docs/evaluation.md`` lists the fields of a golden set."""
 
 import difflib
 import json
@@ -19,13 +19,13 @@ class Question:
         id: unique in the data set; "line 3" in a golden set.
         document: id of the document that the question is about; None for all documents.
         sources: ids of documents that answer it.
-        evidence: passages that answer it, as the documents hold them.
-        answers: reference answers, each of them right.
+        evidence: passages that answer it, quoted from the documents.
+        answers: reference answers, each of which is correct.
         options: options of a multiple-choice question.
-        gold: index of the right option, from 0.
+        gold: index of the correct option, from 0.
         hard: people who skimmed the document mostly failed on it (QuALITY).
-        readers: users and groups who ask; empty asks for everyone.
-        kinds: kinds of the question or of its answers, in the words of the data set.
+        readers: users and groups who ask; empty for everyone.
+        kinds: kinds of the question or of its answers, as named in the data set.
     """
 
     id: str
@@ -64,7 +64,7 @@ def load_golden(path: Path) -> tuple[Question, ...]:
         raise SettingsError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
     numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not numbered:
-        raise SettingsError(f"{path} holds no question; {remedy}")
+        raise SettingsError(f"{path} contains no question; {remedy}")
     return tuple(_question(line, f"{path}, line {number}") for number, line in numbered)
 
 
@@ -72,7 +72,7 @@ def _question(line: str, where: str) -> Question:
     try:
         row = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise _fault(where, f"it is no JSON ({error})") from error
+        raise _fault(where, f"it is not JSON ({error})") from error
     if not isinstance(row, Mapping):
         raise _fault(where, f"expected an object, got {line.strip()[:40]!r}")
     for key in sorted(row.keys() - {*_READ, *_UNREAD}):
@@ -88,7 +88,7 @@ def _question(line: str, where: str) -> Question:
     documents, spans, readers = texts
     documents, readers = (tuple(map(composed, names)) for names in (documents, readers))
     if not documents and not spans:
-        raise _fault(where, "neither 'expected' (documents) nor 'span' (text) is there")
+        raise _fault(where, "expected 'expected' (documents) or 'span' (text), got neither")
     answers, kinds = (tuple(map(str, filter(None, [row.get(key)]))) for key in ("answer", "kind"))
     line_id = where.rpartition(", ")[2]
     return Question(line_id, text, tree, documents, spans, answers, readers=readers, kinds=kinds)

@@ -1,6 +1,6 @@
-"""Comparison of two answers to a golden set: has a build made retrieval worse?
+"""Comparison of two answers to a golden set: did a build make retrieval worse?
 
-The reports are measured by ``golden.py``, the tests are in ``bootstrap.py``.
+``golden.py`` measures the reports, ``bootstrap.py`` has the tests.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from raptor_core.evaluation.bootstrap import Difference, interval_text, paired_d
 from raptor_core.evaluation.golden import GoldenHit, GoldenReport
 
 MAX_P = 0.05
-"""Largest chance of a false alarm, over all figures together."""
+"""Highest probability of a false alarm, over all figures together."""
 _NAMED = 3
 
 GOLDEN_REGRESSION = CheckInfo(
@@ -27,7 +27,7 @@ GOLDEN_REGRESSION = CheckInfo(
 class Regression:
     """Answers to the same questions before and after, paired by question.
 
-    Questions of one document are drawn together, since they share its tree.
+    Questions of one document are drawn together, because they share its tree.
     """
 
     before: GoldenReport
@@ -35,7 +35,7 @@ class Regression:
 
     @cached_property
     def differences(self) -> dict[str, Difference]:
-        """Mean of each figure after less that before; a figure that no question has is absent."""
+        """Mean differences (after minus before) by figure, without figures that no question has."""
         figures: dict[str, list[tuple[float, float, str]]] = {}
         for old, new in zip(self.before.hits, self.after.hits, strict=True):
             earlier = _figures(old)
@@ -52,7 +52,7 @@ class Regression:
 
     @property
     def worse(self) -> list[tuple[GoldenHit, GoldenHit]]:
-        """Questions with a worse answer, before and after; those that are missed now come first."""
+        """Questions with a worse answer, before and after; those that are now missed come first."""
         pairs = zip(self.before.hits, self.after.hits, strict=True)
         lower = [pair for pair in pairs if _is_lower(_figures(pair[1]), _figures(pair[0]))]
         return sorted(lower, key=lambda pair: (pair[1].rank > 0, pair[0].rank))

@@ -1,1 +1,1 @@
-"""Retrievers for other frameworks; each module needs the extra of its name. Read ``base`` next."""
+"""Retrievers for other frameworks, each with an extra of its name. Read ``base`` next."""

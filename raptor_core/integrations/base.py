@@ -12,7 +12,7 @@ Order = Literal["score", "document"]
 
 
 def with_top_k(searcher: AsyncSearch, query: Query | None, top_k: int | None) -> Query | None:
-    """Return the query with this ``top_k``, unchanged for None; raise SettingsError below 1."""
+    """Return the query with this ``top_k``, or unchanged for None; raise SettingsError below 1."""
     if top_k is None:
         return query
     if top_k < 1:
@@ -23,8 +23,8 @@ def with_top_k(searcher: AsyncSearch, query: Query | None, top_k: int | None) ->
 def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tuple[Hit, float]]:
     """Return the ``top_k`` best hits, each with its relevance.
 
-    The relevance of a hit is its score divided by the best score of the search, at least 0. So the
-    best hit has 1, with every strategy. A walk counts ``top_k`` per layer, so it may return more.
+    The relevance of a hit is its score divided by the best score of the search, at least 0, so the
+    best hit has 1 with every strategy. Traversal counts ``top_k`` per layer, so it may return more.
 
     Args:
         top_k: maximum number of hits; None is no limit.

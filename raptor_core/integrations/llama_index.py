@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("llama-index", "a LlamaIndex retriever") from error
 
 SHOWN_TO_MODELS = ("documents", "section")
-"""Metadata that LlamaIndex puts above the text for models; programs read the rest."""
+"""Metadata that LlamaIndex shows to models above the text; the rest is for programs."""
 
 
 class RaptorRetriever(BaseRetriever):
@@ -33,7 +33,7 @@ class RaptorRetriever(BaseRetriever):
         query: strategy, budget and filters; None for the default of the searcher.
         similarity_top_k: maximum number of nodes, replaces ``top_k`` of the query.
         order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
-        readers: users and groups for whom it searches; None is trusted code, see ``for_readers``.
+        readers: users and groups for whom to search; None for trusted code, see ``for_readers``.
 
     Raises:
         SettingsError: ``similarity_top_k`` is less than 1.

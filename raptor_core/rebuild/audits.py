@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from raptor_core.models.money.usage import Usage, cost_usd, price_of
-from raptor_core.rebuild.expected_layers import usual_children
+from raptor_core.rebuild.expected_layers import USUAL_CHILDREN
 from raptor_core.rebuild.values import NOTHING, LayerPlan, TreePlan
 from raptor_core.settings import Settings
 
@@ -61,7 +61,7 @@ def _fresh(layer: LayerPlan, n_known: int, settings: Settings) -> tuple[int, int
 
 def _usage(n_calls: int, answer_tokens: int, settings: Settings) -> Usage:
     summary = settings.summarizer.max_tokens
-    sources = usual_children(settings) * (settings.chunking.max_tokens + summary) / 2
+    sources = USUAL_CHILDREN * (settings.chunking.max_tokens + summary) / 2
     prompt = round(n_calls * (PROMPT_TOKENS + sources + summary))
     completion, price = n_calls * answer_tokens, price_of(settings.audit, settings)
     usd = cost_usd(price, prompt, completion) if n_calls else 0.0

@@ -229,12 +229,6 @@ USUAL_CHILDREN = 5.0
 """Mean size of clusters by Gaussian mixtures: 3 to 6 were measured, most in long documents."""
 
 
-def usual_children(settings: Settings) -> float:
-    """Return the mean number of nodes in a cluster that the clustering method aims at."""
-    part = settings.clustering
-    return float(part.cluster_size) if part.method == "contiguous" else USUAL_CHILDREN
-
-
 def estimated_layers(
     leaves: Sequence[Node],
     published: Tree | None,

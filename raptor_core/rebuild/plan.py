@@ -19,10 +19,10 @@ from raptor_core.models.money.usage import Usage, embedding_cost
 from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.expected_layers import (
+    USUAL_CHILDREN,
     estimated_layers,
     expect_layers,
     layer_plans,
-    usual_children,
 )
 from raptor_core.rebuild.values import (
     NOTHING,
@@ -112,7 +112,7 @@ class _Planner:
     def _children(self) -> float:
         """Mean number of nodes in a cluster of the published and the planned trees so far."""
         if not self._n_parents:
-            return usual_children(self._components.settings)
+            return USUAL_CHILDREN
         return max(self._n_children / self._n_parents, 2.0)
 
     @cached_property

@@ -1,5 +1,5 @@
-"""HTML pages that show trees: to explore, search and check them, each in a single file.
+"""HTML pages that show trees, to explore, search and check them, each in a single file.
 
-``values`` holds what a page shows, ``data`` turns it into JSON, ``page`` renders it, and ``web``
-holds scripts and styles. ``raptor_assets`` collects the values of a home.
+``values`` defines what a page shows, ``data`` turns it into JSON, ``page`` renders it, and ``web``
+contains scripts and styles. ``raptor_assets`` collects the values of a home.
 """

@@ -1,6 +1,6 @@
 """A report as plain values, which the script of the page reads.
 
-Names are short, as every node repeats them. Read ``web/model.js`` next, which uses them.
+Names are short, because every node repeats them. Read ``web/model.js`` next, which uses them.
 """
 
 import json
@@ -46,7 +46,7 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
 def published_texts(nodes: Iterable[Node]) -> tuple[Document, ...]:
     """Return the documents of published leaves, each with the text of its leaves at their offsets.
 
-    What lies between two leaves is white space, or "…" where no chunk has the text.
+    Text between two leaves is white space, or "…" if no chunk contains it.
     """
     leaves = grouped((node for node in nodes if node.is_leaf), lambda leaf: leaf.documents[0])
     return tuple(
@@ -240,7 +240,7 @@ def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None
 
 
 SHOWN = ("grouping", "chunking", "tokens", "embedder", "clustering", "summarizer", "tree")
-"""Sections of the settings that determine the content of a tree; none holds a secret."""
+"""Sections of the settings that determine the content of a tree; none contains a secret."""
 
 
 def settings_text(settings: Settings) -> str:

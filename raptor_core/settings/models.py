@@ -84,10 +84,9 @@ class CorpusTreeGrouping(GroupingSettings):
 class ChunkingSettings(Part):
     """Cutting of documents into chunks."""
 
-    method: Literal["sentences", "greedy", "windows"] = setting("sentences", rebuilds=True)
+    method: Literal["sentences", "greedy"] = setting("sentences", rebuilds=True)
     """"sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills one
-    chunk after the other with sentences, as in the paper. "windows" cuts every max_tokens tokens,
-    also within sentences.
+    chunk after the other with sentences, as in the paper.
     """
     max_tokens: int = setting(100, ge=8, le=8192, is_common=True, rebuilds=True)
     """Most tokens of a chunk."""
@@ -179,11 +178,12 @@ class SummarizerSettings(ChatPart):
     loop. Such a summary is marked, and the next build asks again. Above the share the tree fails; 0
     fails at the first. An endpoint that is down never leads there.
     """
-    foreign_facts: Literal["remove", "report"] = setting("remove", rebuilds=True)
+    foreign_facts: Literal["strict", "remove", "report"] = setting("remove", rebuilds=True)
     """What happens to a sentence of a chat model with a number, a date, a code or a name that no
     leaf beneath the summary holds. "remove" tells the model once, and then leaves the sentence out;
-    where too little is left, sentences of the children take its place. "report" only lets the check
-    `foreign_facts` warn.
+    where too little is left, sentences of the children take its place. "strict" also leaves out
+    sentences that resemble none of the leaves: with a small model most of them are wrong, but a
+    good model loses true ones. "report" only lets the check `foreign_facts` warn.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Without it a name

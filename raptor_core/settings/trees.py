@@ -6,17 +6,13 @@ from pydantic import Field
 
 from raptor_core.settings.base import Part, setting
 
-Method = Literal["raptor", "reference", "contiguous", "gmm"]
-
 
 class ClusteringSettings(Part):
     """Clustering of a layer (paper, section 3)."""
 
-    method: Method = setting("raptor", rebuilds=True)
+    method: Literal["raptor", "reference"] = setting("raptor", rebuilds=True)
     """"raptor" is the paper's UMAP and Gaussian mixtures by our kernels, "reference" the same by
-    umap-learn and scikit-learn, with clusters as they were fitted. Two need the extra "lab":
-    "contiguous" has windows of neighbouring nodes, "gmm" one mixture of the embeddings with a
-    component for every ten nodes.
+    umap-learn and scikit-learn, with clusters as they were fitted.
     """
     dimensions: int = setting(10, ge=2, le=64, rebuilds=True)
     """Dimensions after the reduction."""
@@ -33,8 +29,6 @@ class ClusteringSettings(Part):
     """Epochs of the UMAP layout; 0 is umap-learn's choice."""
     max_tokens: int = setting(3500, ge=64, rebuilds=True)
     """Most tokens of a cluster's text; a larger cluster is clustered again."""
-    cluster_size: int = setting(7, ge=2, rebuilds=True)
-    """Nodes in a cluster of "contiguous"."""
     seed: int = setting(224, ge=0, lt=2**32, rebuilds=True)
     """Seed of everything random."""
 

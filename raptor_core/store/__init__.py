@@ -1,8 +1,8 @@
 """Vector stores: Qdrant embedded and remote behind one class.
 
-A corpus is one collection, made for one embedder; that of another embedder replaces it as a whole,
-or stands beside it under another corpus name. Read ``store.py`` next for the rules, and
-``collection.py`` for the record.
+A corpus is one collection, made for one embedder. That of a second embedder replaces it as a whole,
+or is independent under a second corpus name. Read ``store.py`` next for the rules, then
+``collection.py``.
 """
 
 from collections.abc import Iterator
@@ -41,19 +41,19 @@ def open_store(
     *,
     owner: str | None = None,
 ) -> VectorStore:
-    """Open the corpus that the settings name; with an identity, make a new one.
+    """Open the corpus that the settings name; with an identity, create it if it does not exist.
 
     Args:
         settings: kind and place of the store.
-        root: directory of embedded stores; None is a temporary one, which is deleted when the store
-            is closed. Ignored by kind "server".
+        root: directory of embedded stores; None creates a temporary one, which is deleted when the
+            store is closed. Ignored by kind "server".
         identity: corpus and embedder of the store. None opens an existing store of any embedder.
         owner: name in Dagster of the corpus that builds, empty for the raptor command. A collection
-            on a server refuses another owner than its first; None is any.
+            on a server rejects any other owner than its first; None skips this check.
 
     Raises:
-        StoreError: nothing is there to read, the place is damaged, or the disk refuses.
-        StoreLockedError: another process held an embedded store for ``lock_seconds``.
+        StoreError: there is no store to read, its files are damaged, or the disk refused a write.
+        StoreLockedError: another process kept an embedded store locked for ``lock_seconds``.
         StoreMismatchError: the store was made for another embedder, dimension or schema, or by
             another owner.
     """
@@ -67,7 +67,7 @@ def open_store(
     if root is not None:
         return open_folder(root, settings, identity)
     if identity is None:
-        raise StoreError("a temporary store is made for an identity; give one, or a root directory")
+        raise StoreError("a temporary store needs an identity; pass one, or a root directory")
     return open_folder(Path(mkdtemp(prefix="raptor-")), settings, identity, is_temporary=True)
 
 
@@ -89,9 +89,9 @@ def replacing_store(
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
-    """Return the identity of the stored corpus; None where there is none yet.
+    """Return the identity of the stored corpus; None if there is none yet.
 
-    On embedded engines no lock is taken and no engine is started. StoreError names damage.
+    Embedded stores are neither locked nor opened for this. Damage raises StoreError.
     """
     if settings.kind == "server":
         with closing(_server(settings)) as corpus:

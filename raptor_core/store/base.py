@@ -1,4 +1,4 @@
-"""Values that a store takes and returns; the rules of publishing are in ``store.py``."""
+"""Values that a store takes and returns; the rules of publication are in ``store.py``."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,10 +16,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class StoreIdentity:
-    """Corpus and embedder that a store was made for; it refuses any other.
+    """Corpus and embedder that a store was made for; the store rejects any other.
 
-    ``corpus`` is the name of the collection. ``probe`` begins the embedder's vector of a fixed
-    text, or is empty where it is not needed.
+    ``corpus`` is the name of the collection. ``probe`` is the beginning of the embedder's vector of
+    a fixed text; empty if it is not compared.
     """
 
     corpus: str
@@ -39,10 +39,10 @@ BOUNDS = ("gt", "gte", "lt", "lte")
 """Names of the bounds of a range: over, at least, under, at most."""
 
 Bounds = Mapping[str, str | int | float]
-"""Range of numbers or of ISO 8601 dates; without a bound it is any value."""
+"""Range of numbers or ISO 8601 dates; without bounds it matches any value."""
 
 MetadataFilter = Mapping[str, MetadataScalar | Sequence[MetadataScalar] | Bounds]
-"""Values by key: one value, several of which any matches, or the bounds of a range."""
+"""Accepted values by key: one value, several of which one must match, or a range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,21 @@ class Where:
     """Filter on live nodes. Each field that is not None must match; an empty one matches nothing.
 
     A summary matches ``documents``, ``folders``, ``metadata`` and ``readers`` only if every chunk
-    under it does, so a summary over several documents is of none of them. ``exclude`` leaves out
-    each node of which a chunk matches one field of it.
+    below it does, so a summary of several documents matches none of them. ``exclude`` excludes a
+    node if any of its chunks matches any of its fields.
 
     Attributes:
         trees: names of trees.
         documents: ids of documents.
-        folders: folders of documents, such as "policies/", with those under them.
+        folders: folders of documents, such as "policies/", including their subfolders.
         layers: layers; 0 holds the chunks.
         ids: ids of nodes.
         metadata: values by key: a value, a list of values, or a range such as
             ``{"gte": "2024-01-01", "lt": "2025-01-01"}`` of numbers or ISO 8601 dates.
-        covers: documents of which a node has a chunk beneath it, among others.
-        readers: users and groups of whom one may read every document under a node; nodes that
-            everyone may read match, too.
-        exclude: filter on what to leave out, without ``exclude`` and ``readers`` of its own.
+        covers: documents of which at least one chunk is below the node.
+        readers: users and groups, of whom one must be allowed to read every document below a node;
+            nodes that everyone may read match, too.
+        exclude: filter for what to exclude; its own ``exclude`` and ``readers`` must be None.
 
     Raises:
         SettingsError: a field has a value of another type.
@@ -91,8 +91,8 @@ class Where:
             raise SettingsError("where.exclude has an exclude of its own; leave that out")
         if self.exclude is not None and self.exclude.readers is not None:
             raise SettingsError(
-                "where.exclude has readers; set them in where.readers, since a right is never the "
-                "lack of another one"
+                "where.exclude has readers; set them in where.readers, because access is granted, "
+                "never derived by exclusion"
             )
 
     @property
@@ -103,7 +103,7 @@ class Where:
 
     @property
     def is_selective(self) -> bool:
-        """Whether it may divide the nodes of a tree."""
+        """Whether the filter may match only some nodes of a tree."""
         return bool(self.conditions.keys() - {"trees"})
 
     def narrowed(
@@ -115,9 +115,9 @@ class Where:
         covers: Sequence[str] | None = None,
         readers: Sequence[str] | None = None,
     ) -> Self:
-        """Return the filter that also keeps to these values; None adds nothing.
+        """Return the filter restricted further to these values; None adds no restriction.
 
-        Of two lists of readers it keeps those of both, and everyone.
+        For readers it keeps those in both lists, and everyone.
         """
         added = {"trees": trees, "layers": layers, "ids": ids, "covers": covers}
         changes: dict[str, Any] = {
@@ -138,7 +138,7 @@ def _intersection(known: Sequence[Any] | None, added: Sequence[Any]) -> tuple[An
 
 
 def shared_readers(known: Sequence[str] | None, added: Sequence[str]) -> tuple[str, ...]:
-    """Return the readers of two lists that are in both, and everyone; all added ones for None."""
+    """Return the readers in both lists, and everyone; all added ones if ``known`` is None."""
     if known is None or not added:
         return tuple(added)
     return tuple(sorted({EVERYONE, *set(known).intersection(added)})) if known else ()
@@ -153,14 +153,14 @@ def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
 
 
 def _names(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    """Return values with names as documents and trees have them; see ``composed``."""
+    """Normalize names as those of documents and trees are; see ``composed``."""
     if values is None:
         return None
     return tuple(composed(value) if isinstance(value, str) else value for value in values)
 
 
 def names_of_readers(readers: Sequence[str]) -> tuple[str, ...]:
-    """Return users and groups as a tuple; raise SettingsError if they are no list of names."""
+    """Return users and groups as a tuple; raise SettingsError if they are not a list of names."""
     names = _tuple("readers", readers) or ()
     if not all(isinstance(name, str) and name for name in names):
         raise SettingsError(f"expected a list of names as readers, got {names!r:.80}")
@@ -180,7 +180,7 @@ def _check_accepted(key: str, accepted: Any) -> None:
     for value in values:
         if not isinstance(value, str | int | float):
             raise SettingsError(
-                f"where.metadata {key!r}: expected a text, a number, a truth value, a list of "
+                f"where.metadata {key!r}: expected a text, a number, a boolean, a list of "
                 f"these, or a range such as {{'gte': 2020}}, got {value!r:.80}"
             )
 
@@ -189,9 +189,9 @@ def _check_accepted(key: str, accepted: Any) -> None:
 class Hit:
     """Node that a search returned.
 
-    ``score`` is the cosine similarity, the lexical score, or a strategy's score; then ``why``
-    has its parts by name ("dense", "lexical", "neighbours", "document", "hop", "named",
-    "paragraph", or "coverage"). Of a chunk that is shown in part, the node has the text and span
+    ``score`` is the cosine similarity, the BM25 score, or a strategy's score. For a strategy,
+    ``why`` names its parts ("dense", "lexical", "neighbours", "document", "hop", "named",
+    "paragraph", or "coverage"). If only a part of a chunk is shown, the node has the text and span
     of that part.
     """
 
@@ -202,10 +202,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class PublicationCounts:
-    """Numbers of nodes that one publication changed.
+    """Numbers of nodes that a publication changed.
 
-    ``readers`` counts live nodes whose readers change and nothing else. ``new_ids`` are the ids of
-    the added nodes, sorted.
+    ``readers`` counts live nodes of which only the readers change. ``new_ids`` are the sorted ids
+    of the added nodes.
     """
 
     added: int
@@ -217,7 +217,7 @@ class PublicationCounts:
 
     @property
     def changed(self) -> bool:
-        """Whether readers see a change."""
+        """Whether searches see a difference."""
         return bool(self.added or self.updated or self.removed or self.readers)
 
 
@@ -246,17 +246,18 @@ def readers_digest(readers: Mapping[str, Sequence[str]]) -> str:
 class Manifest:
     """Description of one published tree.
 
-    ``build_id`` is a digest of all nodes, and ``layer_sizes[k]`` the number of those in layer
-    ``k``. ``documents`` maps document id to content hash. ``end`` says why the tree ended at its
-    top layer. ``published_at`` is an ISO 8601 time in UTC, and no part of any identity. ``fits``
-    are those of ``Tree``: the next rebuild anchors on them. ``title`` is that of the only
-    document or the name of the only top node; empty where there are several. ``sources`` are those
-    of documents that differ from their ids. ``readers`` are those of documents that have some.
+    ``build_id`` is a digest of all nodes, and ``layer_sizes[k]`` the number of nodes in layer
+    ``k``. ``documents`` maps document ids to content hashes. ``end`` says why the tree ended at its
+    top layer. ``published_at`` is an ISO 8601 time in UTC and not part of any identity. ``fits``
+    are those of ``Tree``, on which the next rebuild anchors its clusters. ``title`` is that of the
+    only document or the name of the only top node; empty if there are several. ``sources`` lists
+    only documents whose source differs from their id, ``readers`` only documents that have some.
 
-    ``inputs`` is the digest of all that the build of its partition depended on: what is published
-    is up to date as long as the source has the same. It is empty for a tree that was published by
-    hand or by an import. ``is_refused`` tells that a model refused one of its summaries. ``hold``
-    says who went back to this build and why; builds leave the tree as it is until it is released.
+    ``inputs`` is the digest of everything that the build of its partition depended on: the tree is
+    up to date as long as the source gives the same digest. It is empty for a tree that was
+    published by hand or by an import. ``is_refused`` is set if a model refused one of its
+    summaries. ``hold`` says who pinned the tree to this build and why; builds leave it unchanged
+    until it is released.
     """
 
     tree: str
@@ -277,14 +278,14 @@ class Manifest:
 
     @property
     def mark(self) -> Mark:
-        """The manifest in short."""
+        """The short form of the manifest."""
         readers = readers_digest(self.readers)
         return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.hold, readers)
 
     def part_for(self, readers: Collection[str]) -> Self:
-        """Return the manifest of the documents that one of these readers may read; itself of all.
+        """Return the manifest restricted to documents that one of these readers may read.
 
-        A part has no build id and no title; its numbers are still those of the whole.
+        A restricted manifest has no build id and no title; its counts still include the whole tree.
         """
         known = {*readers, EVERYONE} if readers else set()
         readable = {name for name, names in self.readers.items() if not known.isdisjoint(names)}
@@ -310,7 +311,7 @@ class Manifest:
 
     @property
     def content(self) -> str:
-        """Digest of its documents' content, whatever their names; see ``content_of``."""
+        """Digest of the contents of its documents, ignoring their names; see ``content_of``."""
         return content_of(self.documents.values())
 
 
@@ -319,13 +320,13 @@ def _part(values: Mapping[str, Value], names: Collection[str]) -> dict[str, Valu
 
 
 def content_of(hashes: Iterable[str]) -> str:
-    """Return the digest of the content hashes of a tree's documents, in any order."""
+    """Digest the content hashes of a tree's documents, in any order."""
     return digest("documents", *sorted(hashes))
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Tree to publish, with vectors by embedding key; those of stored points may be left out."""
+    """Tree to publish, with vectors by embedding key; those already stored may be omitted."""
 
     manifest: Manifest
     nodes: Sequence[Node]

@@ -1,7 +1,7 @@
-"""Record of a collection: the embedder that it was made for, and the corpus that builds into it.
+"""Record of a collection: its embedder, and the corpus that builds into it.
 
-A corpus is one collection of its name. An embedded store keeps the record in a file
-(``folder.py``), a server in the metadata of the collection (``server.py``).
+An embedded store keeps the record in a file (``folder.py``), a server in the metadata of the
+collection (``server.py``).
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from typing import Any, Self
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.identity import digest
+from raptor_core.nodes import NODE_FIELDS
 from raptor_core.store.base import StoreIdentity
 
-SCHEMA = 7
-"""Version of payloads and layout; another one is refused, and an export carries trees over."""
+_LAYOUT = 7
+SCHEMA = f"{_LAYOUT}-{digest('node', *(f'{name} {kind}' for name, kind, _ in NODE_FIELDS))[:8]}"
+"""Version of payloads and layout, and a digest of the fields of a node.
+
+A store of another schema is refused, and an export carries trees over.
+"""
 
 LEAST_COSINE = 0.95
-"""Least cosine of two probes of one model, whose last digits may differ between machines."""
+"""Lowest cosine of two probes of one model, whose last digits differ between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +45,22 @@ class Collection:
         return f"{self.identity.corpus}.{self.identity.embedder_fingerprint[:8]}"
 
     def record(self) -> dict[str, Any]:
-        """Return what ``read`` reads."""
+        """Return the record, which ``read`` parses."""
         return {"schema": SCHEMA, **asdict(self)}
 
     @classmethod
     def read(cls, record: Any, where: str, remedy: str) -> Self:
-        """Return the collection of a record; ``where`` and ``remedy`` are for messages.
+        """Parse the record of a collection; ``where`` and ``remedy`` are for messages.
 
         Raises:
             StoreError: the record is damaged.
-            StoreMismatchError: it has another schema.
+            StoreMismatchError: the record has another schema version.
         """
         try:
             schema, owner = record["schema"], record.get("owner")
             identity = StoreIdentity(**record["identity"]) if schema == SCHEMA else None
         except (LookupError, TypeError, AttributeError) as error:
-            raise StoreError(f"{where} is damaged or not of this program; {remedy}") from error
+            raise StoreError(f"{where} is damaged or not from this program; {remedy}") from error
         if identity is None:
             raise StoreMismatchError(
                 f"{where} has store schema {schema}; this version reads schema {SCHEMA}. Export it "
@@ -65,36 +71,36 @@ class Collection:
         return cls(identity, owner)
 
     def check(self, identity: StoreIdentity | None, owner: str | None, where: str) -> None:
-        """Raise StoreMismatchError for another owner or embedder; None is any."""
+        """Raise StoreMismatchError if the owner or embedder differs; None accepts any."""
         if None not in (self.owner, owner) and self.owner != owner:
             raise StoreMismatchError(
-                f"{where} belongs to {owner_name(self.owner)}, and {owner_name(owner)} would build "
+                f"{where} belongs to {owner_name(self.owner)}, but {owner_name(owner)} would build "
                 "into it. Choose another corpus name (store.corpus); raptor export and raptor "
-                "import carry trees over. Nothing was changed"
+                "import copy trees between them. Nothing was changed"
             )
         if identity is not None:
             check_identity(self.identity, identity, where)
 
 
 def nothing_built(where: str) -> StoreError:
-    """Return the error for a store that was never made."""
-    return StoreError(f"{where} is not there yet; build it first")
+    """Return the error for a store that does not exist yet."""
+    return StoreError(f"{where} does not exist yet; build it first")
 
 
 def owner_name(owner: str | None) -> str:
-    """Return how a message calls the owner of a home or of a collection."""
+    """Return how messages refer to the owner of a home or a collection."""
     return f"the corpus {owner!r} of a Dagster project" if owner else "a home of the raptor command"
 
 
 def check_identity(stored: StoreIdentity, expected: StoreIdentity, where: str) -> None:
-    """Raise StoreMismatchError for another embedder, dimension or model than the store's."""
+    """Raise StoreMismatchError if the embedder, dimension or model is not the store's."""
     check_embedder(stored, expected.embedder_fingerprint, expected.embedder, where)
     if stored.n_dims != expected.n_dims or not _alike(stored.probe, expected.probe):
         raise StoreMismatchError(
-            f"{where} was made with {stored.embedder}, and another model answers to the name "
-            f"{expected.embedder_model} now ({expected.n_dims} dimensions): its vectors do not go "
-            "with those of the store. Set the model back, or set embedder.revision to another "
-            f'word, such as "2", and {_another_name(stored)}'
+            f"{where} was made with {stored.embedder}, but the name "
+            f"{expected.embedder_model} now means another model ({expected.n_dims} dimensions), "
+            "whose vectors cannot be compared with those of the store. Restore the model, or set "
+            f'embedder.revision to another word, such as "2", and {_another_name(stored)}'
         )
 
 
@@ -112,14 +118,14 @@ def _another_name(stored: StoreIdentity) -> str:
     """Return the remedy that builds a second corpus beside the stored one."""
     name = stored.corpus
     return (
-        f'give the corpus another name, such as store.corpus = "{name}_2", and run raptor build: '
-        "everything is embedded again, and both stand side by side. Remove the old one when nobody "
-        f"reads it: qdrant/{name} in the home, or {Collection(stored).place} on the server"
+        f'name the corpus differently, such as store.corpus = "{name}_2", and run raptor build: '
+        "all nodes are embedded again, into a second store. Remove the old one when nobody uses it "
+        f"any more: qdrant/{name} of the home, or {Collection(stored).place} of the server"
     )
 
 
 def _alike(stored: Sequence[float], current: Sequence[float]) -> bool:
-    """Return whether two probes are of one model; an empty one is like any."""
+    """Return whether two probes are of one model; an empty one matches any."""
     if not stored or not current:
         return True
     first, second = np.asarray(stored), np.asarray(current)

@@ -1,11 +1,11 @@
-"""Facts of nodes: what filters match, as hashes in the payload.
+"""Facts of nodes, which filters match, as hashes in the payload.
 
 A leaf has facts of its document, of each folder above it, and of each item of its metadata. A
-summary has the facts that all its children have. For exclusions it also has, as "some", each folder
-of a leaf, and each key of metadata whose values differ among its leaves.
+summary has the facts that all its children have. For exclusions it also stores, as "some", the
+union of its leaves' folders, and each metadata key whose values differ among them.
 
-Readers follow the same rule from the documents of a node (``common_readers``). They change without
-its content, so they are a field of their own.
+Readers follow the same rule, from the documents of a node (``common_readers``). They can change
+while its content does not, so they are a separate field.
 """
 
 import re
@@ -24,7 +24,7 @@ from raptor_core.nodes import Node
 from raptor_formats.base import MetadataScalar
 
 UNKNOWN = "*"
-"""Key of a node whose leaves are not known, as in the corpus tree; every exclusion leaves it out"""
+"""Key of a node whose leaves are unknown, as in the corpus tree; every exclusion excludes it."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].+)?\Z")
 
@@ -34,9 +34,8 @@ class Facts:
     """Facts of one node.
 
     Attributes:
-        places: hashes of the document and the folders that every leaf beneath it is in.
-        values: by key of metadata that every leaf has, the texts that all have, as filters compare
-            them.
+        places: hashes of the document and folders that contain every leaf below the node.
+        values: texts that every leaf has, by metadata key, normalized for filters.
         some: hashes for exclusions; see the module.
         numbers: numbers and dates that every leaf has, by the field that ``number_field`` names.
     """
@@ -47,7 +46,7 @@ class Facts:
     numbers: Mapping[str, frozenset[float]]
 
     def payload(self) -> dict[str, Any]:
-        """Return the fields of the payload."""
+        """Return the payload fields of the facts."""
         keys = {fact("key", key) for key in self.values}
         values = {fact("value", key, text) for key, known in self.values.items() for text in known}
         numbers = {name: sorted(figures) for name, figures in sorted(self.numbers.items())}
@@ -57,14 +56,14 @@ class Facts:
 
 @lru_cache(maxsize=1 << 16)
 def fact(kind: str, *values: str) -> str:
-    """Return the hash of a fact, the same for each form of its letters."""
+    """Hash a fact; equivalent Unicode forms give the same hash."""
     return digest("fact", kind, *map(composed, values))
 
 
 def texts(value: MetadataScalar) -> tuple[str, ...]:
-    """Return the texts of a single value: "true" for True, "2" and "2.0" for 2.0.
+    """Return the texts that match a value: "true" for True, "2" and "2.0" for 2.0.
 
-    They are compared, so 1.10 is 1.1 only where the format that has it reads numbers.
+    Texts are compared, so 1.10 equals 1.1 only if the source format has numbers.
     """
     text = composed(str(value))
     if text.lower() in {"true", "false"}:
@@ -75,18 +74,18 @@ def texts(value: MetadataScalar) -> tuple[str, ...]:
 
 
 def items(value: Any) -> tuple[MetadataScalar, ...]:
-    """Return the items of a list, or a single value as the only one."""
+    """Return the items of a list; a single value is its own only item."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def folder_of(name: str) -> str:
-    """Return a folder as facts have it: with a slash at its end, "" for the folder of all."""
+    """Normalize a folder: with a slash at its end, "" for the root."""
     name = name.removeprefix("./").strip("/")
     return f"{name}/" if name not in ("", ".") else ""
 
 
 def number(value: MetadataScalar) -> tuple[str, float] | None:
-    """Return "number" or "date" and a number: of a date, seconds since 1970. None for others."""
+    """Return "number" or "date" with its number (seconds since 1970 for dates); None for others."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and _DATE.match(value):
@@ -100,12 +99,12 @@ def number(value: MetadataScalar) -> tuple[str, float] | None:
 
 
 def number_field(key: str, kind: str) -> str:
-    """Return the name under which a payload has the numbers, or the dates, of a key."""
+    """Return the payload field for the numbers, or the dates, of a key."""
     return fact(kind, key)
 
 
 def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
-    """Return the kind of a range's bounds, and the bounds as numbers.
+    """Return the kind of a range, and its bounds as numbers.
 
     Raises:
         SettingsError: a bound is neither a number nor a date, or both kinds are mixed.
@@ -124,7 +123,7 @@ def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, flo
 
 
 def facts_by_node(nodes: Sequence[Node]) -> dict[str, Facts]:
-    """Return the facts of all nodes of a tree, by id; a node without its children has its own."""
+    """Return the facts of all nodes of a tree by id; a node without its children has its own."""
     facts: dict[str, Facts] = {}
     for node in sorted(nodes, key=lambda node: node.layer):
         children = [facts.get(child) for child in node.children]
@@ -137,11 +136,11 @@ def facts_by_node(nodes: Sequence[Node]) -> dict[str, Facts]:
 def common_readers(
     documents: Iterable[str], readers: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return who may read all of the documents, sorted; none where a document has no readers.
+    """Return who may read all of the documents, sorted; nobody if one of them has no readers.
 
     Args:
-        documents: ids of the documents under a node.
-        readers: readers by document, of those that have some.
+        documents: ids of the documents below a node.
+        readers: readers by document, for documents that have some.
     """
     of_each = [readers.get(document, ()) for document in documents]
     bounded = [frozenset(names) for names in of_each if EVERYONE not in names]
@@ -151,7 +150,7 @@ def common_readers(
 
 
 def own_facts(node: Node) -> Facts:
-    """Return the facts that a node shows without its leaves; those of a leaf are all it has."""
+    """Return the facts that a node shows without its leaves; a leaf has no others."""
     folders = [list(_folders(node, document)) for document in node.documents]
     values = {
         key: frozenset(text for item in items(value) for text in texts(item))
@@ -175,7 +174,7 @@ def own_facts(node: Node) -> Facts:
 
 
 def _folders(node: Node, document: str) -> Iterable[str]:
-    """Yield the folders above a document, from the folder of all down."""
+    """Yield the folders above a document, the root first."""
     folder = str(node.metadata.get(FOLDER) or document.rpartition("/")[0])
     yield ""
     path = folder_of(folder)
@@ -184,7 +183,7 @@ def _folders(node: Node, document: str) -> Iterable[str]:
 
 
 def _joined(children: Sequence[Facts]) -> Facts:
-    """Return the facts of a summary over these children."""
+    """Merge the facts of the children of a summary."""
     keys = {key for child in children for key in child.values}
     differing = {
         fact("some", key)
@@ -200,6 +199,6 @@ def _joined(children: Sequence[Facts]) -> Facts:
 
 
 def _shared(parts: Sequence[Mapping[str, frozenset[Any]]]) -> dict[str, frozenset[Any]]:
-    """Return the values that all parts have, by the keys that all have."""
+    """Return the values that all parts share, for the keys that all share."""
     keys = (key for key in parts[0] if all(key in part for part in parts))
     return {key: frozenset.intersection(*(part[key] for part in parts)) for key in keys}

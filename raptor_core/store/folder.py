@@ -1,15 +1,15 @@
 """Folder of an embedded store: its files, and how it is opened.
 
-    <root>/<corpus>.lock      held while a process has the store open
-    <root>/<corpus>.holder    who holds it, for messages alone
+    <root>/<corpus>.lock      locked while a process has the store open
+    <root>/<corpus>.holder    which process that is, only for messages
     <root>/<corpus>/          the collection
         identity.json         its record, see collection.py
         engine.<embedder>/    the files of Qdrant Edge
 
 Vectors of another embedder are written beside the first, and replacing ``identity.json`` switches
-all readers. A collection is built as ``.part`` and renamed when it is complete. The operating
-system holds the lock, so it ends with its process. A second opening in one process waits as another
-process would.
+all readers. A collection is created as ``.part`` and renamed when it is complete. The lock belongs
+to the operating system, so it ends with its process. Opening a store twice in one process waits,
+too.
 """
 
 import json
@@ -65,7 +65,7 @@ def open_folder(
             _make(place, Collection(identity))
         stored = read_folder(root, settings.corpus)
         if stored is None:
-            raise StoreError(f"{place} holds no collection of this program; {_remedy(place)}")
+            raise StoreError(f"{place} is not a collection of this program; {_remedy(place)}")
         stored.check(identity, None, str(place))
         files = _engine(place, stored.identity)
         if not files.is_dir():
@@ -73,7 +73,7 @@ def open_folder(
         from raptor_core.store.engines.edge import EdgeEngine
 
         engine = EdgeEngine(files, _remedy(place))
-        if is_temporary:  # a view for readers shares the engine
+        if is_temporary:  # a view for a caller shares the engine
             weakref.finalize(engine, shutil.rmtree, root, ignore_errors=True)
         close = undo.pop_all().close
     return VectorStore(engine, stored.identity, close)
@@ -115,7 +115,7 @@ def _write_record(place: Path, collection: Collection) -> None:
 
 
 def read_folder(root: Path, corpus: str) -> Collection | None:
-    """Return the collection of a corpus, if any; no lock is taken and no engine is started."""
+    """Return the record of a corpus, if it exists, without locking or opening the store."""
     path = root / corpus / "identity.json"
     remedy = f"restore it, or {_remedy(path.parent)}"
     with disk_errors(path):
@@ -125,7 +125,7 @@ def read_folder(root: Path, corpus: str) -> Collection | None:
     try:
         record = json.loads(data)
     except ValueError as error:
-        raise StoreError(f"{path} is damaged or not of this program; {remedy}") from error
+        raise StoreError(f"{path} is damaged or not from this program; {remedy}") from error
     return Collection.read(record, str(path), remedy)
 
 
@@ -141,8 +141,8 @@ def _lock(path: Path, wait_seconds: float) -> Callable[[], None]:
             with suppress(OSError):
                 known = file.read_text(encoding="utf-8", errors="replace")
             raise StoreLockedError(
-                f"{path}: waited {wait_seconds:g} s; the store is held by {known}. Wait for it to "
-                "end, end it, or raise store.lock_seconds"
+                f"{path}: waited {wait_seconds:g} s; the store is in use by {known}. Wait until it "
+                "ends, stop it, or raise store.lock_seconds"
             )
         undo.callback(file.unlink, missing_ok=True)
         replace_file(file, holder.encode())
@@ -150,7 +150,7 @@ def _lock(path: Path, wait_seconds: float) -> Callable[[], None]:
 
 
 def _check_machine(root: Path) -> None:
-    """Raise StoreError where Edge cannot run, or cannot write."""
+    """Raise StoreError if Edge cannot run on this machine or cannot write."""
     if find_spec("qdrant_edge") is None:
         raise StoreError(
             'Qdrant Edge has no wheel for this machine; set store.kind to "server" and '
@@ -158,8 +158,8 @@ def _check_machine(root: Path) -> None:
         )
     if root.is_dir() and not os.access(root, os.W_OK):
         raise StoreError(
-            f"{root}: this process may only read it, and an embedded store is opened to write. Let "
-            "this user write it, copy the home to a folder that can be written, or keep the store "
+            f"{root}: this process cannot write here, but opening an embedded store writes. Grant "
+            "this user write access, copy the home to a writable folder, or keep the store "
             "on a Qdrant server (store.url)"
         )
 

@@ -1,7 +1,7 @@
-"""Text to sparse vectors for lexical search, the same on every backend.
+"""Sparse vectors of texts for lexical search, the same for every engine.
 
-A text becomes BM25 term weights under hashed token indices; the engine multiplies a query by the
-inverse document frequency of its tokens (its IDF modifier), so that the inner product is BM25.
+A text becomes BM25 term weights under hashed token indices. The engine multiplies the terms of a
+question by their inverse document frequency (its IDF modifier), so the inner product is BM25.
 
 - Words: those of ``raptor_core.text.words``, folded. A pair of letters counts half in the length
   of a text, as each letter is in two pairs.
@@ -33,7 +33,7 @@ AVERAGE_TOKENS = 64
 STEM_CHARS = 6
 _DIGIT = re.compile(r"\d")
 LEXICAL_VERSION = "4"
-"""Version of this module's vectors; a point of another version is written anew."""
+"""Version of these vectors; points of another version are written again."""
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _IDENTIFIER = re.compile(
@@ -47,19 +47,19 @@ _SIGNED = re.compile(r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)")
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """Sparse vector: distinct ``indices`` ascending (32 bits), and their ``values``."""
+    """Sparse vector: distinct ascending ``indices`` (32 bits), and their ``values``."""
 
     indices: tuple[int, ...]
     values: tuple[float, ...]
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words of a text in order, each cut after ``STEM_CHARS`` unless it has a digit."""
+    """Return the words of a text in order, cut to ``STEM_CHARS`` unless they contain a digit."""
     return list(map(_stem, words(text)))
 
 
 def words(text: str) -> list[str]:
-    """Return the folded words of a text in order; a name such as maxTokens is two words."""
+    """Return the folded words of a text in order; a name such as maxTokens gives two words."""
     return folded_words(_CAMEL.sub(" ", text))
 
 
@@ -79,7 +79,7 @@ def _joined_forms(text: str) -> Iterator[str]:
 
 
 def _number_form(number: str) -> str:
-    """Return a number without signs of thousands, and with a point before decimals."""
+    """Return a number without thousands separators, with a point before the decimals."""
     number = re.sub("[ '\u2019]", "", number)
     if _THOUSANDS.fullmatch(number):
         return re.sub(r"\D", "", number)
@@ -90,7 +90,7 @@ def _number_form(number: str) -> str:
 
 
 def _terms(text: str) -> tuple[Counter[str], float]:
-    """Return the terms of a text with their numbers, and its length in words."""
+    """Count the terms of a text; also return its length in words."""
     all_words = words(text)
     counts = Counter(all_words)
     for word in all_words:
@@ -107,7 +107,7 @@ def _index(term: str) -> int:
 
 
 def passage_vector(text: str) -> Sparse | None:
-    """Return the saturated term weights of a node's text; None when it holds no word."""
+    """Return the saturated term weights of a node's text; None if it contains no word."""
     terms, n_words = _terms(text)
     norm = K1 * (1 - B + B * n_words / AVERAGE_TOKENS)
     counts = _by_index(terms)
@@ -115,7 +115,7 @@ def passage_vector(text: str) -> Sparse | None:
 
 
 def query_vector(text: str) -> Sparse | None:
-    """Return the term counts of a question, which the engine multiplies by IDF; None without."""
+    """Return the term counts of a question, which the engine multiplies by IDF; None if empty."""
     counts = _by_index(_terms(text)[0])
     return _sparse({index: float(count) for index, count in counts.items()})
 

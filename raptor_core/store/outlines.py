@@ -1,7 +1,7 @@
-"""Outlines of nodes: the numbers that rank hundreds of candidates, without their texts.
+"""Outlines of nodes: the numbers by which hundreds of candidates are ranked, without their texts.
 
-Making nodes of all candidates took most of a search. An outline is a row of numbers from a few
-payload fields; names are hashed, since ranking only compares them.
+Decoding whole nodes for all candidates took most of the time of a search. An outline is a row of
+numbers from a few payload fields. Names are hashed, because ranking only compares them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ OUTLINED = (
     "children",
     "paragraphs",
 )
-"""Fields of a payload that make an outline."""
+"""Fields of a payload from which an outline is made."""
 
 NODE = np.dtype(
     [
@@ -49,14 +49,14 @@ NODE = np.dtype(
 
 
 class Outline(NamedTuple):
-    """Outline of a node: its ``NODE`` as a tuple, and both halves of each of its children."""
+    """Outline of a node: a ``NODE`` row as a tuple, and the id halves of each child."""
 
     row: tuple[Any, ...]
     children: list[tuple[int, int]]
 
     @classmethod
     def of(cls, stored: Payload) -> Self:
-        """Return the outline of a payload, which has the fields ``OUTLINED``."""
+        """Make the outline of a payload that has the fields ``OUTLINED``."""
         try:
             below = [halves(child) for child in stored["children"]]
             below = below or [(int(a), int(n)) for a, n in stored.get("paragraphs", ())]
@@ -69,10 +69,10 @@ class Outline(NamedTuple):
 
 
 class Outlines(NamedTuple):
-    """Nodes in any order, shape ``(n,)``, dtype ``NODE``, and their children in the same order.
+    """Outlines in any order, shape ``(n,)``, dtype ``NODE``, and their children in the same order.
 
-    ``children`` has shape ``(n_children, 2)``: both halves of the ids of a summary's children, and
-    of a chunk, which has none, its paragraphs (``Node.paragraphs``).
+    ``children`` has shape ``(n_children, 2)``: both halves of the ids of a summary's children. For
+    a chunk, which has none, they stand for its paragraphs (``Node.paragraphs``).
     """
 
     nodes: Rows
@@ -80,7 +80,7 @@ class Outlines(NamedTuple):
 
     @classmethod
     def of(cls, outlines: Sequence[Outline]) -> Self:
-        """Return outlines as arrays."""
+        """Convert outlines to arrays."""
         pairs = list(chain.from_iterable(outline.children for outline in outlines))
         nodes = np.array([outline.row for outline in outlines], dtype=NODE)
         return cls(nodes, np.array(pairs, dtype=np.uint64).reshape(len(pairs), 2))
@@ -92,14 +92,14 @@ class Outlines(NamedTuple):
         return cls(np.concatenate(nodes), np.concatenate(children))
 
     def take(self, at: NDArray[Any]) -> "Outlines":
-        """Return the outlines of some rows, ``at`` of shape ``(n,)``."""
+        """Select the rows ``at``, shape ``(n,)``."""
         sizes = self.nodes["n_children"].astype(np.int64)
         begins, sizes = (np.cumsum(sizes) - sizes)[at], sizes[at]
         shifts = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
         return Outlines(self.nodes[at], self.children[shifts + np.arange(len(shifts))])
 
     def with_children(self, children: Mapping[int, Sequence[tuple[int, int]]]) -> "Outlines":
-        """Return the outlines with other children of some rows."""
+        """Replace the children of some rows."""
         nodes = self.nodes.copy()
         parts = np.split(self.children, np.cumsum(nodes["n_children"])[:-1])
         for row, pairs in children.items():
@@ -115,7 +115,7 @@ class Outlines(NamedTuple):
 class CandidateSearch(NamedTuple):
     """Search for the best ``limit`` nodes by a vector, shape ``(n_dims,)``, or by words.
 
-    ``only_rare`` returns nothing where more nodes match.
+    With ``only_rare`` it returns nothing if more nodes match.
     """
 
     query: Vectors | str
@@ -125,14 +125,14 @@ class CandidateSearch(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidates of a search: outlines and their scores, shape ``(n,)``, best first."""
+    """Result of a search: outlines and their scores, shape ``(n,)``, the best first."""
 
     outlines: Outlines
     scores: NDArray[np.float64]
 
     @classmethod
     def of(cls, scored: Iterable[tuple[Outline, float]]) -> Self:
-        """Return scored outlines by score, then node id."""
+        """Sort scored outlines by score, then node id."""
         rows = list(scored)
         scores = np.array([score for _, score in rows], dtype=np.float64)
         outlines = Outlines.of([outline for outline, _ in rows])
@@ -141,12 +141,12 @@ class Candidates(NamedTuple):
 
 
 def halves(node_id: str) -> tuple[int, int]:
-    """Return the upper and the lower 64 bits of an id."""
+    """Split an id into its upper and lower 64 bits."""
     return divmod(int(node_id.replace("-", ""), 16), 1 << 64)
 
 
 def full_id(high: int, low: int) -> str:
-    """Return the id that two halves make."""
+    """Join the two halves of an id."""
     return str(UUID(int=high << 64 | low))
 
 

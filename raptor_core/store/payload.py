@@ -1,16 +1,16 @@
-"""Nodes and manifests as point payloads, and back, without loss.
+"""Conversion of nodes and manifests to point payloads and back, without loss.
 
-A point never changes but for its ``state`` and its ``readers``: its id follows from all else that
-it holds (``point_id``), so a node that changes gets another point. Every field of a node has a
-payload field of the same name (``node_id`` for its id). Further fields:
+Only the ``state`` and the ``readers`` of a point ever change: its id is derived from everything
+else in it (``point_id``), so a changed node gets another point. Every field of a node has a payload
+field of the same name (``node_id`` for its id). Further fields:
 
-- ``state``: "live" for nodes, before their publication "staged"; "manifest" for manifests.
-- ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
-  engines may change the last bit of a fraction.
-- ``mark``: of a manifest, its short form as JSON text, which is compared with the source.
+- ``state``: "staged" before publication, then "live"; "manifest" for manifests.
+- ``quality`` as JSON text, and ``metadata_exact`` beside ``metadata`` if that contains fractions,
+  because engines may change the last bit of a fraction.
+- ``mark``: short form of a manifest as JSON text, which is compared with the source.
 - ``facts`` and ``numbers``: what filters match, see ``facts``.
-- ``readers``: users and groups who may read all documents of the node. A publication writes them
-  (``publishing.py``); a point without the field has none.
+- ``readers``: users and groups who may read all documents of the node. They are written by a
+  publication (``publishing.py``); a point without the field has none.
 """
 
 import json
@@ -24,7 +24,7 @@ from typing import Any
 from raptor_core.documents.base import metadata_entries, with_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.nodes import Fit, Node
+from raptor_core.nodes import NODE_FIELDS, Fit, Node
 from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.facts import Facts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
@@ -33,14 +33,14 @@ Payload = dict[str, Any]
 """Fields of a point without its vectors, as an engine stores them."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_NAMES = tuple(field.name for field in fields(Node))
-_TUPLES = ("documents", "children", "section", "key_terms")
+_NAMES = tuple(name for name, _, _ in NODE_FIELDS)
+_TUPLES = tuple(name for name, kind, _ in NODE_FIELDS if kind == "list[string]")
 _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
 def point_id(node: Node, facts: Facts) -> str:
-    """Return the id of the point of a node: UUIDv5 of a digest of all that it holds.
+    """Derive the id of a node's point: UUIDv5 of a digest of its whole content.
 
     Raises:
         StoreError: the node cannot be stored.
@@ -50,21 +50,21 @@ def point_id(node: Node, facts: Facts) -> str:
 
 
 def check_storable(node: Node, facts: Facts | None = None) -> str:
-    """Return the payload of a node as text; raise StoreError if it would be stored with a loss."""
+    """Return the payload of a node as text; raise StoreError if storing it would lose something."""
     for name, values in (("metadata", node.metadata), ("quality", node.quality)):
         for key, value in metadata_entries(values):
             finite = not isinstance(value, float) or math.isfinite(value)
             if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
                 raise StoreError(
                     f"node {node.id} of tree {node.tree!r}: {name} {key!r} is {value!r}; "
-                    "a stored number is finite and within 64 bits"
+                    "stored numbers must be finite and fit in 64 bits"
                 )
     encoded = _ENCODER.encode(node_to_payload(node, facts))
     try:
         encoded.encode()
     except UnicodeEncodeError as error:
         raise StoreError(
-            f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
+            f"node {node.id} of tree {node.tree!r} contains text that is not valid Unicode "
             f"({error.reason}); replace it when the document is read"
         ) from error
     return encoded
@@ -72,12 +72,12 @@ def check_storable(node: Node, facts: Facts | None = None) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def manifest_id(tree: str) -> str:
-    """Return the id of the point that holds a tree's manifest."""
+    """Return the id of the point with a tree's manifest."""
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
 def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live") -> Payload:
-    """Return the payload of a node; without ``facts`` it has those that it shows itself."""
+    """Convert a node to a payload; without ``facts``, use those that it has by itself."""
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
@@ -96,7 +96,7 @@ def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live")
 
 
 def payload_to_node(payload: Payload) -> Node:
-    """Return the node of a payload; raise DamagedTreeError if it cannot be decoded."""
+    """Convert a payload to a node; raise DamagedTreeError if it cannot be decoded."""
     try:
         return _node(payload)
     except (KeyError, TypeError, ValueError) as error:
@@ -121,7 +121,7 @@ def _node(payload: Payload) -> Node:
 
 
 def manifest_to_payload(manifest: Manifest) -> Payload:
-    """Return the payload of a manifest."""
+    """Convert a manifest to a payload."""
     values = {field.name: getattr(manifest, field.name) for field in fields(Manifest)}
     mark = manifest.mark
     return {
@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 
 def payload_to_mark(payload: Payload) -> Mark:
-    """Return the mark in a manifest's payload; raise DamagedTreeError if it cannot be read."""
+    """Decode the short form in a manifest's payload; raise DamagedTreeError if that fails."""
     try:
         return Mark(*json.loads(payload["mark"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -146,7 +146,7 @@ def payload_to_mark(payload: Payload) -> Mark:
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
-    """Return the manifest of a payload; raise DamagedTreeError if it cannot be read."""
+    """Convert a payload to a manifest; raise DamagedTreeError if that fails."""
     try:
         values: dict[str, Any] = json.loads(payload["manifest"])
         sizes = tuple(values["layer_sizes"])

@@ -1,13 +1,12 @@
 """Publication of trees: the batch that makes each new tree live and removes the old one.
 
-Points are staged first: those of a layer as soon as they have vectors (``VectorStore.stage``), and
-others when their tree is published. No search returns them. A commit sets readers, marks the
-manifests of the trees that it changes as unfinished, makes staged points live, deletes those that
-the new trees do not have, and writes the manifests last. It is no transaction: for some
-milliseconds a reader may see nodes of both builds. A process that dies inside leaves manifests that
-are unfinished; the next build then publishes these trees again, which removes every point that the
-new trees do not have. Many trees share a commit, as it costs some flushes of the disk, or a
-request.
+Points are staged first: those of a layer as soon as they have vectors (``VectorStore.stage``), the
+others when their tree is published. No search returns staged points. A commit sets readers, marks
+the manifests of its trees as unfinished, makes staged points live, deletes those that the new trees
+lack, and writes the manifests last. It is not a transaction: for some milliseconds a search may see
+nodes of both builds. If the process dies during a commit, the manifests stay unfinished; the next
+build publishes these trees again and so removes every superfluous point. Many trees share a commit,
+because each commit costs several disk flushes, or a request.
 """
 
 from collections import defaultdict
@@ -37,14 +36,14 @@ from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
-"""Largest difference from 1 of the length of a vector that is published."""
+"""Largest difference between the length of a published vector and 1."""
 
 COMMIT_POINTS = 2500
-"""Points that are written at once, some 8 MB at 384 dimensions, and that change in a commit of
-several calls. With trees of 100 nodes the flushes take a hundredth of the time."""
+"""Number of points that are written at once (8 MB at 384 dimensions), and that may change in a
+commit of several calls. With trees of 100 nodes, flushing takes a hundredth of the time."""
 
 LISTED_TREES = 500
-"""Trees whose points are read at once."""
+"""Number of trees whose points are read at once."""
 
 Readers = tuple[str, ...]
 
@@ -61,19 +60,19 @@ StoredPoints = dict[str, StoredPoint]
 """Stored points by point id."""
 
 UNFINISHED = "unfinished"
-"""``Manifest.inputs`` of a tree that a commit is at, which no source has."""
+"""``Manifest.inputs`` of a tree whose commit is in progress; it never equals a source's digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeUpdate:
-    """Changes of a tree that a publication makes.
+    """Changes that a publication makes to a tree.
 
     Attributes:
-        manifest: the new one; None drops the tree.
+        manifest: the new manifest; None drops the tree.
         staged: ids of points that become live.
-        deletes: ids of points that go.
+        deletes: ids of points to delete.
         counts: numbers of nodes.
-        readers: new readers by point id, of points whose readers change.
+        readers: new readers by point id, for points whose readers change.
     """
 
     tree: str
@@ -96,7 +95,7 @@ class TreeUpdate:
 
 
 class PublicationBatch:
-    """Trees that are published in commits; the last commit is at the end."""
+    """Trees that are published in shared commits; ``end`` makes the last commit."""
 
     def __init__(self, engine: Engine, identity: StoreIdentity) -> None:
         self._engine = engine
@@ -105,14 +104,14 @@ class PublicationBatch:
         self._failure: StoreError | None = None
 
     def publish(self, editions: Sequence[Edition]) -> list[PublicationCounts]:
-        """Publish each edition as ``VectorStore.publish`` does; return the changes of each.
+        """Publish each edition like ``VectorStore.publish``, and return what changed for each.
 
-        The trees of a call share a commit, and those of several calls where they fit.
+        The trees of a call share a commit, and so do several calls if they are small enough.
 
         Raises:
-            StoreError: a node's vector is missing or no unit vector; the call's trees stay as they
-                were. Or a commit failed, which the end raises again.
-            StoreMismatchError: a vector's length is not the store's.
+            StoreError: a vector is missing or is not a unit vector, and the call's trees stay as
+                they were; or a commit failed, which ``end`` raises again.
+            StoreMismatchError: the length of a vector differs from the store's.
         """
         stored = self._stored([edition.manifest.tree for edition in editions])
         facts = {name: known for e in editions for name, known in facts_by_node(e.nodes).items()}
@@ -130,19 +129,19 @@ class PublicationBatch:
         return [update.counts for update in updates]
 
     def drop(self, trees: Collection[str]) -> int:
-        """Remove trees as ``VectorStore.drop`` does; return the number of their live nodes."""
+        """Remove trees like ``VectorStore.drop``; return the number of their live nodes."""
         stored = self._stored(sorted(set(trees)))
         updates = [_drop(tree, points) for tree, points in stored.items()]
         self._add(updates)
         return sum(update.counts.removed for update in updates)
 
     def end(self) -> None:
-        """Commit the pending trees; raise StoreError where this or a previous commit failed."""
+        """Commit the pending trees; raise StoreError if this or a previous commit failed."""
         self._commit()
         self._failure = StoreError("this publication has ended; begin another")
 
     def _stored(self, trees: Sequence[str]) -> dict[str, StoredPoints]:
-        """Return the points of each tree, its manifest among them, by point id."""
+        """Return the points of each tree by point id, including its manifest."""
         if self._failure or not self._updates.keys().isdisjoint(trees):
             self._commit()
         stored: defaultdict[str, StoredPoints] = defaultdict(dict)
@@ -157,7 +156,7 @@ class PublicationBatch:
         return stored
 
     def _add(self, updates: Sequence[TreeUpdate]) -> None:
-        """Keep the changes of a call for a commit."""
+        """Add the changes of a call to the pending commit."""
         n_points = sum(each.n_points for each in (*self._updates.values(), *updates))
         if n_points > COMMIT_POINTS:
             self._commit()
@@ -166,8 +165,8 @@ class PublicationBatch:
     def _commit(self) -> None:
         """Make points live, delete others, write the manifests, and delete those of dropped trees.
 
-        Readers come first, so a manifest with fewer of them is only there when the nodes have
-        fewer. A manifest that names a build comes last, so it is only there with all of its nodes.
+        Readers are set first, so that a manifest never has fewer readers than its nodes. The
+        manifest of a build is written last, so that it never exists without all of its nodes.
         """
         if self._failure:
             raise self._failure
@@ -190,7 +189,7 @@ class PublicationBatch:
 
 
 def _set_readers(updates: Sequence[TreeUpdate]) -> list[SetReaders]:
-    """Return the changes of readers, together for points that get the same readers."""
+    """Group the changes of readers by points that get the same readers."""
     ids: defaultdict[Readers, list[str]] = defaultdict(list)
     for update in updates:
         for name, readers in update.readers.items():
@@ -203,7 +202,7 @@ def _points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
 
 
 def _drop(tree: str, stored: StoredPoints) -> TreeUpdate:
-    """Return the removal of a tree and its points; the manifest goes last."""
+    """Return the removal of a tree and its points; its manifest is deleted last."""
     deletes = sorted(stored.keys() - {manifest_id(tree)})
     counts = PublicationCounts(0, 0, 0, removed=len(_live(stored)))
     return TreeUpdate(tree, None, (), deletes, counts)
@@ -215,7 +214,7 @@ def _live(stored: StoredPoints) -> set[str]:
 
 
 def _check_trees(edition: Edition) -> None:
-    """Raise StoreError for a node of another tree."""
+    """Raise StoreError if a node belongs to another tree."""
     tree = edition.manifest.tree
     if foreign := next((node for node in edition.nodes if node.tree != tree), None):
         raise StoreError(
@@ -225,7 +224,7 @@ def _check_trees(edition: Edition) -> None:
 
 
 def _compare(manifest: Manifest, points: Mapping[str, Node], stored: StoredPoints) -> TreeUpdate:
-    """Compare the points of the new tree with its stored points, whose ids say what they hold."""
+    """Compare the points of the new tree with its stored points, by their content-derived ids."""
     known = {name: stored.get(name, StoredPoint()) for name in points}
     not_live = sorted(name for name in points if known[name].state != "live")
     of_points = {name: common_readers(n.documents, manifest.readers) for name, n in points.items()}
@@ -251,10 +250,10 @@ def stage(
     facts: Mapping[str, Facts],
     vectors: Mapping[str, Vectors],
 ) -> None:
-    """Write nodes by point id, which no search returns.
+    """Write nodes as staged points, by point id.
 
     Raises:
-        StoreError: a vector is missing or no unit vector; nothing of its part was written.
+        StoreError: a vector is missing or is not a unit vector; nothing of its part was written.
     """
     names = list(nodes)
     for at in range(0, len(names), COMMIT_POINTS):
@@ -275,13 +274,13 @@ def stage(
 def _check_vectors(
     nodes: Sequence[Node], vectors: Mapping[str, Vectors], identity: StoreIdentity
 ) -> None:
-    """Refuse nodes without a vector, and vectors that are not finite unit vectors of the store."""
+    """Reject nodes without a vector, and vectors that are not finite unit vectors of the store."""
     if missing := [node for node in nodes if node.embedding_key not in vectors]:
         node = missing[0]
         raise StoreError(
             f"tree {node.tree!r} cannot be published: node {node.id} (layer {node.layer}, position "
-            f"{node.position}) has no vector, and neither have {len(missing) - 1} others; embed "
-            "them first. The tree stays as it was"
+            f"{node.position}) and {len(missing) - 1} others have no vector; embed them first. The "
+            "tree stays as it was"
         )
     rows = np.stack([vectors[node.embedding_key] for node in nodes])
     expected = (len(nodes), identity.n_dims)
@@ -296,5 +295,5 @@ def _check_vectors(
         row = int(wrong[0])
         raise StoreError(
             f"the vector of node {nodes[row].id} of tree {nodes[row].tree!r} has norm "
-            f"{norms[row]}; an embedder yields unit vectors ({wrong.size} of {len(nodes)} wrong)"
+            f"{norms[row]}; embedders must return unit vectors ({wrong.size} of {len(nodes)} wrong)"
         )

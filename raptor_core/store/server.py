@@ -1,8 +1,8 @@
-"""Collection of a corpus on a Qdrant server or cluster, by URL.
+"""Collection of a corpus on a Qdrant server or cluster.
 
 The name of the corpus is an alias of it, so that the collection of another embedder can take its
-place in one request. Its metadata hold its record (``collection.py``). Requests stay
-within the 32 MB that a server takes by default (``engines/qdrant.py``).
+place in one request. Its metadata contain its record (``collection.py``). Requests stay below the
+32 MB that a server accepts by default (``engines/qdrant.py``).
 """
 
 import math
@@ -36,7 +36,7 @@ _REMEDY = "choose another corpus name (store.corpus)"
 
 
 class ServerCorpus:
-    """Collection of one corpus behind a client; making it sends no request."""
+    """Collection of one corpus behind a client; creating this object sends no request."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
@@ -46,7 +46,7 @@ class ServerCorpus:
         self._place = replace(place, name=self.where)
 
     def open(self, identity: StoreIdentity | None, owner: str | None) -> VectorStore:
-        """Open the collection, whose store closes the client; see ``open_store``."""
+        """Open the collection; its store closes the client. See ``open_store``."""
         layout = Layout(self._settings)
         with ExitStack() as undo:
             undo.callback(self.close)
@@ -58,7 +58,7 @@ class ServerCorpus:
                 raise nothing_built(self.where)
             stored = self._stored(info)
             stored.check(identity, owner, self.where)
-            if identity is not None:  # a death after ``_make`` leaves none
+            if identity is not None:  # missing if the process died after ``_make``
                 with self._place.errors():
                     layout.create_indexes(self._client, stored.place, info.payload_schema)
             undo.pop_all()
@@ -102,7 +102,7 @@ class ServerCorpus:
         self._client.close()
 
     def read(self) -> Collection | None:
-        """Return the record of the collection; None where there is no collection."""
+        """Return the record of the collection; None if there is no collection."""
         info = self._info()
         return None if info is None else self._stored(info)
 
@@ -131,12 +131,12 @@ class ServerCorpus:
         try:
             layout.create(self._client, collection.place, n_dims, metadata)
         except Exception as error:
-            if code(error) != 409:  # else an earlier request made it
+            if code(error) != 409:  # 409: an earlier request created it
                 raise
 
 
 def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
-    """Return a client of the server, or of its cluster's nodes; no request is sent."""
+    """Return a client of the server or of its cluster's nodes, without sending a request."""
     secret = os.environ.get(settings.api_key_env, "").strip() or None
     if secret:
         check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
@@ -152,13 +152,13 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
 
 
 def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
-    """Return a client without its embedding models, which take 25 ms of CPU to make."""
+    """Return a client without its embedding models, which would take 25 ms of CPU time."""
     # As a header, the key makes the client print no warning about plain HTTP.
     headers = {"api-key": key} if key else {}
     return QdrantRemote(
         url=url,
         headers=headers,
-        # The client by default reuses no connection on this machine.
+        # By default the client reuses no connection to this machine.
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
@@ -167,7 +167,7 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
 
 
 def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
-    """Return the client's options that verify the server's certificate."""
+    """Return the client's options for verifying the server's certificate."""
     if not url.startswith("https:"):
         return {"verify": False}  # unused over HTTP, and reading the authorities takes 35 ms
     if not settings.tls_ca:
@@ -177,5 +177,5 @@ def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
         return {"verify": ssl.create_default_context(cafile=str(path))}
     except (OSError, ssl.SSLError) as error:
         raise StoreError(
-            f"store.tls_ca: {path} is no readable PEM file of certificates: {error}"
+            f"store.tls_ca: {path} is not a readable PEM file of certificates: {error}"
         ) from error

@@ -1,12 +1,12 @@
 """The store over any engine: the rules of publishing, forgetting and reading.
 
-- Publishing is one batch of one tree or many (``publishing.py``). A commit that fails is repaired
-  by the next build, which publishes the tree again.
-- Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
-  listing returns it. Bytes may stay in the engine's files for a while. Edge erases them in
-  ``optimize()``: in small stores all, in large ones those of segments of which a fifth is deleted.
-  A server vacuums on its own.
-- One store object may be shared by threads. On embedded engines its calls take turns.
+- Publishing is one batch for one tree or many (``publishing.py``). After a failed commit, the next
+  build publishes the tree again.
+- Forgetting: after ``publish`` and ``drop``, no point contains removed text, and no search, lookup
+  or listing returns it. Its bytes may stay in the engine's files for a while. Edge erases them in
+  ``optimize()``: in small stores all of them, in large ones those of segments with a fifth of their
+  points deleted. A server vacuums by itself.
+- Threads may share a store. On embedded engines, its calls run one after another.
 """
 
 from collections import Counter
@@ -64,11 +64,11 @@ from raptor_core.store.publishing import PublicationBatch, stage
 from raptor_core.vectors import Vectors
 
 MAX_OUTLINES = 100_000
-"""Number of outlines to keep, some 70 MB; beyond it they are read again."""
+"""Number of outlines to cache, some 70 MB; then the cache is cleared."""
 
 
 class VectorStore(AbstractContextManager["VectorStore"]):
-    """Open collection, from ``open_store``. An embedded engine is locked while it is open."""
+    """Open collection, made by ``open_store``. An embedded engine is locked while it is open."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     ) -> None:
         """Wrap an open engine; ``release`` frees its lock.
 
-        ``turn`` is the context of each call; None is a lock of this store.
+        ``turn`` is the context of each call; None uses a lock of this store.
         """
         self._engine = engine
         self._identity = identity
@@ -87,7 +87,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         self._turn = turn or RLock()
         self._closed = False
         self._outlines: dict[str, Outline] = {}
-        self.readers: tuple[str, ...] | None = None  # who reads; None reads everything
+        self.readers: tuple[str, ...] | None = None  # of the caller; None reads everything
 
     @property
     def identity(self) -> StoreIdentity:
@@ -95,11 +95,11 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return self._identity
 
     def for_readers(self, readers: Sequence[str] | None) -> Self:
-        """Return the store as these readers may read it: nothing without one, for None as it is.
+        """Restrict the store to what these readers may read: nothing if empty, everything for None.
 
-        It returns no node, vector, text, title or manifest of what they may not read. Of a tree
-        that they may read in part, the manifest holds that part. Only ``marks`` are of all trees.
-        A store that has readers already keeps to those of both lists, and everyone.
+        The result returns no node, vector, text, title or manifest of anything else. If they may
+        read only part of a tree, its manifest is restricted to that part. Only ``marks`` still
+        include all trees. Restricting a store again keeps the readers in both lists, and everyone.
         """
         if readers is None:
             return self
@@ -139,11 +139,11 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     ) -> list[list[Hit]]:
         """Return the nearest nodes by cosine to each row of shape ``(n_questions, n_dims)``.
 
-        Hits are best first, ties by node id. ``exact`` compares every vector, where an engine
-        would look along a graph and may miss some.
+        Hits are best first, ties by node id. ``exact`` compares every vector; otherwise an engine
+        may search a graph and miss some.
 
         Raises:
-            StoreMismatchError: the rows' length is not the store's.
+            StoreMismatchError: the length of the rows differs from the store's.
         """
         units = query_units(vectors, self._identity)
         return self._hits([self._request(unit, limit, where, exact=exact) for unit in units])
@@ -157,7 +157,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _request(
         self, query: QueryVector | None, limit: int, where: Where, *, exact: bool = False
     ) -> SearchRequest | None:
-        """Return the search of a query; None without a query, or where nothing can match."""
+        """Return the search for a query; None without a query, or if nothing can match."""
         condition = live_condition(where, self._rights)
         if query is None or condition is None or limit < 1:
             return None
@@ -169,10 +169,9 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return [sorted(row, key=lambda hit: (-hit.score, hit.node.id)) for row in hits]
 
     def candidates(self, searches: Sequence[CandidateSearch]) -> list[Candidates]:
-        """Return what ``search`` and ``search_text`` would for each search, to be ranked.
+        """Return the results of ``search`` and ``search_text`` as outlines and scores, for ranking.
 
-        All searches are one request. Candidates have outlines and scores; whole nodes are read by
-        id.
+        All searches are sent in one request. Whole nodes are read by id later.
         """
         queries = [
             query_vector(search.query)
@@ -197,7 +196,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _outlines_of(self, ids: Collection[str]) -> dict[str, Outline]:
         """Return the outlines of points by id, without those that were deleted meanwhile.
 
-        A point never changes, so its outline is read once.
+        A point never changes, so its outline is read only once.
         """
         known = {name: kept for name in ids if (kept := self._outlines.get(name))}
         if missing := sorted(set(ids) - known.keys()):
@@ -205,7 +204,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
                 records = self._engine.fetch(missing, OUTLINED)
             read = {record.id: Outline.of(record.payload) for record in records}
             if len(self._outlines) > MAX_OUTLINES:
-                self._outlines.clear()  # views for readers share it
+                self._outlines.clear()  # views for callers share it
             self._outlines.update(read)
             known |= read
         return known
@@ -213,7 +212,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _answers(
         self, requests: Sequence[SearchRequest | None], fields: Fields
     ) -> list[list[Scored]]:
-        """Return the best points of each request in any order; none for a request that is None."""
+        """Return the best points of each request in any order; none for a request of None."""
         rows: list[list[Scored]] = [[] for _ in requests]
         searches = {row: request for row, request in enumerate(requests) if request is not None}
         if not searches:
@@ -233,14 +232,14 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _points(
         self, condition: Condition | None, fields: Fields, *, dense: bool = False
     ) -> list[Point]:
-        """Return the points that match; none for the condition None."""
+        """Return the points that match; none if the condition is None."""
         if condition is None:
             return []
         with self._open():
             return self._engine.scroll(condition, fields, dense=dense)
 
     def titles(self, trees: Sequence[str] | None = None) -> dict[str, str]:
-        """Return the titles of the documents that have one, by document, of all trees for None."""
+        """Return the titles of documents that have one; None reads all trees."""
         leaves = Where(trees=None if trees is None else tuple(trees), layers=(0,))
         condition = live_condition(leaves, self._rights)
         records = self._points(condition, ("documents", "metadata"))
@@ -256,14 +255,14 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             return self._engine.count(condition)
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Return live vectors of any tree by embedding key, without unknown ones."""
+        """Return live vectors of any tree by embedding key, without unknown keys."""
         field = "embedding_key"
         records = self._keyed(field, embedding_keys, (field,), dense=True)
         rows = [(record.payload[field], record.dense) for record in records]
         return {key: vector for key, vector in rows if vector is not None}
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return live summary texts of any tree by content key, without unknown ones."""
+        """Return live summary texts of any tree by content key, without unknown keys."""
         fields = ("content_key", "layer", "text")
         records = [r.payload for r in self._keyed("content_key", content_keys, fields)]
         return {stored["content_key"]: stored["text"] for stored in records if stored.get("layer")}
@@ -277,11 +276,11 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             yield from self._points(live_condition(EVERYWHERE, keyed), fields, dense=dense)
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
-        """Return the manifests of these trees, or of all, by tree name."""
+        """Return the manifests of these trees, or of all, sorted by tree name."""
         return self._readable(self._manifests(trees, None))
 
     def _readable(self, records: Sequence[Point]) -> list[Manifest]:
-        """Return the manifests of points, as far as the readers may read their documents."""
+        """Convert points to manifests, restricted to documents that the caller may read."""
         every = (payload_to_manifest(record.payload) for record in records)
         manifests = sorted(every, key=attrgetter("tree"))
         if self.readers is None:
@@ -294,7 +293,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         ]
 
     def _sized(self, part: Manifest) -> Manifest:
-        """Return a manifest with the nodes that the readers may read: their numbers and tokens."""
+        """Return a manifest whose counts and tokens include only nodes that the caller may read."""
         condition = live_condition(Where(trees=(part.tree,)), self._rights)
         nodes = [r.payload for r in self._points(condition, ("layer", "n_tokens"))]
         sizes = Counter(node["layer"] for node in nodes)
@@ -305,9 +304,9 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         )
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
-        """Return short forms of these manifests, or of all, by tree name; they cost less.
+        """Return short forms of these manifests, or of all, sorted by tree name; they cost less.
 
-        They are of all trees for all readers.
+        They include all trees, whoever the caller is.
         """
         records = self._manifests(trees, ("mark",))
         return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
@@ -328,21 +327,21 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def stage(
         self, nodes: Sequence[Node], below: Iterable[Node], vectors: Mapping[str, Vectors]
     ) -> int:
-        """Write the points of nodes that no search returns before their trees are published.
+        """Write nodes as staged points, before their trees are published.
 
-        Points that are there stay. A staged point that the next publication of its tree does not
-        use is deleted by it.
+        Existing points stay. The next publication of a tree deletes staged points that it does not
+        use.
 
         Args:
             nodes: nodes of one layer.
-            below: nodes of the layers below, whose facts these have.
+            below: nodes of the layers below, from which the facts are derived.
             vectors: vectors by embedding key.
 
         Returns:
             Number of points that were written.
 
         Raises:
-            StoreError: a node cannot be stored, or its vector is no unit vector.
+            StoreError: a node cannot be stored, or its vector is not a unit vector.
         """
         facts = facts_by_node([*below, *nodes])
         points = {point_id(node, facts[node.id]): node for node in nodes}
@@ -356,10 +355,10 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def publishing(self) -> Iterator[PublicationBatch]:
         """Publish and drop many trees in few commits; see ``publishing.py``.
 
-        A block that ends with an exception leaves uncommitted trees as they were.
+        If the block raises an exception, uncommitted trees stay as they were.
 
         Raises:
-            StoreError: at the end, where a commit failed.
+            StoreError: a commit failed; raised at the end.
         """
         with self._open():
             batch = PublicationBatch(self._engine, self._identity)
@@ -372,7 +371,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         nodes: Sequence[Node],
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
     ) -> PublicationCounts:
-        """Publish a tree and remove its old nodes. Repeating it after a crash completes it.
+        """Publish a tree and remove its old nodes; repeating it after a crash completes it.
 
         Raises:
             StoreError, StoreMismatchError: as ``PublicationBatch.publish``; nothing was changed.
@@ -389,7 +388,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     # -- maintaining
 
     def optimize(self) -> None:
-        """Build search indexes, and erase bytes of deleted points, see ``Engine``."""
+        """Build search indexes, and erase the bytes of deleted points; see ``Engine``."""
         with self._open():
             self._engine.optimize()
 

@@ -1,4 +1,4 @@
-"""Tables: values as Arrow tables, and tables as Parquet files in any place that fsspec knows.
+"""Tables: values as Arrow tables, and tables as Parquet files anywhere that fsspec supports.
 
-Which table an asset has is decided in ``raptor_assets``. Read ``schema.py`` and ``files.py`` next.
+``raptor_assets`` decides which tables an asset has. Read ``schema.py`` and ``files.py`` next.
 """

@@ -1,8 +1,8 @@
-"""The record of people's decisions: a table for each act, which never changes.
+"""Storage of people's decisions: one immutable table per act.
 
-An act is a decision, or the undoing of one. Writers need no lock, and a writer that dies has
-written its act or not. Functions raise TableError where the place refuses, and DamagedTableError
-for an act that is damaged. The values are in ``raptor_core.curation``.
+An act is a decision, or the undoing of one. Writers need no lock, and a writer that dies has either
+written its act or not. Functions raise TableError if the storage cannot be accessed, and
+DamagedTableError for a damaged act. The values are in ``raptor_core.curation``.
 """
 
 import uuid
@@ -29,13 +29,13 @@ ACTS = Schema(
     ("why", "string", "the reason given"),
     ("documents", "list[string]", "the documents under the subject"),
 )
-"""Columns of an act; its table has one row and goes by the act's id."""
+"""Columns of an act; its table has one row and is named by the act's id."""
 
 ACT_KINDS = (*get_args(Kind), UNDO)
 
 
 def read_decisions(tables: TableStore) -> list[Decision]:
-    """Return all decisions, oldest first, undone ones included."""
+    """Return all decisions, oldest first, including undone ones."""
     decisions: dict[str, Decision] = {}
     acts = [row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
@@ -50,7 +50,7 @@ def read_decisions(tables: TableStore) -> list[Decision]:
 
 
 def read_curation(tables: TableStore) -> Curation:
-    """Return the decisions in force."""
+    """Return the decisions that apply."""
     return Curation(read_decisions(tables))
 
 
@@ -66,14 +66,14 @@ def decide(
     about: str = "",
     why: str = "",
 ) -> Decision:
-    """Record a decision and return it; it is on disk then."""
+    """Record a decision durably and return it."""
     decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why, documents)
     tables.write(KEY, decision.id, ACTS.table([astuple(decision)[:-1]]))
     return decision
 
 
 def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") -> Decision:
-    """Undo a decision and return it; raise CurationError if it is not in force."""
+    """Undo a decision and return it; raise CurationError if it does not apply."""
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
         raise not_in_force(decision_id)
@@ -84,7 +84,7 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
 
 
 def not_in_force(decision_id: str) -> CurationError:
-    """Return the error for a decision that is not there or was taken back."""
+    """Return the error for a decision that does not exist or was undone."""
     return CurationError(
         f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
     )

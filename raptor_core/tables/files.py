@@ -1,7 +1,7 @@
-"""Parquet files by asset key and partition, in any place that fsspec knows.
+"""Parquet files by asset key and partition, anywhere that fsspec supports.
 
-Each page of a file has a checksum: without it, most single changed bytes give other rows without an
-error. Which columns a table has is in ``schema.py`` and ``values.py``.
+Each page of a file has a checksum; without it, most changed bytes would give wrong rows without an
+error. The columns of the tables are in ``schema.py`` and ``values.py``.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ T = TypeVar("T")
 _PROPERTY_PREFIX = "raptor."
 _EXTENSION = ".parquet"
 _NOTE = {f"{FOOTER_PREFIX}table": "1"}
-"""Entry in the footer by which sources recognize a table of a home."""
+"""Entry in the footer by which sources recognize a home's own table."""
 _SMALL_BYTES = 100_000
-"""Largest table that Snappy packs: for small ones Zstandard takes longer only to start."""
+"""Largest table that is packed with Snappy; for small ones, Zstandard's start takes longer."""
 
 
 class TableStore:
     """Tables under one folder: ``<url>/<key>/<partition>.parquet``; see ``Folder``.
 
-    ``properties`` are short texts in the file's footer. A file that changed on disk is refused, and
-    a write that is refused leaves the file as it was.
+    ``properties`` are short texts in the file's footer. A file that changed on disk is rejected,
+    and a failed write leaves the old file unchanged.
 
     Args:
         url: a folder, or any fsspec URL such as ``s3://bucket/tables``; credentials come from the
@@ -43,8 +43,8 @@ class TableStore:
 
     Raises:
         MissingExtraError: the URL needs an extra that is not installed.
-        SettingsError: fsspec does not know the URL.
-        TableError: raised by each method where the place does not answer, or refuses.
+        SettingsError: fsspec does not support the URL.
+        TableError: raised by every method if the location does not respond or denies access.
         DamagedTableError: raised by reading methods for a file that changed on disk.
     """
 
@@ -82,32 +82,32 @@ class TableStore:
     def find(
         self, key: Sequence[str], partition: str, columns: Sequence[str] | None = None
     ) -> pa.Table | None:
-        """Return one table, or some of its columns, by one request; None without it."""
+        """Return one table, or some of its columns, in one request; None if it does not exist."""
         name = table_name(key, partition)
         return self._take(name, lambda file: file.read(columns, use_threads=False))
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
-        """Return the properties of a table without decoding its rows; None where none exists."""
+        """Return the properties of a table without decoding its rows; None if it does not exist."""
         schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else table_properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
-        """Return the sorted partitions of a key; a partition whose file ends in a digest is absent.
+        """Return the sorted partitions of a key, except those whose file name ends in a digest.
 
-        Only the keys whose partitions have short names of lower case ASCII are listed so.
+        Use it only for keys whose partitions have short names in lower case ASCII.
         """
         files = self._folder.names(posixpath.join(*map(safe_name, key)))
         names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
     def among(self, key: Sequence[str], partitions: Iterable[str]) -> list[str]:
-        """Return those of these partitions that have a table, by one request."""
+        """Return which of these partitions have a table, in one request."""
         files = set(self._folder.names(posixpath.join(*map(safe_name, key))))
         names = partitions if files else ()
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
     def holds(self, key: Sequence[str]) -> bool:
-        """Return whether a key has a table of any partition."""
+        """Return whether a key has a table for any partition."""
         return bool(self._folder.names(posixpath.join(*map(safe_name, key))))
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
@@ -115,7 +115,7 @@ class TableStore:
         return self._folder.delete(table_name(key, partition))
 
     def _take(self, name: str, take: Callable[[Any], T]) -> T | None:
-        """Return what ``take`` reads from a Parquet file; None where it does not exist."""
+        """Apply ``take`` to a Parquet file; None if the file does not exist."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -146,9 +146,9 @@ def table_properties(schema: pa.Schema) -> dict[str, str]:
 
 
 def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
-    """Return a Parquet file with checksums.
+    """Encode a Parquet file with checksums.
 
-    Most Arrow tables have few rows, and their columns are read completely. Dictionaries, statistics
+    Most tables have few rows, and their columns are read completely, so dictionaries, statistics
     and a copy of the schema would be most of the file.
     """
     import pyarrow as pa
@@ -180,6 +180,6 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
 def _damaged(path: str, reason: object) -> DamagedTableError:
     return DamagedTableError(
         f"the table {path} is damaged: {reason}. Remove it, and materialize its asset again "
-        "(`raptor build --force` does): finished summaries and vectors are taken from the vector "
+        "(`raptor build --force` does): finished summaries and vectors come from the vector "
         "store"
     )

@@ -1,7 +1,7 @@
 """Schemas of tables: rows of values become Arrow tables and are read back, without pandas.
 
-``pa.array`` imports pandas, which takes longer than a plan or a build of one edit. So arrays are
-made from buffers. The schemas themselves are in ``values.py``.
+``pa.array`` imports pandas, which takes longer than planning or building one edit. So arrays are
+made from buffers. The schemas are in ``values.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = Literal["string", "int", "float", "list[string]", "json", "bytes"]
-"""Type of a column; ``int`` and ``float`` may be missing, ``json`` is any value as JSON text."""
+"""Type of a column; ``int`` and ``float`` may be null, ``json`` is any value as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows that ``table`` wrote, lists as tuples; raise KeyError without a column."""
+        """Yield rows of a table, lists as tuples; raise KeyError for a missing column."""
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:

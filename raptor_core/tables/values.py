@@ -1,6 +1,6 @@
 """Documents, nodes, clusters, findings and costs as tables and back, without loss.
 
-How rows become columns is in ``schema.py``; where tables are kept, in ``files.py``.
+``schema.py`` converts rows to columns; ``files.py`` stores the tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document, with_tuples
-from raptor_core.nodes import End, Fit, Node
+from raptor_core.nodes import NODE_FIELDS, End, Fit, Node
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
 from raptor_formats.blocks import Section
@@ -21,30 +21,7 @@ from raptor_formats.blocks import Section
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NODES = Schema(
-    ("id", "string", "UUIDv5 of tree, layer and content"),
-    ("tree", "string", "name of the tree"),
-    ("layer", "int", "0 for leaves"),
-    ("content_key", "string", "digest of text and settings; for a summary, of its children"),
-    ("text", "string", "the chunk, or the summary"),
-    ("n_tokens", "int", "tokens of text"),
-    ("position", "int", "order in its document; of a summary, of its first child"),
-    ("documents", "list[string]", "ids of the documents under the node"),
-    ("children", "list[string]", "ids of the nodes that it summarizes"),
-    ("fingerprint", "string", "settings that made the text"),
-    ("embedding_key", "string", "key of the node's vector"),
-    ("start", "int", "first character in the document; -1 for a summary"),
-    ("end", "int", "character after the last; -1 for a summary"),
-    ("section", "list[string]", "headings over the span, outermost first"),
-    ("source", "string", "path or URL of the document"),
-    ("context", "string", "what the embedder reads before the text"),
-    ("metadata", "json", "of the document; of a summary, what its children agree on"),
-    ("quality", "json", "numbers that judge the node"),
-    ("slot", "string", "of a summary: identity of its cluster, kept while its text changes"),
-    ("name", "string", "of a summary: what it is about in a few words"),
-    ("key_terms", "list[string]", "of a summary: its key terms, best first"),
-    ("paragraphs", "json", "of a leaf: first characters of its paragraphs, tokens of each part"),
-)
+NODES = Schema(*NODE_FIELDS)
 """Fields of a node, in their order."""
 
 DOCUMENTS = Schema(
@@ -220,7 +197,7 @@ def table_to_findings(table: pa.Table) -> list[SentenceFinding]:
 
 
 def known_findings(table: pa.Table) -> dict[str, Sequence[SentenceFinding]]:
-    """Return findings by audit key; of two nodes with equal texts, those of the first."""
+    """Return findings by audit key; if two nodes have equal texts, those of the first."""
     findings: dict[str, list[SentenceFinding]] = {}
     keys = table.column("audit_key").to_pylist()
     for key, finding in zip(keys, table_to_findings(table), strict=True):

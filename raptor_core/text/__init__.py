@@ -1,1 +1,1 @@
-"""Words, stems, scripts without spaces and ends of sentences, for all rooms; see ``words``."""
+"""Words, stems, scripts without spaces, and sentence ends, for all rooms; see ``words``."""

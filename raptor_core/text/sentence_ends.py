@@ -1,6 +1,6 @@
-"""Ends of sentences inside one paragraph, by rules for all languages, in linear time.
+"""Sentence ends inside one paragraph, by rules for all languages, in linear time.
 
-``chunking.sentences`` finds the paragraphs and other blocks of a text first.
+``chunking.sentences`` first finds the paragraphs and other blocks of a text.
 """
 
 import re
@@ -12,11 +12,11 @@ from raptor_core.text.vocabulary import read_words
 _WORDS = read_words(Path(__file__).with_name("abbreviations.txt"))
 
 MARKS = ".!?…؟۔।॥։።፧፨"
-"""Marks that end a sentence before white space only; like the next two, safe inside a class."""
+"""Marks that end a sentence only before white space; like the next two, safe inside a class."""
 WIDE_MARKS = "。！？｡︕︖។៕။།༎"
-"""Marks that need no white space after them."""
+"""Marks that end a sentence without white space after them."""
 CLOSERS = "\"'”’»›)\\]}*_`"
-"""Quotation marks, brackets and markup that may follow the mark of an end."""
+"""Quotation marks, brackets and markup that may follow an end mark."""
 _WIDE_CLOSERS = "」』）】》〉”’\"'"
 # The quantifiers are possessive and no match begins inside a run, so that a long row of dots
 # takes linear time.
@@ -25,7 +25,7 @@ _END = re.compile(
     rf"|(?P<wide>[{WIDE_MARKS}]+[{WIDE_MARKS}!?…]*)[{_WIDE_CLOSERS}]*"
 )
 _LAST = re.compile(rf"[{MARKS}{WIDE_MARKS}][\"'”’»›)\]{_WIDE_CLOSERS}]*(?:\s*\[[\d,; ]+\])?$")
-"""Mark at the end of a text; a lone sign of markup after it belongs to another sentence, too."""
+"""End mark at the end of a text; a lone markup character after it belongs to the next sentence."""
 _LAST_CHARS = 16
 _WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘«„—–/]*\Z")
 _WORD_AFTER = re.compile(r"\s+[\"'“‘«„‹(\[*_`¿¡—–-]*(?P<word>[^\W\d_]*)(?P<digit>\d?)")
@@ -35,32 +35,32 @@ _THAI_LAO = "\u0e01-\u0e2e\u0e30-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ecd"
 _UNMARKED = re.compile(f"[{_THAI_LAO}]\\s*\\Z")
 _PHRASE_END = re.compile(f"(?<=[{_THAI_LAO}]) +(?=[{_THAI_LAO}])")
 _MIN_PHRASE_CHARS = 40
-"""Least length of a sentence of Thai or Lao, which ends with a space, as many clauses do."""
+"""Shortest Thai or Lao sentence, in characters; it ends with a space, but so do many clauses."""
 _WINDOW_CHARS = 48
 
 
 def is_abbreviation(word: str) -> bool:
-    """Return whether a word without its dot is an abbreviation such as "Dr", which goes on."""
+    """Return whether a word is an abbreviation such as "Dr", whose dot does not end a sentence."""
     return word.lower() in _WORDS["never end"]
 
 
 def ends_sentence(text: str) -> bool:
-    """Return whether a text ends with a mark that ends a sentence, before closers and citations."""
+    """Return whether a text ends with an end mark, possibly before closers and citations."""
     return _LAST.search(text.rstrip()[-_LAST_CHARS:]) is not None
 
 
 def ends_unmarked(text: str) -> bool:
-    """Return whether a text ends in a script that puts no mark at the end of a sentence."""
+    """Return whether a text ends in a script that does not mark sentence ends."""
     return _UNMARKED.search(text) is not None
 
 
 def sentence_ends(text: str, start: int, end: int) -> list[int]:
-    """Return the characters after the sentences that end inside a paragraph, ascending."""
+    """Return the offsets after the sentences that end inside a paragraph, ascending."""
     return sorted({*_marked_ends(text, start, end), *_phrase_ends(text, start, end)})
 
 
 def _phrase_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield the characters after phrases of Thai or Lao that are as long as a sentence."""
+    """Yield the offsets after Thai or Lao phrases that are as long as a sentence."""
     last = start
     for match in _PHRASE_END.finditer(text, start, end):
         if match.start() - last >= _MIN_PHRASE_CHARS:
@@ -69,7 +69,7 @@ def _phrase_ends(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _marked_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield the characters after the sentences that end with a mark."""
+    """Yield the offsets after the sentences that end with a mark."""
     last = start
     for match in _END.finditer(text, start, end):
         if match.end() < end and _is_end(text, last, match):

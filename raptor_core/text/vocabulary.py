@@ -1,7 +1,7 @@
 """Files of words and phrases, stop words, and stems, which join the inflections of a word.
 
-The terms of lexical search are no stems of a language: ``store.lexical`` cuts every word to its
-first characters, in all languages.
+Lexical search does not use these stems: ``store.lexical`` cuts every word to its first characters,
+in all languages.
 """
 
 import re
@@ -18,16 +18,16 @@ _Y = re.compile(r"(?<=[^aeiou])y$")
 
 
 def singular(word: str) -> str:
-    """Return the singular of a regular English plural in lower case; other words as they are."""
+    """Return the singular of a regular English plural in lower case; other words unchanged."""
     if len(word) < 4 or not word.endswith("s") or word.endswith("ss"):
         return word
     return f"{word[:-3]}y" if len(word) > 4 and word.endswith("ies") else word[:-1]
 
 
 def stem(word: str) -> str:
-    """Return one form for the inflections of an English word in lower case, only for comparison.
+    """Map the inflections of an English word in lower case to one form, only for comparison.
 
-    The plural goes first, so that "siblings" and "sibling" have one stem.
+    Plural endings are removed first, so that "siblings" and "sibling" have the same stem.
     """
     word = _irregular_plurals().get(word, word)
     word = word if word.endswith(_NO_PLURALS) else singular(word)
@@ -39,13 +39,13 @@ def stem(word: str) -> str:
 
 @cache
 def _irregular_plurals() -> dict[str, str]:
-    """Return the singular of each plural that no rule makes."""
+    """Return the singular by irregular plural."""
     text = (_HERE / "plurals.txt").read_text(encoding="utf-8")
     return {plural: form for form, plural in map(str.split, text.split(","))}
 
 
 def _without(word: str, endings: Sequence[tuple[str, str]]) -> str:
-    """Return the word with its first matching ending replaced, if three letters stay."""
+    """Replace the first matching ending of a word, if three letters remain."""
     for ending, replacement in endings:
         if word.endswith(ending) and len(word) - len(ending) > 2:
             return word[: -len(ending)] + replacement

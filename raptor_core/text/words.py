@@ -1,14 +1,15 @@
-"""The tokenizer of words, the folding of words, and scripts that have no spaces between them.
+"""Splitting of text into words, their folding, and scripts without spaces between words.
 
-All rooms find words here. Token counters for models are in ``tokens``, stems and stop words in
-``vocabulary``, and ends of sentences in ``sentence_ends``.
+All rooms use it. Token counters for models are in ``tokens``, stems and stop words in
+``vocabulary``, sentence ends in ``sentence_ends``.
 
-- A word is a run of letters, digits and combining marks. A change between a script in pairs and
-  another one ends it.
-- Scripts without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer), and Korean, whose particles
-  have none, give overlapping pairs of letters, each with its vowels and marks.
-- Folding removes what writers leave out: case, accents, harakat, niqqud, nuktas, joiners, the form
-  of a letter or digit.
+- A word is a run of letters, digits and combining marks. It also ends where a paired script begins
+  or ends.
+- Paired scripts are those without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer), and
+  Korean, whose particles are not separated. They give overlapping pairs of letters, each with its
+  vowels and marks.
+- Folding removes what writers may omit: case, accents, harakat, niqqud, nuktas, joiners, and
+  variant forms of letters and digits.
 """
 
 import re
@@ -27,7 +28,7 @@ _LETTER = re.compile(
     "(?:[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ecd\u102b-\u1038\u103a-\u103e"
     "\u1056-\u1060\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*"
 )
-"""Letter with the vowels before and after it, its marks, and the letters that stack below it."""
+"""Letter with the vowels before and after it, its marks, and the letters stacked below it."""
 _KOREAN_PARTICLES = frozenset("은는이가을를에의도로와과만")
 
 _OMITTED = re.compile(
@@ -36,7 +37,7 @@ _OMITTED = re.compile(
     "\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc"
     "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 )
-"""Accents, harakat, niqqud, nuktas, and characters that are not seen, in decomposed text."""
+"""Accents, harakat, niqqud, nuktas, and invisible characters, in decomposed text."""
 _LETTER_FORMS = str.maketrans(
     {**dict(zip("łđøħıŧƙ", "ldohitk", strict=True)), "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
     | dict(zip("ىیکةہھ", "ييكههه", strict=True))
@@ -57,7 +58,7 @@ _WORD_CHARACTERS = _WordCharacters()
 
 
 def fold(text: str) -> str:
-    """Return a text without what its writers may leave out: case, accents, marks, joiners."""
+    """Remove from a text what writers may omit: case, accents, marks, joiners."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if folded.isascii():
         return folded
@@ -66,7 +67,7 @@ def fold(text: str) -> str:
 
 
 def find_words(text: str) -> list[re.Match[str]]:
-    """Return the words of a text as matches, whose spans are characters of the text."""
+    """Return the words of a text as matches, whose spans are offsets in the text."""
     if text.isascii():
         return list(_ASCII_WORD.finditer(text))
     return list(_WORD.finditer(text.translate(_WORD_CHARACTERS)))
@@ -80,7 +81,7 @@ def words(text: str) -> list[str]:
 
 
 def folded_words(text: str) -> list[str]:
-    """Return the folded words of a text in order, with pairs for each word of a script in pairs."""
+    """Return the folded words of a text in order; words of paired scripts as pairs of letters."""
     return [part for word in words(fold(text)) for part in pairs(word)]
 
 
@@ -90,12 +91,12 @@ def is_unspaced(text: str) -> bool:
 
 
 def is_paired(word: str) -> bool:
-    """Return whether a word is of a script that gives pairs of letters."""
+    """Return whether a word is of a paired script; see the module."""
     return not word.isascii() and _HAS_PAIRED.match(word) is not None
 
 
 def pairs(word: str) -> list[str]:
-    """Return the pairs of letters of a word, or the word itself for scripts with spaces."""
+    """Return the pairs of letters of a word, or the word itself in scripts with spaces."""
     if not is_paired(word):
         return [word]
     letters = _LETTER.findall(word)

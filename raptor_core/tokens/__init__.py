@@ -15,8 +15,8 @@ __all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "WordCounter",
 def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCounter:
     """Return the counter that the settings name.
 
-    The tokenizer of an endpoint cannot be read, so its tokens are counted by that of the bundled
-    model, which needs no network.
+    The tokenizer of an endpoint is not accessible, so its tokens are counted with that of the
+    bundled model, which needs no network.
 
     Raises:
         ModelError: the tokenizer cannot be loaded.

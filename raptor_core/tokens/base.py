@@ -28,8 +28,8 @@ class TokenCounter(Protocol):
 MAX_CHARS = 32
 """Longest run without a space that counts as one word."""
 UNSPACED_CHARS = (2, 4)
-"""Characters that count as one word: of Chinese and Japanese, and of Thai, Lao, Burmese, Khmer."""
-# Tokens cover all but white space, so these are no words of ``text.words``.
+"""Characters that count as one word: in Chinese and Japanese, and in Thai, Lao, Burmese, Khmer."""
+# Tokens cover everything but white space, so they differ from ``text.words``.
 _WORD = re.compile(
     f"[{IDEOGRAPHIC}]{{1,{UNSPACED_CHARS[0]}}}|[{SYLLABIC}]{{1,{UNSPACED_CHARS[1]}}}"
     rf"|[^\s{UNSPACED}]{{1,{MAX_CHARS}}}"
@@ -37,7 +37,7 @@ _WORD = re.compile(
 
 
 class WordCounter:
-    """Counter of the words between spaces; of a script without spaces it counts characters."""
+    """Counter of words between spaces; in scripts without spaces it counts characters."""
 
     @property
     def fingerprint(self) -> str:

@@ -1,6 +1,6 @@
-"""Counts by the embedder's own tokenizer, with Hugging Face ``tokenizers`` only.
+"""Token counts by the embedder's own tokenizer, using only Hugging Face ``tokenizers``.
 
-Neither torch nor transformers is imported: counting the tokens of a chunk loads no model.
+Neither torch nor transformers is imported, because counting tokens needs no model.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ _BATCH_PIECES = 16
 _BATCH_TEXTS = 1024
 """Texts that are encoded at once; an encoding takes a hundred times the memory of its text."""
 UNKNOWN_CHARS = 4
-"""Characters of an unknown word that count as one token, as many as a token of English has."""
+"""Characters of an unknown word that count as one token, the average of English tokens."""
 _UNKNOWN = re.compile(r'"unk_(?:token|id)":\s*("(?:[^"\\]|\\.)*"|\d+)')
 """Name or number of the unknown token in the JSON of a tokenizer's model."""
 _LINE_BREAK = re.compile(r"\n(?=\S)")
@@ -33,12 +33,12 @@ _LINE_BREAK = re.compile(r"\n(?=\S)")
 class TokenizerCounter:
     """Counter with one tokenizer, without special tokens, truncation and padding.
 
-    A tokenizer reads a word that it does not know as one unknown token, whatever its length. Here
-    that word counts one token for every ``UNKNOWN_CHARS`` characters.
+    A tokenizer represents a word that it does not know as one unknown token, whatever its length.
+    Here such a word counts as one token per ``UNKNOWN_CHARS`` characters.
     """
 
     def __init__(self, tokenizer: "str | Path | Tokenizer") -> None:
-        """Read a ``tokenizer.json``, or copy a ``Tokenizer``; raise ModelError for neither."""
+        """Load a ``tokenizer.json``, or copy a ``Tokenizer``; ModelError if it is neither."""
         self._tokenizer = _load(tokenizer)
 
     @cached_property
@@ -48,7 +48,7 @@ class TokenizerCounter:
 
     @cached_property
     def _unknown_id(self) -> int | None:
-        """Id of the unknown token; None for a tokenizer that knows all bytes."""
+        """Id of the unknown token; None for a tokenizer that covers all bytes."""
         match = _UNKNOWN.search(self._tokenizer.to_str())
         value = json.loads(match[1]) if match else None
         return self._tokenizer.token_to_id(value) if isinstance(value, str) else value
@@ -86,7 +86,7 @@ class TokenizerCounter:
                     yield base + at, base + min(at + UNKNOWN_CHARS, end), True
 
     def _encode(self, text: str, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Any]]:
-        """Return the pieces between the bounds, encoded, with their starts."""
+        """Encode the pieces between the bounds; yield them with their starts."""
         pieces = [replace_surrogates(text[start:end]) for start, end in bounds]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
         return zip((start for start, _ in bounds), encodings, strict=True)
@@ -102,7 +102,7 @@ def bundled_model_folder() -> Path:
 
 @cache
 def bundled_counter() -> TokenizerCounter:
-    """Return the counter with the bundled model's tokenizer; a process reads it once.
+    """Return the counter with the bundled model's tokenizer, loaded once per process.
 
     Raises:
         ModelError: the wheel is not installed.
@@ -111,7 +111,7 @@ def bundled_counter() -> TokenizerCounter:
 
 
 def model_tokenizer(model: str, revision: str = "") -> "Path | Tokenizer":
-    """Return the fast tokenizer of a model, by folder or hub name; raise ModelError without one."""
+    """Return the fast tokenizer of a model, by folder or hub name; ModelError if it has none."""
     local = Path(model) / "tokenizer.json"
     if local.is_file():
         return local
@@ -123,7 +123,7 @@ def model_tokenizer(model: str, revision: str = "") -> "Path | Tokenizer":
 
 
 def _named_tokenizer(model: str, revision: str) -> Any:
-    """Return the tokenizer by the name under which sentence-transformers loads the model."""
+    """Load the tokenizer under the name by which sentence-transformers loads the model."""
     from transformers import AutoTokenizer
 
     has_owner = "/" in model or Path(model).exists()
@@ -139,7 +139,7 @@ def _named_tokenizer(model: str, revision: str) -> Any:
 
 
 def _load(source: "str | Path | Tokenizer") -> "Tokenizer":
-    """Load a private copy, because truncation is switched off in it."""
+    """Load a private copy, because truncation is turned off in it."""
     from tokenizers import Tokenizer
 
     if isinstance(source, (str, Path)):

@@ -1,4 +1,4 @@
-"""Counts by tiktoken."""
+"""Token counts by tiktoken."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class TiktokenCounter:
     """Counter with an encoding of tiktoken; special tokens in a text count as plain text."""
 
     def __init__(self, encoding: "str | tiktoken.Encoding" = "cl100k_base") -> None:
-        """Take an encoding, or load one by name; raise ModelError if that is impossible."""
+        """Use an encoding, or load one by name; raise ModelError if that is impossible."""
         self._encoding = _load(encoding) if isinstance(encoding, str) else encoding
 
     @cached_property
@@ -32,13 +32,13 @@ class TiktokenCounter:
         return [len(tokens) for tokens in self._encoding.encode_ordinary_batch(list(texts))]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return character offsets of each token; a token inside a character spans all of it."""
+        """Return the offsets of each token; one inside a character spans the whole character."""
         tokens = self._encoding.encode_ordinary(text)
         sizes = map(len, self._encoding.decode_tokens_bytes(tokens))
         ends = list(accumulate(sizes, initial=0))
         if text.isascii():
             return list(pairwise(ends))
-        # tiktoken reads a lone surrogate as three bytes, too
+        # tiktoken also encodes a lone surrogate as three bytes
         lengths = (len(character.encode("utf-8", "surrogatepass")) for character in text)
         first_bytes = list(accumulate(lengths, initial=0))
         return [

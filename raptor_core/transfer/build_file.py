@@ -69,8 +69,8 @@ def _vector_column(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Any
     import pyarrow as pa
 
     rows = [vectors.get(node.embedding_key) for node in nodes]
-    # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet. And
-    # from buffers, since ``pa.array`` imports pandas.
+    # No lists of fixed size: pyarrow before 26 cannot read nulls among them from Parquet. Made from
+    # buffers, because ``pa.array`` imports pandas.
     known = np.array([row is not None for row in rows], dtype=bool)
     lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
     ends = pa.py_buffer(np.concatenate(([0], lengths.cumsum())))
@@ -82,7 +82,7 @@ def _vector_column(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Any
 
 
 def read_footer(data: bytes, where: str) -> Footer:
-    """Return the footer of a build's file; raise ExportError for a file of another form."""
+    """Return the footer of a build's file; raise ExportError if the file has another form."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -97,20 +97,20 @@ def read_footer(data: bytes, where: str) -> Footer:
 
 
 def decode_build(data: bytes, where: str) -> tuple[Edition, Footer]:
-    """Return the build of a file; raise ExportError for a file of another form."""
+    """Decode the file of a build; raise ExportError if the file has another form."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     footer = read_footer(data, where)
     try:
-        # No threads: one of Arrow's that still starts when the process ends aborts it.
+        # No threads: if an Arrow thread still starts while the process ends, it aborts.
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         table = file.read(use_threads=False)
         nodes, rows = table_to_nodes(table), tuple(table.column(VECTOR).to_numpy())
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         raise ExportError(f"{where} is damaged: {error}; remove it, or export again") from error
     if build_id(nodes) != footer.manifest.build_id:
-        raise ExportError(f"{where} is damaged: its nodes are not those of its manifest")
+        raise ExportError(f"{where} is damaged: its nodes do not match its manifest")
     known = zip(nodes, rows, strict=True)
     vectors = {node.embedding_key: row for node, row in known if row is not None}
     return Edition(footer.manifest, nodes, vectors), footer

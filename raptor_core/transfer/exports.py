@@ -31,11 +31,11 @@ from raptor_core.tree.publish import build_id
 
 INDEX = EXPORT_MANIFEST
 VERSION = 1
-"""Version of the layout; every other one is refused."""
+"""Version of the layout; any other one is rejected."""
 TOGETHER = 10
-"""Trees in memory at a time; they are written together, which saves flushes of the disk."""
+"""Number of trees in memory at a time; writing them together saves disk flushes."""
 _READS = 5
-"""Attempts to read a tree that another process may publish at the same time."""
+"""Attempts to read a tree while another process may publish it."""
 
 
 class ExportedFile(BaseModel):
@@ -78,7 +78,7 @@ class Export(BaseModel):
 
 
 class ExportFolder(Folder):
-    """Folder of an export, which raises ExportError and verifies what it reads."""
+    """Folder of an export; it raises ExportError and verifies what it reads."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)
@@ -97,7 +97,7 @@ class ExportFolder(Folder):
         """Return a file's content; raise ExportError if it is missing or another one."""
         data = self.find(file.name)
         if data is None:
-            raise ExportError(f"{self.shown(file.name)} is missing; copy the export again, whole")
+            raise ExportError(f"{self.shown(file.name)} is missing; copy the whole export again")
         actual = hashlib.sha256(data).hexdigest()
         if (len(data), actual) != (file.n_bytes, file.sha256):
             problem = "is cut short" if len(data) < file.n_bytes else "is damaged"
@@ -110,15 +110,15 @@ class ExportFolder(Folder):
 
 
 def check_target(folder: ExportFolder) -> None:
-    """Raise ExportError for a folder with a complete export; an interrupted one is no obstacle."""
+    """Raise ExportError if a folder has a complete export; an interrupted one may be replaced."""
     if folder.exists(INDEX):
-        raise ExportError(f"{folder.name} holds an export already; choose an empty folder")
+        raise ExportError(f"{folder.name} contains an export already; choose an empty folder")
 
 
 def export_trees(
     store: VectorStore, folder: ExportFolder, trees: Sequence[str] | None = None
 ) -> tuple[ExportedFile, ...]:
-    """Write the files of some trees, or of all for None; one tree is in memory at a time.
+    """Write the files of some trees, or of all for None, with one tree in memory at a time.
 
     Raises:
         UnknownTreeError: a tree is not published.
@@ -150,8 +150,8 @@ def _read_published(store: VectorStore, tree: str) -> Edition:
         missing = [node for node in nodes if node.embedding_key not in vectors]
         if build_id(nodes) == manifests[0].build_id and not missing:
             return Edition(manifests[0], nodes, vectors)
-        # On a server another process may have published between the reads.
-    problem = "its nodes are not those of its manifest"
+        # On a server, another process may have published between the reads.
+    problem = "its nodes do not match its manifest"
     if missing:
         problem = f"{len(missing)} vectors are missing, first that of node {missing[0].id}"
     raise DamagedTreeError(
@@ -161,7 +161,7 @@ def _read_published(store: VectorStore, tree: str) -> Edition:
 
 
 def tree_file(tree: str) -> str:
-    """Return the path of a tree's file; it holds no character of the tree's name."""
+    """Return the path of a tree's file, which contains no character of the tree's name."""
     return f"trees/{digest('export', tree)[:32]}.parquet"
 
 
@@ -188,8 +188,8 @@ def read_export(folder: ExportFolder) -> Export:
     data, where = folder.find(INDEX), folder.shown(INDEX)
     if data is None:
         raise ExportError(
-            f"{folder.name} holds no {INDEX}: it is no export, or one that was interrupted. "
-            "Export again into it"
+            f"{folder.name} contains no {INDEX}: it is not an export, or an interrupted one. "
+            "Export into it again"
         )
     try:
         values = json.loads(data)
@@ -199,8 +199,8 @@ def read_export(folder: ExportFolder) -> Export:
         raise ExportError(f"{where} was not written by `raptor export`")
     if (version := values.get("version")) != VERSION:
         raise ExportError(
-            f"{where} has version {version!r:.40} and this program reads {VERSION}; import with "
-            "the program that exported"
+            f"{where} has version {version!r:.40}, but this program reads {VERSION}; import with "
+            "the program that exported it"
         )
     try:
         return Export.model_validate(values)
@@ -210,17 +210,18 @@ def read_export(folder: ExportFolder) -> Export:
 
 
 def select_trees(export: Export, trees: Collection[str]) -> Export:
-    """Return the export with what is about these trees alone, or with all for none.
+    """Restrict an export to what is about these trees, or keep all if none are named.
 
     Raises:
-        UnknownTreeError: the export does not hold one of the trees.
+        UnknownTreeError: the export does not contain one of the trees.
     """
     known = {file.tree for file in export.trees}
     missing = [tree for tree in trees if tree not in known]
     if missing:
         some = ", ".join(sorted(known)[:5])
         raise UnknownTreeError(
-            f"the export holds no tree {', '.join(map(repr, missing))}; it holds {len(known)}: "
+            f"the export contains no tree {', '.join(map(repr, missing))}; it contains "
+            f"{len(known)}: "
             f"{some}{' …' if len(known) > 5 else ''}"
         )
     if not trees:
@@ -231,10 +232,10 @@ def select_trees(export: Export, trees: Collection[str]) -> Export:
 
 
 def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
-    """Raise StoreMismatchError if the export's embedder is not that of the store ``identity``."""
+    """Raise StoreMismatchError if the export's embedder differs from that of the store."""
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
-            f"{where} holds vectors of {export.identity.embedder}; the settings ask for "
+            f"{where} contains vectors of {export.identity.embedder}; the settings ask for "
             f"{identity.embedder}. Set the embedder that it was exported with, or build from the "
             "source instead"
         )
@@ -251,8 +252,8 @@ def verify(folder: ExportFolder, export: Export) -> None:
 def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition]]:
     """Yield the trees of an export, some at a time; their manifests name no build and no pin.
 
-    A tree whose documents are in the source is built again by the next build, from the imported
-    nodes; any other stays until it is dropped by name.
+    A tree whose documents are in the source is rebuilt by the next build, from the imported nodes.
+    Any other tree stays until it is dropped by name.
 
     Raises:
         ExportError: a file is missing or damaged.

@@ -1,4 +1,4 @@
-"""Builds of trees that are not published: earlier ones to go back to, or ones to be approved.
+"""Unpublished builds of trees: earlier ones for rollbacks, or ones that wait for approval.
 
     <url>/<digest of the tree's name>/<id>.parquet   one build, see ``build_file``
 
@@ -23,7 +23,7 @@ _EXTENSION = ".parquet"
 
 @dataclass(frozen=True, slots=True)
 class KeptBuild:
-    """Build of a tree: ``id`` names it, ``notes`` tell what it cost and changed."""
+    """Build of a tree; ``notes`` describe its cost and what it changed."""
 
     id: str
     manifest: Manifest
@@ -31,9 +31,9 @@ class KeptBuild:
 
 
 class KeptBuilds:
-    """Builds that trees had before, in one folder.
+    """Kept builds of trees, in one folder.
 
-    Methods raise ExportError where the folder refuses, or a file is damaged.
+    Methods raise ExportError if the folder cannot be accessed or a file is damaged.
 
     Args:
         url: folder, or any fsspec URL.
@@ -61,7 +61,7 @@ class KeptBuilds:
         return self._folder.shown(file), data
 
     def read(self, tree: str, name: str, identity: StoreIdentity) -> Edition:
-        """Return a kept build, to publish in the store of ``identity``.
+        """Return a kept build, to be published in the store of ``identity``.
 
         Raises:
             UnknownTreeError: no such build is kept.
@@ -77,7 +77,7 @@ class KeptBuilds:
         return edition
 
     def keep(self, store: VectorStore, manifest: Manifest, notes: Mapping[str, Any]) -> str:
-        """Keep the published build of a tree, and return its id; "" for one that is incomplete."""
+        """Keep the published build of a tree and return its id; "" if the build is incomplete."""
         name = build_name(manifest)
         if name in self.ids(manifest.tree):
             return name
@@ -97,26 +97,26 @@ class KeptBuilds:
         return name
 
     def delete(self, tree: str, names: Collection[str] | None = None) -> None:
-        """Delete these builds of a tree, or all."""
+        """Delete these builds of a tree, or all of them."""
         for name in self.ids(tree) if names is None else names:
             self._folder.delete(f"{_place(tree)}/{name}{_EXTENSION}")
 
     def prune(self, published: Manifest, most: int) -> None:
-        """Delete the oldest builds of a tree, so that ``most`` stay beside the published one."""
+        """Delete the oldest builds of a tree until ``most`` are left beside the published one."""
         tree = published.tree
         names = [name for name in self.ids(tree) if name != build_name(published)]
         self.delete(tree, names[: max(0, len(names) - most)])
 
     def forget(self, tree: str, is_gone: Callable[[str], bool]) -> list[str]:
-        """Delete the builds with a document that is gone, and return their ids."""
+        """Delete the builds that contain a document that is gone, and return their ids."""
         outdated = self.outdated(tree, is_gone)
         self.delete(tree, outdated)
         return outdated
 
     def outdated(self, tree: str, is_gone: Callable[[str], bool]) -> list[str]:
-        """Return the ids of builds with a document that is gone.
+        """Return the ids of builds that contain a document that is gone.
 
-        A damaged build counts as one: it cannot be published, and its documents are unknown.
+        A damaged build counts, too: it cannot be published, and its documents are unknown.
         """
         ids = []
         for name in self.ids(tree):
@@ -142,10 +142,10 @@ def build_name(manifest: Manifest) -> str:
 
 
 def choose_build(ids: Sequence[str], published: Manifest, chosen: str) -> str:
-    """Return the id of a kept build, by its beginning; "" is the one before the published build.
+    """Return the id of a kept build from its beginning; "" is the one before the published build.
 
     Raises:
-        UnknownTreeError: none is kept, or not exactly one begins so.
+        UnknownTreeError: no build is kept, or not exactly one id begins so.
     """
     earlier = [name for name in ids if name < build_name(published)]
     matches = [name for name in ids if name.startswith(chosen)] if chosen else earlier[-1:]
@@ -154,7 +154,7 @@ def choose_build(ids: Sequence[str], published: Manifest, chosen: str) -> str:
     problem = f"{len(matches)} kept builds begin with {chosen!r}" if chosen else "none is before it"
     raise UnknownTreeError(
         f"no kept build of {published.tree!r} can be chosen: {problem}; kept are "
-        f"{', '.join(ids) or 'none (runs.keep_builds says how many are)'}"
+        f"{', '.join(ids) or 'none (runs.keep_builds sets how many are)'}"
     )
 
 

@@ -175,9 +175,9 @@ def _fit(layer: Layer, components: Components, reason: str) -> _Arranged:
 
 def _splits_fits(components: Components) -> bool:
     """Return whether ``rebuild.max_members`` bounds a first fit, as in no method of the paper."""
-    settings = components.settings
-    by_kernels = settings.clustering.method == "raptor"
-    return by_kernels and settings.rebuild.anchored and components.clusterer.anchorable
+    clusterer = components.clusterer
+    keeps = getattr(clusterer, "keeps_fits", False)
+    return components.settings.rebuild.anchored and clusterer.anchorable and not keeps
 
 
 def _keep_clusters(layer: Layer, earlier: Earlier) -> _Arranged:

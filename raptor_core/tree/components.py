@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from raptor_core.audit import make_judge
@@ -26,7 +26,7 @@ from raptor_core.models.embedding.base import N_PROBED, Embedder, ProbedEmbedder
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Grounding, Summarizer, SummaryFunction
-from raptor_core.settings import Settings
+from raptor_core.settings import EmbedderSettings, Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tokens.embedder import TokenizerCounter, bundled_counter
@@ -190,7 +190,11 @@ class Components:
     @property
     def _grounding(self) -> Grounding | None:
         """Means against foreign facts; None where the settings only report them."""
-        removes = self.settings.summarizer.foreign_facts == "remove"
+        mode = self.settings.summarizer.foreign_facts
+        if mode == "strict":
+            find = partial(find_foreign, embed=self._bundled.embed)
+            return Grounding(f"{FACTS_VERSION}-strict", find, self._extractive)
+        removes = mode == "remove"
         return Grounding(FACTS_VERSION, find_foreign, self._extractive) if removes else None
 
     @property
@@ -211,12 +215,16 @@ class Components:
 
     @cached_property
     def judge(self) -> Judge:
-        """Judge that audits summaries; it shares the embedder if that is the bundled one."""
-        bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
-        shared = self.embedder if bundled else None
+        """Judge that audits summaries."""
         return self._custom_part("judge") or make_judge(
-            self.settings.audit, embedder=shared, ledger=self.ledger
+            self.settings.audit, embedder=self._bundled, ledger=self.ledger
         )
+
+    @cached_property
+    def _bundled(self) -> Embedder:
+        """Bundled embedder, by which scores of sentences are calibrated; a tree's own if it is."""
+        is_own = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
+        return self.embedder if is_own else make_embedder(EmbedderSettings())
 
     @cached_property
     def custom_fingerprints(self) -> dict[str, str]:

@@ -9,8 +9,8 @@ from typing import Any
 from raptor_core.audit.base import Judge
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
-from raptor_core.entry_points import make_named
 from raptor_core.errors import SettingsError
+from raptor_core.import_paths import make_named
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.local.files import require_file
 from raptor_core.models.reading.reader import PassageReader, Reader

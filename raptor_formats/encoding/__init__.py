@@ -1,1 +1,1 @@
-"""Encodings of text: declared, recognized and doubted."""
+"""Encodings of text: declared, detected, or doubtful."""

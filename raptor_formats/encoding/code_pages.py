@@ -1,8 +1,8 @@
-"""Recognition of the Windows or ISO code page of an undeclared 8-bit text.
+"""Detection of the Windows or ISO code page of an undeclared 8-bit text.
 
-Each page is tried with each language that it serves: the text is decoded, and its letters are
-weighed by their frequencies in the language. A text is never read in a code page of DOS or of an
-old Macintosh; where one fits as well, the result is not clear. ``encoding`` calls this module last.
+The text is decoded with each page, and its letters are weighed by their frequencies in each
+language that the page serves. Code pages of DOS and old Macintosh are never chosen, but if one
+explains the letters as well, the result is unclear. ``decoding`` tries this last.
 """
 
 import math
@@ -101,7 +101,7 @@ _SAMPLE_BYTES, _PIECE_BYTES, _LEAD_BYTES = 4_000, 200, 60
 _HIGH, _SPACE = re.compile(rb"[\x80-\xff]"), re.compile(rb"\s")
 _DECAY = 0.12  # of the frequency from one letter to the next; the first has this frequency, too
 _LAST_RANK = 45
-_SAME_LETTER = str.maketrans("ţş", "țș")  # of Romanian, by page
+_SAME_LETTER = str.maketrans("ţş", "țș")  # Romanian letters that differ between pages
 _RARE, _SYMBOL, _INVALID = -10.0, -11.0, -18.0
 _MARKS = dict.fromkeys("“”„‘’‚«»‹›–—…°§€£½¼¾±©®·•№¿¡ªº\xa0", -6.0) | dict.fromkeys(
     "、。，．・：；？！（）「」『』《》", -4.5
@@ -115,19 +115,19 @@ _STRANGE = re.compile(  # a symbol in a word, a capital after a small letter, tw
 _STRANGE_WEIGHT = -5.0
 _CLEAR_MARGIN, _OLD_MARGIN = 4.0, 2.0
 _LEAST_WEIGHT = -6.0
-_WESTERN_BONUS = 2.0  # most files in 8-bit pages are in this one
+_WESTERN_BONUS = 2.0  # most 8-bit files are in cp1252
 
 
 @dataclass(frozen=True, slots=True)
 class CodePage:
-    """Most likely encoding of a text; without ``is_clear`` another fits its letters as well."""
+    """Most likely encoding of a text; unless ``is_clear``, another explains it as well."""
 
     encoding: str
     is_clear: bool
 
 
 def guess_code_page(data: bytes) -> CodePage:
-    """Return the code page under which the words of a text have the likeliest letters."""
+    """Return the code page that gives the words of a text the most likely letters."""
     words = _sample(data)
     scores: dict[str, tuple[float, str]] = {}
     for page, languages in _PAGES.items():
@@ -145,7 +145,7 @@ def guess_code_page(data: bytes) -> CodePage:
 
 
 def _score(words: bytes, page: str, languages: str) -> tuple[str, float]:
-    """Return words in a code page, and how likely they are in the likeliest of its languages."""
+    """Decode words with a code page; return its codec and the score in its best language."""
     text = normalize("NFC", words.decode(page, "replace"))
     letters = Counter(text.lower().translate(_SAME_LETTER))
     score = max(_weigh(letters, language) for language in languages.split())
@@ -153,7 +153,7 @@ def _score(words: bytes, page: str, languages: str) -> tuple[str, float]:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the first bytes over 127 with the words around them; multibyte letters stay whole."""
+    """Sample the first non-ASCII bytes with the words around them; keep multibyte letters whole."""
     pieces: list[bytes] = []
     end = 0
     while sum(map(len, pieces)) < _SAMPLE_BYTES and (high := _HIGH.search(data, end)):
@@ -167,7 +167,7 @@ def _sample(data: bytes) -> bytes:
 
 
 def _weigh(letters: Counter[str], language: str) -> float:
-    """Return the logarithm of the probability of letters in a language."""
+    """Return the log probability of letters in a language."""
     weights = _weights(language)
     total = 0.0
     for char, count in letters.items():
@@ -185,7 +185,7 @@ def _weights(language: str) -> dict[str, float]:
 
 
 def _weigh_other(char: str, language: str) -> float:
-    """Return the weight of a character that is no frequent letter of an alphabet."""
+    """Weigh a character that is not a frequent letter of the alphabet."""
     weight = _RARE if char.isalpha() else _SYMBOL
     if char == "\ufffd" or "\x7f" <= char < "\xa0" or "\ue000" <= char < "\uf900":
         weight = _INVALID

@@ -1,7 +1,7 @@
-"""Decoding of text by byte order mark, declared encoding, UTF-8, then the letters of languages.
+"""Decoding of text: by byte order mark, declared encoding, UTF-8, and last by its letters.
 
-Bytes that are not valid become U+FFFD and are counted. ``code_pages`` recognizes 8-bit texts that
-declare nothing.
+Invalid bytes become U+FFFD and are counted. ``code_pages`` detects the code page of 8-bit texts
+that declare nothing.
 """
 
 import codecs
@@ -15,7 +15,7 @@ from raptor_formats.encoding.code_pages import guess_code_page
 from raptor_formats.text import control_share
 
 MAX_CONTROL_SHARE = 0.1
-"""Share of control characters above which text counts as binary data."""
+"""Share of control characters above which text is rejected as binary data."""
 
 _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -54,7 +54,7 @@ _MAX_INVALID = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Text, with ``encoding`` if it was guessed, and ``doubt`` for people; each may be empty."""
+    """Text, with ``encoding`` if it was guessed and ``doubt`` in words; both may be empty."""
 
     text: str
     encoding: str = ""
@@ -62,13 +62,13 @@ class Decoded:
 
     @property
     def metadata(self) -> dict[str, MetadataValue]:
-        """Metadata of the document; empty for a text that is certain."""
+        """Metadata of the document; empty if the decoding is certain."""
         values = {ENCODING: self.encoding, DOUBT: self.doubt}
         return {key: value for key, value in values.items() if value}
 
 
 def find_declared(data: bytes) -> str:
-    """Return the encoding that a text names by a meta element, in XML, or by a coding comment."""
+    """Return the encoding that a text declares in a meta element, XML, or a coding comment."""
     match = _DECLARED.search(data[:_DECLARED_WITHIN_BYTES])
     declared = next(filter(None, match.groups()), b"").decode("ascii", "ignore") if match else ""
     # A declaration in ASCII bytes proves that the file is neither UTF-16 nor UTF-32.
@@ -76,23 +76,24 @@ def find_declared(data: bytes) -> str:
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Return the text of bytes, or raise UnreadableError for binary data; see ``read_text``."""
+    """Decode bytes, or raise UnreadableError for binary data; see ``read_text``."""
     return read_text(data, declared).text
 
 
 def read_text(data: bytes, declared: str = "", forced: str = "") -> Decoded:
-    """Return the text of bytes with its doubts, or raise UnreadableError for binary data.
+    """Decode bytes and note doubts, or raise UnreadableError for binary data.
 
-    ``declared`` counts where the bytes are valid in it, ``forced`` wherever no mark begins them.
+    ``declared`` is used if the bytes are valid in it; ``forced`` unless they begin with a byte
+    order mark.
     """
     decoded = next(filter(None, _attempts(data, find_codec(declared), forced)))
     if control_share(decoded.text) > MAX_CONTROL_SHARE:
-        raise UnreadableError("holds binary data, not text")
+        raise UnreadableError("contains binary data, not text")
     return decoded
 
 
 def as_utf8(data: bytes, forced: str = "") -> tuple[bytes, dict[str, MetadataValue]]:
-    """Return the bytes of a text file in UTF-8, with a mark if they had to be changed."""
+    """Convert a text file to UTF-8, with metadata if its bytes had to be changed."""
     is_narrow = b"\0" not in data and b"\x1b$" not in data
     if not forced and is_narrow and _strict(data, "utf-8"):
         return data, {}
@@ -101,7 +102,7 @@ def as_utf8(data: bytes, forced: str = "") -> tuple[bytes, dict[str, MetadataVal
 
 
 def _attempts(data: bytes, declared: str, forced: str) -> Iterator[Decoded | None]:
-    """Yield readings by falling certainty; the last one exists."""
+    """Yield possible readings, the most certain first; the last one is not None."""
     yield _decode_marked(data)
     yield _with_replacement(data, forced) if forced else None
     if not data.isascii():
@@ -114,13 +115,13 @@ def _attempts(data: bytes, declared: str, forced: str) -> Iterator[Decoded | Non
     yield _strict(data, "utf-8")
     yield _nearly_utf8(data)
     if b"\0" in data:
-        raise UnreadableError("holds binary data, not text")
+        raise UnreadableError("contains binary data, not text")
     yield _nearly(data, declared) if declared else None
     yield _guess(data)
 
 
 def find_codec(declared: str) -> str:
-    """Return the codec of a declared name, widened as browsers do; "" for an unknown name."""
+    """Return the codec of a declared name, widened as browsers do; "" if the name is unknown."""
     name = re.sub(r"(?i)^(?:x-)+(?=\w)|(?<=8859-\d)-[ie]$", "", declared.strip())
     name = _PAGE_NUMBER.sub("cp", name)
     try:
@@ -138,7 +139,7 @@ def _decode_marked(data: bytes) -> Decoded | None:
             n_invalid = decoded.text.count("\ufffd")
             if decoded.doubt and n_invalid > _MAX_INVALID * len(decoded.text):
                 raise UnreadableError(
-                    f"begins with the mark of {encoding} and is not valid in it "
+                    f"begins with the byte order mark of {encoding} but is not valid in it "
                     f"({n_invalid} of {len(decoded.text)} characters)"
                 )
             return decoded
@@ -164,7 +165,7 @@ def _count_invalid(text: str, encoding: str) -> Decoded:
 
 
 def _decode_wide(data: bytes) -> Decoded | None:
-    """Return the text of UTF-16 or UTF-32 without a mark, if its letters are of one script."""
+    """Decode UTF-16 or UTF-32 without a byte order mark, if its letters are of one script."""
     shares = {}
     for encoding in _UNMARKED:
         decoded = _strict(data, encoding)
@@ -175,7 +176,7 @@ def _decode_wide(data: bytes) -> Decoded | None:
 
 
 def _common_share(text: str, data: bytes) -> float:
-    """Return the share of characters in the blocks of one script, 0 to 1."""
+    """Return the share of characters in the Unicode blocks of one script, 0 to 1."""
     blocks = Counter(ord(char) >> 8 for char in text if ord(char) > 0x1F or char in "\t\n\r\f")
     plain = {0x00, 0x20, *(block for block, _ in blocks.most_common(2) if block < 0x20)}
     scripts: list[frozenset[int] | set[int]] = [plain]
@@ -185,7 +186,7 @@ def _common_share(text: str, data: bytes) -> float:
 
 
 def _nearly_utf8(data: bytes) -> Decoded | None:
-    """Return a text whose multibyte sequences are valid UTF-8 more often than not."""
+    """Decode a text in which most multibyte sequences are valid UTF-8."""
     text = data.decode("utf-8", "replace")
     n_invalid = text.count("\ufffd")
     n_valid = sum(not char.isascii() for char in text) - n_invalid
@@ -204,7 +205,7 @@ def _guess(data: bytes) -> Decoded:
     decoded = _with_replacement(data, page.encoding)
     if decoded.text.count("\ufffd") > _MAX_INVALID * len(decoded.text):
         raise UnreadableError(
-            "its encoding cannot be recognized; save it as UTF-8, or name it by source.encoding"
+            "its encoding cannot be detected; save it as UTF-8, or set source.encoding"
         )
     doubt = decoded.doubt
     if not page.is_clear:

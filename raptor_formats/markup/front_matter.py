@@ -1,7 +1,7 @@
-"""Front matter of Markdown, in YAML between ``---`` or TOML between ``+++``: no text.
+"""Front matter of Markdown: YAML between ``---`` or TOML between ``+++``, which is not text.
 
-A file that begins like front matter and cannot be read as such is an error of the document, since
-its metadata may declare who reads it. See ``read_front_matter`` for the rule.
+If a file begins like front matter but it cannot be parsed, the document is rejected, because its
+metadata may declare who may read it. ``read_front_matter`` states the rule.
 """
 
 import re
@@ -26,14 +26,14 @@ _FLOAT = re.compile(r"-?(?:0|[1-9]\d*)\.\d+\Z")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 HEAD_LINES, HEAD_CHARS = 50, 8000
-"""Beginning of a text that can be a declaration although no line closes it."""
+"""Lines and characters at the beginning of a text that may be a declaration even if unclosed."""
 
 _MAX_VALUES = 10_000
-"""Most values of front matter, those that an alias repeats included."""
+"""Maximum number of values in front matter, including those that an alias repeats."""
 
 
 class FrontMatter(NamedTuple):
-    """Values of front matter, the readers that it declares, and its end; 0 without any."""
+    """Values of front matter, the readers that it declares, and its end (0 if there is none)."""
 
     metadata: dict[str, MetadataValue]
     readers: tuple[str, ...] | None
@@ -44,21 +44,22 @@ _NONE = FrontMatter({}, None, 0)
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Return the front matter of a text, which may follow blank lines and comments.
+    """Parse the front matter of a text, which may follow blank lines and comments.
 
-    Lists stay lists. A value in a table of values has the key "table.key".
+    Lists stay lists. A value in a nested table gets the key "table.key".
 
-    A rule of dashes with prose after it is text. These texts are metadata, and an error if they
-    cannot be read:
+    A rule of dashes followed by prose is text. The following are metadata, and errors if they
+    cannot
+    be parsed:
 
-    - lines between two lines ``---`` or ``+++``, or after the first of them without a second, if a
-      line of their first paragraph begins with a word and ":" or "=";
-    - a text that begins with ``{``, a word and ":", as JSON does;
-    - lines that begin with a key like "readers": between ``---`` or ``+++``, soon after one that
-      is never closed, in the first paragraph of a text, or after a ``---`` near its beginning.
+    - lines between two lines ``---`` or ``+++``, or after an unclosed one, if a line of their first
+      paragraph begins with a word and ":" or "=";
+    - a text that begins with ``{``, a word and ":", like JSON;
+    - lines that begin with a key like "readers": between ``---`` or ``+++``, soon after one that is
+      never closed, in the first paragraph of a text, or after a ``---`` near its beginning.
 
     Raises:
-        UnreadableError: one of these, or malformed readers.
+        UnreadableError: one of these cannot be parsed, or the readers are malformed.
     """
     start = _start(text)
     for pattern, load in ((_YAML, _load_yaml), (_TOML, _load_toml)):
@@ -67,9 +68,9 @@ def read_front_matter(text: str) -> FrontMatter:
             return _NONE if values is None else _front_matter(values, block)
     lines = _head(text, start)
     if lines[0].strip() in _FENCES and _resembles_metadata(lines[1:]):
-        raise _fault(f"begins with {lines[0].strip()} and metadata, and no line closes them")
+        raise _fault(f"begins with {lines[0].strip()} and metadata, but no line closes it")
     if _JSON_KEY.match(text, start):
-        raise _fault("begins with metadata in JSON, which is not read")
+        raise _fault("begins with metadata in JSON, which is not supported")
     refuse_declaration(text)
     return _NONE
 
@@ -86,7 +87,7 @@ def refuse_declaration(text: str) -> None:
 
 
 def front_matter_end(text: str) -> int:
-    """Return the length of the front matter of a text; 0 if it has none, or none that is read."""
+    """Return the length of the front matter of a text; 0 if it has none that can be parsed."""
     try:
         return read_front_matter(text).end
     except UnreadableError:
@@ -94,8 +95,8 @@ def front_matter_end(text: str) -> int:
 
 
 def _values(text: str, load: Callable[[str], object]) -> Mapping[str, Any] | None:
-    """Return the values of a block; None if it is text, as between two rules of dashes."""
-    problem, values = "is no table of values", None
+    """Parse the values of a block; None if it is text, for instance between two rules of dashes."""
+    problem, values = "is not a table of values", None
     try:
         values = load(text)
     except (ValueError, RecursionError) as error:
@@ -124,13 +125,13 @@ def _resembles_metadata(lines: Sequence[str]) -> bool:
 
 def _refuse_declarations(lines: Sequence[str]) -> None:
     if line := next(filter(resembles_declaration, lines), ""):
-        raise _fault(f"declares readers in a place that is not read: {line.strip()!r:.60}")
+        raise _fault(f"declares readers in a place that is not supported: {line.strip()!r:.60}")
 
 
 def _fault(problem: str) -> UnreadableError:
     return UnreadableError(
-        f"{problem}; correct the front matter. If it is none, write *** for the rule, or put "
-        "a heading before it",
+        f"{problem}; correct the front matter. If it is not front matter, write the rule as ***, "
+        "or put a heading before it",
         readers=(),
     )
 
@@ -146,12 +147,12 @@ def _head(text: str, start: int) -> list[str]:
 
 
 def _paragraph(lines: Sequence[str]) -> list[str]:
-    """Return the first lines up to a blank line, without blank lines before them."""
+    """Return the first paragraph of the lines, without blank lines before it."""
     return list(takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines)))
 
 
 def _load_yaml(text: str) -> object:
-    """Return the value of YAML with scalars as they are written."""
+    """Parse YAML; scalars stay as they are written."""
     import yaml
 
     try:
@@ -166,23 +167,23 @@ def _load_toml(text: str) -> object:
 
 
 def _node_value(node: Any, numbers: Iterator[int]) -> Any:
-    """Return the value of a node of YAML; ``numbers`` counts the values."""
+    """Convert a YAML node to a value; ``numbers`` counts the values."""
     if next(numbers) > _MAX_VALUES:
         raise ValueError(f"it has more than {_MAX_VALUES:,} values")
     if node.id == "mapping":
         keys = [key.value for key, _ in node.value]
         if not all(isinstance(key, str) for key in keys):
-            raise ValueError("a key is no text")
+            raise ValueError("a key is not a text")
         refuse_repeated(keys)
         values = (_node_value(value, numbers) for _, value in node.value)
         return dict(zip(keys, values, strict=True))
     if node.id == "sequence":
         return [_node_value(item, numbers) for item in node.value]
-    return node.value if node.style else _scalar(node.value)  # a style quotes the text
+    return node.value if node.style else _scalar(node.value)  # a quoted scalar is a text
 
 
 def _scalar(raw: str) -> MetadataScalar | None:
-    """Return a truth value, or a number whose digits say all that is written, else the text."""
+    """Convert a scalar to a boolean, or to a number if that keeps all its digits, else to text."""
     if raw in _NULLS:
         return None
     if raw.lower() in {"true", "false"}:
@@ -195,7 +196,7 @@ def _scalar(raw: str) -> MetadataScalar | None:
 
 
 def _flat(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield values by key, those of nested mappings after the key of the mapping."""
+    """Yield values by key; nested ones under "outer.inner"."""
     for key, value in values.items():
         name = f"{path}.{key}" if path else str(key)
         if isinstance(value, Mapping):

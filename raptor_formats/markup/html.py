@@ -1,7 +1,7 @@
 """HTML: readable text with its block structure, and sections from h1 to h6.
 
-Nothing in a page is run or fetched. Navigation, bars and footers are recognized by roles of ARIA,
-elements of HTML, and the usual names of page generators (Sphinx, DocBook, MkDocs, Hugo, MediaWiki,
+Nothing in a page is executed or fetched. Navigation, bars and footers are recognized by ARIA roles,
+HTML elements, and the usual names of page generators (Sphinx, DocBook, MkDocs, Hugo, MediaWiki,
 Bootstrap), never by their size or number of links.
 """
 
@@ -40,12 +40,12 @@ _ANCHORS = frozenset({"#", "§", "🔗", "∞", "[link]"})
 
 
 def is_main(name: str, attributes: Mapping[str, str]) -> bool:
-    """Return whether an element holds the content of its page."""
+    """Return whether an element contains the main content of its page."""
     return name in {"main", "article"} or attributes.get("role") == "main"
 
 
 def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> bool:
-    """Return whether an element is no content; asides and footers inside the content are."""
+    """Return whether an element is page furniture; asides and footers in the content are not."""
     role = attributes.get("role")
     is_outer = role == "complementary" or name in {"aside", "footer"}
     if name == "nav" or role in _ROLES or (is_outer and not in_main):
@@ -79,20 +79,20 @@ _HIDING = re.compile(
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _MATH = frozenset({"math", "m:math", "mml:math"})
 _SHOWN_MATH = "mwe-math-mathml-a11y"
-"""Class of MediaWiki for formulas that it hides behind their pictures."""
+"""MediaWiki's class for formulas that it hides behind their pictures."""
 _SECOND_MATH = "katex-html"
-"""Class of KaTeX for the second form of a formula."""
+"""KaTeX's class for the second form of a formula."""
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
 
 
 def parse_html(data: bytes, *, is_whole: bool = False, with_pictures: bool = True) -> Parsed:
-    """Parse a page without scripts, styles, controls and hidden elements.
+    """Parse a page without its scripts, styles, controls and hidden elements.
 
-    Navigation, bars and footers are omitted, except with ``is_whole``, or in a page without other
-    text. Of a page without any text, the alternative texts of its pictures are read, unless
-    ``with_pictures`` is False. List items and table rows have a line each, and " | " separates
+    Navigation, bars and footers are omitted, unless ``is_whole`` is set or the page has no other
+    text. For a page without any text, the alternative texts of its pictures are used, unless
+    ``with_pictures`` is False. Each list item and table row becomes a line, with " | " between
     cells. The title is ``<title>``, else the first heading.
     """
     markup = clean_text(decode(data, find_declared(data)))
@@ -107,7 +107,7 @@ def parse_html(data: bytes, *, is_whole: bool = False, with_pictures: bool = Tru
 
 
 class _Page:
-    """Target of the parser's events, which writes blocks and keeps a stack of open elements."""
+    """Target of the parser's events; it writes blocks and keeps a stack of open elements."""
 
     def __init__(self, *, is_whole: bool, with_pictures: bool) -> None:
         self.blocks = Blocks()
@@ -122,7 +122,7 @@ class _Page:
         self._lists: list[int | None] = []  # next number of an ordered list; None for bullets
         self._title_open = False
         self._after_span = False
-        self._glosses: list[str] = []  # of an open ruby, which follow its text in brackets
+        self._glosses: list[str] = []  # of an open ruby element, written in brackets after its text
         self._formula: Formula | None = None
         self._after_formula = False
         self._rows = HtmlRows(self.blocks)
@@ -135,7 +135,7 @@ class _Page:
         parser.close()
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start of an element, for the parser."""
+        """Handle the start of an element."""
         if self._is_further_line(name, attributes):
             self.blocks.line_break()
         self._after_span = False
@@ -157,7 +157,7 @@ class _Page:
         self._count[name] += 1
 
     def end(self, name: str) -> None:
-        """Handle the end of an element, for the parser, also without an end tag."""
+        """Handle the end of an element, even if it has no end tag."""
         self._open.pop()
         self._count[name] -= 1
         self._after_span = name == "span"
@@ -179,7 +179,7 @@ class _Page:
             self._write(formula.text)
 
     def data(self, text: str) -> None:
-        """Handle text between tags, for the parser."""
+        """Handle text between tags."""
         self._after_span = False
         self._after_formula = self._after_formula and not text.strip()
         if self._title_open:
@@ -200,12 +200,12 @@ class _Page:
         self._rows.text(text)
 
     def close(self) -> None:
-        """Handle the end of the page, for the parser."""
+        """Handle the end of the page."""
 
     def _is_further_line(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Return whether a span without attributes follows a span, as in MediaWiki's templates.
+        """Return whether a bare span directly follows another one.
 
-        Their style shows each as a line.
+        MediaWiki's templates style such spans as lines.
         """
         if name != "span" or attributes or not self._after_span or self._dropped_from is not None:
             return False
@@ -235,7 +235,7 @@ class _Page:
         return not self._is_whole and is_around(name, attributes, in_main=in_main)
 
     def _is_page_link(self, text: str) -> bool:
-        """Return whether the text of a link concerns the page itself, or a heading's anchor."""
+        """Return whether a link only leads to the page itself or to a heading's anchor."""
         folded = " ".join(text.split()).casefold()
         in_heading = any(self._count[tag] for tag in _HEADINGS)
         return folded in _LINKS or (in_heading and folded in _ANCHORS)

@@ -1,4 +1,4 @@
-"""Rows of tables in HTML, in which a cell may reach into the rows below it."""
+"""Rows of HTML tables, in which a cell may span several rows."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _MAX_LABEL_CHARS = 200
 
 
 class _Cell(NamedTuple):
-    """Cell with the rows and columns that it covers from its own on; a label stands in each row."""
+    """Cell with the number of rows and columns that it spans; its label is repeated in each row."""
 
     n_rows: int
     n_columns: int
@@ -32,7 +32,7 @@ class _Table:
     above: dict[int, _Cell] = field(default_factory=dict)
 
     def labels(self, *, is_end: bool) -> Iterator[_Cell]:
-        """Yield cells from above at the next columns, at the end of a row all that follow."""
+        """Yield the cells from above at the next columns; at the end of a row, all that remain."""
         while self.above:
             later = [column for column in self.above if column >= self.column]
             if not later or not (is_end or self.column in self.above):
@@ -46,11 +46,11 @@ class _Table:
 
 
 class HtmlRows:
-    """Writer of the rows of tables, which may be nested."""
+    """Writes the rows of tables, which may be nested."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
-        self._open = [_Table()]  # cells outside of a table, and tables
+        self._open = [_Table()]  # the first is for cells outside a table
 
     def start(self, tag: str, attributes: Mapping[str, str], *, in_head: bool) -> None:
         """Handle the start of an element of ``TABLE_TAGS``."""
@@ -69,7 +69,7 @@ class HtmlRows:
             table.cell, table.label = _Cell(n_rows, n_columns, names_column), ""
 
     def text(self, text: str) -> None:
-        """Note the text of the open cell."""
+        """Add text to the open cell."""
         table = self._open[-1]
         if table.cell and len(table.label) <= _MAX_LABEL_CHARS:
             table.label += text
@@ -83,7 +83,7 @@ class HtmlRows:
             self._write(table, is_end=True)
         elif tag in {"td", "th"} and table.cell:
             cell, label = table.cell, one_line(table.label)
-            if cell.n_rows > 1:  # a long text is no label
+            if cell.n_rows > 1:  # a long text is not a label
                 label = label if len(label) <= _MAX_LABEL_CHARS else ""
                 below = cell._replace(n_rows=cell.n_rows - 1, label=label)
                 table.above[table.column] = below
@@ -97,6 +97,6 @@ class HtmlRows:
 
 
 def _number(text: str) -> int:
-    """Return a number of rows or columns; 0 is all that follow."""
+    """Parse a number of rows or columns; 0 means all that follow."""
     number = int(text) if text.strip().isdecimal() else 1
     return min(number, _MAX_SPAN) or _MAX_SPAN

@@ -1,6 +1,6 @@
 """Markdown: the source text unchanged, with blocks and sections (CommonMark and its tables).
 
-Front matter is in ``front_matter``.
+Front matter is parsed in ``front_matter``.
 """
 
 import html
@@ -19,7 +19,7 @@ from raptor_formats.sections import Heading, nest
 from raptor_formats.text import clean_text, one_line
 
 MAX_TITLE_CHARS = 300
-"""Maximum length of a title; the rest of a heading is dropped."""
+"""Length to which a title is cut, in characters."""
 
 _DELIMITER = r"[ \t>]*(?:[-*+][ \t]+)?\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$"
 _PLAIN_LINE = re.compile(
@@ -45,10 +45,10 @@ _LEAVES: dict[str, Kind] = {
 
 
 def parse_markdown(data: bytes) -> Parsed:
-    """Parse Markdown; the text is unchanged, so that spans resolve to the file.
+    """Parse Markdown; its text is unchanged, so spans also apply to the file.
 
-    Sections begin at ATX and setext headings, and at an HTML heading that begins a block, but not
-    in code, comments, quotes and lists. The title is the front matter's, else the first heading.
+    Sections begin at ATX and setext headings and at HTML headings that begin a block, but not in
+    code, comments, quotes or lists. The title comes from the front matter, else the first heading.
     """
     text = clean_text(decode(data))
     metadata, readers, body = read_front_matter(text)
@@ -62,17 +62,17 @@ def parse_markdown(data: bytes) -> Parsed:
 
 
 def read_markdown(text: str, headings: Collection[int] = ()) -> list[Block]:
-    """Return the blocks of a text that may be Markdown; see ``Document.blocks``.
+    """Find the blocks of a text that may be Markdown; see ``Document.blocks``.
 
-    ``headings`` are the characters at which sections begin; a line there is a heading.
+    ``headings`` are the offsets at which sections begin; such a line is a heading.
     """
     return list(_Reader(text, front_matter_end(text), headings).blocks())
 
 
 class _Leaf(NamedTuple):
-    """Block that holds no further blocks, with its first and its last line.
+    """Block that contains no further blocks, with its first and its last line.
 
-    ``source`` is the type of its token, ``depth`` is over 6 inside a list or a quote.
+    ``source`` is the type of its token; ``depth`` exceeds 6 inside a list or a quote.
     """
 
     kind: Kind
@@ -84,17 +84,17 @@ class _Leaf(NamedTuple):
 
 
 class _Reader:
-    """Reader of a text from character ``body`` on; ``headings`` are collected with the blocks."""
+    """Reads a text from character ``body`` on; collects headings along with the blocks."""
 
     def __init__(self, text: str, body: int, starts: Collection[int] = ()) -> None:
         self.headings: list[Heading] = []
         self._text, self._body, self._section_starts = text, body, starts
-        self._source = text.replace("\r", " ")  # the parser counts them as line ends
+        self._source = text.replace("\r", " ")  # the parser would count them as line ends
         self._lines = self._source.split("\n")
         self._starts = [*accumulate((len(line) + 1 for line in self._lines), initial=0)]
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks in order; a line that no block holds is a paragraph or a rule."""
+        """Yield the blocks in order; a line outside all blocks is a paragraph or a rule."""
         at = self._text.count("\n", 0, self._body)
         for leaf in self._leaves():
             yield from self._between(at, leaf.first)
@@ -128,10 +128,10 @@ class _Reader:
             yield _Leaf(kind, first, last, token.type, depth, title)
 
     def _skeleton(self) -> tuple[list[str], list[int]]:
-        """Return the lines that decide the block structure, and their rows in the text.
+        """Return the lines that decide the block structure, and their row numbers in the text.
 
-        That makes the parser many times faster. A line that begins no block and has no angle
-        bracket becomes "x". Runs of equal lines keep their first and their last line.
+        Fewer lines make the parser many times faster. A line that begins no block and contains no
+        angle bracket becomes "x". Runs of equal lines keep only their first and last line.
         """
         front = "\n" * self._text.count("\n", 0, self._body)
         lines = (front + _PLAIN_LINE.sub(r"\1x", self._source[self._body :])).split("\n")
@@ -147,7 +147,7 @@ class _Reader:
         return self._starts[first], self._starts[last + 1] - 1
 
     def _between(self, first: int, end: int) -> Iterator[Block]:
-        """Yield the lines that belong to no block, such as definitions of links."""
+        """Yield the lines that belong to no block, such as link definitions."""
         if first < end and any(map(str.strip, self._lines[first:end])):
             yield from self._prose("paragraph", *self._span(first, end - 1), only_wrap=False)
 
@@ -169,7 +169,7 @@ class _Reader:
             yield from self._prose(leaf.kind, start, end, only_wrap=only_wrap)
 
     def _heading(self, title: str, depth: int, start: int, end: int) -> Iterator[Block]:
-        """Yield a heading; one inside a list or a quote begins no section."""
+        """Yield a heading; inside a list or a quote it begins no section."""
         for block in stripped(self._source, Block("heading", start, end, min(depth, 7))):
             if depth <= 6:
                 self.headings.append(Heading(title, depth, block.start))
@@ -191,16 +191,16 @@ class _Reader:
             yield from split_lines(self._source, *span, starts, kind=kind, only_wrap=only_wrap)
 
     def _without_comments(self, block: Block) -> Iterator[Block]:
-        """Yield the parts of a block that ``_spans`` returns."""
+        """Yield the parts of a block between comments."""
         for start, end in self._spans(block.start, block.end):
             yield from stripped(self._source, block._replace(start=start, end=end))
 
     def _spans(self, begin: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Return the spans between comments."""
+        """Yield the spans between comments."""
         source = self._source[begin:stop]
         bounds = [begin, stop]
         if "<!--" in source and "-->" in source:
-            last = source.find("\n", source.rfind("-->"))  # what is not closed is no comment
+            last = source.find("\n", source.rfind("-->"))  # an unclosed comment is text
             matches = _COMMENT.finditer(source, 0, last if last >= 0 else len(source))
             comments = (m.span() for m in matches if m["code"] is None)
             bounds[1:1] = [begin + at for comment in comments for at in comment]
@@ -209,7 +209,7 @@ class _Reader:
 
 
 def _runs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
-    """Yield the paragraphs of a text without any mark: lines between blank lines."""
+    """Yield the paragraphs of a text without any markup: lines between blank lines."""
     filled = [bool(line.strip()) for line in skeleton]
     borders = [0, *(n for n in range(1, len(filled)) if filled[n] != filled[n - 1]), len(filled)]
     for first, end in pairwise(borders):
@@ -219,7 +219,7 @@ def _runs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
 
 @cache
 def _block_parser() -> Any:
-    """Return markdown-it for blocks only."""
+    """Return a markdown-it parser that only finds blocks."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
@@ -235,7 +235,7 @@ def _inline_parser() -> Any:
 
 
 def _plain(raw: str) -> str:
-    """Return the text of a heading without inline markup and a trailing ``{#anchor .class}``."""
+    """Strip inline markup and a trailing ``{#anchor .class}`` from a heading."""
     parts: list[str] = []
     source = _ATTRIBUTES.sub("", raw[:MAX_TITLE_CHARS])
     if not _INLINE_MARKUP.search(source):

@@ -1,9 +1,9 @@
-"""Formulas of MathML as text, such as "x=(-b±√(b^2-4ac))/(2a)"; ``html`` reads their pages."""
+"""MathML formulas as text, such as "x=(-b±√(b^2-4ac))/(2a)"; used by ``html``."""
 
 import re
 from collections.abc import Mapping, Sequence
 
-_JOINTS = {  # marks before each child
+_JOINTS = {  # signs before each child
     "mfrac": ("", "/"),
     "mover": ("", "^"),
     "msub": ("", "_"),
@@ -18,11 +18,11 @@ _SINGLE = re.compile(r"\([^()]*\)\Z|[\d.,]+\Z")
 
 
 class Formula:
-    """Text of one formula, from the events of a parser."""
+    """Text of one formula, built from the events of a parser."""
 
     def __init__(self) -> None:
         self._open: list[tuple[str, list[str]]] = []
-        self._other = ""  # for readers who do not see the formula
+        self._other = ""  # alternative text
         self.text = ""
 
     @property
@@ -31,12 +31,12 @@ class Formula:
         return bool(self._open)
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start of an element, with or without a prefix of its namespace."""
+        """Handle the start of an element, with or without a namespace prefix."""
         self._other = self._other or attributes.get("alttext", "")
         self._open.append((name.rpartition(":")[2], []))
 
     def end(self) -> None:
-        """Handle the end of the last element."""
+        """Handle the end of the innermost open element."""
         text = _compose(*self._open.pop())
         if self._open:
             self._open[-1][1].append(text)
@@ -44,12 +44,12 @@ class Formula:
             self.text = text or self._other
 
     def data(self, text: str) -> None:
-        """Handle text between tags; white space around it does not count."""
+        """Handle text between tags; surrounding white space is ignored."""
         self._open[-1][1].append(" ".join(text.split()))
 
 
 def _compose(name: str, parts: Sequence[str]) -> str:
-    """Return the text of an element from the texts of its children."""
+    """Compose the text of an element from the texts of its children."""
     if name in _DROPPED:
         return ""
     if name in _SEPARATORS:
@@ -74,7 +74,7 @@ def _bracketed(text: str) -> str:
 
 
 def _are_words(left: str, right: str) -> bool:
-    """Return whether a space belongs between two texts, one of which is a word."""
+    """Return whether two texts need a space between them because one is a word."""
     first, last = re.split(r"\W", left)[-1], re.split(r"\W", right)[0]
     is_word = any(len(word) > 1 and word.isalpha() for word in (first, last))
     return bool(first and last) and is_word

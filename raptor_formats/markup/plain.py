@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, items of lists, indented code, rows and rules.
+"""Plain text: paragraphs between blank lines, list items, indented code, rows and rules.
 
 The kind and extent of a block depend only on its own lines and the next line, so an edit changes no
 other block.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from raptor_formats.blocks import Block, Kind, Section, is_rule, stripped
 
 WRAP_CHARS = 120
-"""Length from which on a line is a paragraph by itself: text with such lines is not wrapped."""
+"""Length from which a line is a paragraph of its own: such a text is not hard-wrapped."""
 
 _LINE = re.compile(r"[^\n\r\f\x85\u2028\u2029]*(?:\r\n|[\n\r\f\x85\u2028\u2029]|\Z)")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]+(?=\S)")
@@ -22,16 +22,16 @@ _CODE = re.compile(r"[{}<>=;]|\w\(|^\s*(?:[$#@]|//|import |return\b|def |class )
 
 
 class Line(NamedTuple):
-    """Line of a text with its line end."""
+    """Line of a text, including its line end."""
 
     start: int
     text: str
 
 
 def read_plain(text: str, headings: Collection[int] = ()) -> Iterator[Block]:
-    """Yield the blocks of a plain text in order, covering all but white space.
+    """Yield the blocks of a plain text in order; they cover everything but white space.
 
-    ``headings`` are the characters at which sections begin; a line there is a heading.
+    ``headings`` are the offsets at which sections begin; such a line is a heading.
     """
     yield from split_lines(text, 0, len(text), headings)
 
@@ -45,16 +45,16 @@ def split_lines(
     kind: Kind = "paragraph",
     only_wrap: bool = False,
 ) -> Iterator[Block]:
-    """Yield the blocks of some lines of a text, from ``start`` to ``end``.
+    """Yield the blocks of the lines from ``start`` to ``end``.
 
     Args:
         text: the whole text.
         start: start of the first line.
         end: end of the last line.
-        headings: characters at which sections begin.
+        headings: offsets at which sections begin.
         kind: kind of a paragraph.
-        only_wrap: begin a block only at a section and at a line that is not wrapped; the reader of
-            a format has found everything else.
+        only_wrap: begin a block only at a section and at a line that is not wrapped, because the
+            parser of the format has already found everything else.
     """
     lines = [Line(m.start(), m[0]) for m in _LINE.finditer(text, start, end) if m[0]]
     open_lines: list[Line] = []
@@ -127,7 +127,7 @@ def _kind(lines: list[str]) -> Kind:
 
 
 def is_code(lines: list[str]) -> bool:
-    """Return whether lines are indented, and half of them look like a program."""
+    """Return whether the lines are indented and half of them look like code."""
     if not all(map(_INDENTED.match, lines)):
         return False
     return 2 * sum(bool(_CODE.search(line)) for line in lines) >= len(lines)
@@ -137,7 +137,7 @@ _FIRST_LINE = re.compile(r"[^\n\r]*")
 
 
 def title_starts(text: str, sections: Sequence[Section]) -> set[int]:
-    """Return the starts of the sections whose line shows their title, and so is a heading."""
+    """Return the starts of the sections whose line shows their title and so is a heading."""
     return {s.start for s in sections if _shows_title(text, s.start, s.title)}
 
 

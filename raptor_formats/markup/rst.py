@@ -1,6 +1,6 @@
 """reStructuredText: the source text unchanged, with blocks and sections as docutils reads them.
 
-Titles and explicit markup are here; rows of tables are in ``rst_tables``.
+Titles and explicit markup are handled here, tables in ``rst_tables``.
 """
 
 import re
@@ -35,10 +35,10 @@ _CODE_DIRECTIVES = frozenset(
 
 
 def parse_rst(data: bytes) -> Parsed:
-    """Parse reStructuredText; the text is unchanged, so that spans resolve to the file.
+    """Parse reStructuredText; its text is unchanged, so spans also apply to the file.
 
-    As in docutils, a heading's rank is the order in which its adornment first appears. Comments are
-    no text.
+    As in docutils, the order in which adornments first appear gives headings their ranks. Comments
+    are not text.
     """
     text = clean_text(decode(data))
     reader = _Reader(text)
@@ -49,7 +49,7 @@ def parse_rst(data: bytes) -> Parsed:
 
 
 class _Reader:
-    """Reader of the lines of a text; ``headings`` are collected with the blocks."""
+    """Reads the lines of a text; collects headings along with the blocks."""
 
     def __init__(self, text: str) -> None:
         self.headings: list[Heading] = []
@@ -64,7 +64,7 @@ class _Reader:
         return self._body(0, len(self._lines), 0)
 
     def _body(self, row: int, end: int, indent: int) -> Iterator[Block]:
-        """Yield the blocks of lines that are indented by ``indent`` characters or more."""
+        """Yield the blocks of lines indented by at least ``indent`` characters."""
         while row < end:
             line = self._lines[row]
             depth = _indent(line)
@@ -81,7 +81,7 @@ class _Reader:
             elif line.startswith("..", depth) and line[depth + 2 : depth + 3] in {"", " "}:
                 stop = self._region(row + 1, end, depth + 1)
                 if line.strip() == ".." and not "".join(self._lines[row + 1 : row + 2]).strip():
-                    stop = row + 1  # an empty comment ends what stands before it
+                    stop = row + 1  # an empty comment ends the preceding block
                 yield from self._explicit(row, stop, depth)
             elif table := read_table(self._lines, self._starts, row, end):
                 stop = table.end
@@ -99,7 +99,7 @@ class _Reader:
             row = stop
 
     def _region(self, row: int, end: int, indent: int) -> int:
-        """Return the end of the lines from ``row`` on that are blank or so far indented."""
+        """Return the end of the lines from ``row`` on that are blank or indented enough."""
         last = row
         while row < end and (not self._lines[row].strip() or _indent(self._lines[row]) >= indent):
             row += 1
@@ -107,7 +107,7 @@ class _Reader:
         return last
 
     def _filled(self, row: int, end: int, indent: int) -> int:
-        """Return the end of the lines up to the next blank line, or one that is less indented."""
+        """Return the end of the lines up to a blank or less indented line."""
         row += 1
         while row < end and self._lines[row].strip() and _indent(self._lines[row]) >= indent:
             row += 1
@@ -128,13 +128,13 @@ class _Reader:
             yield from stripped(self._text, block)
 
     def _item(self, row: int, end: int, depth: int, inner: int) -> Iterator[Block]:
-        """Yield an item: its first paragraph with the mark, then what else it holds."""
+        """Yield an item: its first paragraph with the bullet, then its other content."""
         stop = self._filled(row, end, depth + 1)
         first = self._lines[row][inner:]
         if _DIRECTIVE.match(first):
             yield from self._explicit(row, end, depth, inner)
             return
-        if _ITEM.match(first):  # a list that begins on the line of the mark
+        if _ITEM.match(first):  # a list that begins on the line of the bullet
             stop = row + 1
         yield from self._paragraph("item", row, stop)
         if self._lines[stop - 1].rstrip().endswith("::"):
@@ -183,7 +183,7 @@ class _Reader:
             yield from self._paragraph("paragraph", row, stop)
 
     def _head_end(self, row: int, end: int, *, is_text: bool) -> int:
-        """Return the end of the lines of a directive: those of its argument and its options."""
+        """Return the end of a directive's argument and options."""
         stop = row + 1
         while stop < end and self._lines[stop].strip():
             if not (is_text or _OPTION.match(self._lines[stop])):
@@ -215,7 +215,7 @@ def _indent(line: str) -> int:
 
 
 def _is_overlined(lines: list[str], marks: list[str], row: int) -> bool:
-    """Return whether a heading with overline begins; ``marks`` has each line's adornment."""
+    """Return whether a heading with an overline begins; ``marks`` are the adornments by line."""
     if not marks[row] or row + 2 >= len(lines) or marks[row + 1] or not lines[row + 1].strip():
         return False
     over, title, under = (line.rstrip() for line in lines[row : row + 3])
@@ -223,7 +223,7 @@ def _is_overlined(lines: list[str], marks: list[str], row: int) -> bool:
 
 
 def _is_underlined(lines: list[str], marks: list[str], row: int) -> bool:
-    """Return whether a heading with an underline only begins: a paragraph of one line."""
+    """Return whether a heading with only an underline begins: a paragraph of one line."""
     if not marks[row + 1] or marks[row] or not lines[row].strip() or lines[row][0] in " \t":
         return False
     if row > 0 and lines[row - 1].strip() and not marks[row - 1]:
@@ -232,10 +232,10 @@ def _is_underlined(lines: list[str], marks: list[str], row: int) -> bool:
 
 
 def _long_enough(title: str, adornment: str) -> bool:
-    """Return whether docutils accepts the adornment, which it does from 4 characters on."""
+    """Return whether docutils accepts the adornment: as long as the title, or 4 characters."""
     return len(adornment) >= min(4, len(title))
 
 
 def _plain(raw: str) -> str:
-    """Return the text of a title without its inline markup."""
+    """Strip inline markup from a title."""
     return one_line(_MARKED.sub(r"\2", _LINK.sub(r"\1", _ROLE.sub("", raw))))

@@ -1,4 +1,4 @@
-"""Tables of reStructuredText: grids of lines, simple tables between borders, and lists of rows."""
+"""Tables of reStructuredText: grid tables, simple tables, and list tables."""
 
 import csv
 import re
@@ -25,7 +25,7 @@ class RstTable(NamedTuple):
 
 
 def read_table(lines: Sequence[str], starts: Sequence[int], row: int, end: int) -> RstTable | None:
-    """Return the table that begins with a line, if one does.
+    """Parse the table that begins with a line; None if there is none.
 
     Args:
         lines: lines of the text.
@@ -62,7 +62,7 @@ def _grid(lines: Sequence[str], starts: Sequence[int], row: int, end: int) -> It
 
 
 def _simple_borders(lines: Sequence[str], row: int, end: int) -> list[int]:
-    """Return the rows of the borders; a table ends with one before a blank line."""
+    """Return the rows of the borders; a border before a blank line ends the table."""
     borders = [row]
     for at in range(row + 1, end):
         if _SIMPLE_BORDER.match(lines[at]):
@@ -101,7 +101,7 @@ def _lines_block(lines: Sequence[str], starts: Sequence[int], row: int, end: int
 def list_rows(
     lines: Sequence[str], starts: Sequence[int], row: int, end: int, options: str
 ) -> Iterator[Block]:
-    """Yield the rows of a table that is a list of lists."""
+    """Yield the rows of a list table."""
     begins = [at for at in range(row, end) if _ROW_OF_LIST.match(lines[at])]
     named = _HEADER_ROWS.search(options)
     n_names = int(named[1]) if named else 0
@@ -114,7 +114,7 @@ def list_rows(
 
 
 def read_csv_names(options: str) -> str:
-    """Return the names of the columns in the options of a table of CSV, or ""."""
+    """Return the column names in the options of a CSV table, or ""."""
     named = _CSV_NAMES.search(options)
     rows = list(csv.reader([" ".join(named[1].split())], skipinitialspace=True)) if named else []
     return join_cells(rows[0]) if rows else ""

@@ -1,4 +1,4 @@
-"""Subtitles (.srt, .vtt): the spoken text, a paragraph until a pause."""
+"""Subtitles (.srt, .vtt): the spoken text, with a paragraph break at each pause."""
 
 import html
 import re
@@ -9,7 +9,7 @@ from raptor_formats.text import clean_text
 from raptor_formats.writer import Blocks
 
 PAUSE_SECONDS = 3.0
-"""Pause between two subtitles that begins a paragraph."""
+"""Pause between two subtitles that starts a new paragraph."""
 
 _TIME = r"(?:(\d+):)?(\d+):(\d+)[.,](\d+)"
 _CUE = re.compile(
@@ -23,13 +23,13 @@ _TAG = re.compile(r"</?[a-zA-Z0-9.][^>]*>|\{\\[^}]*\}")
 
 
 def parse_subtitles(data: bytes) -> Parsed:
-    """Parse subtitles without numbers, times, styles and notes."""
+    """Parse subtitles without their numbers, times, styles and notes."""
     text = clean_text(decode(data))
     blocks, end = Blocks(), 0.0
     last: list[str] = []
     cues = list(_CUE.finditer(text))
     if not cues:
-        raise UnreadableError("holds no subtitle: it has no line with a time and -->")
+        raise UnreadableError("contains no subtitle: no line has a time and -->")
     for cue in cues:
         if _seconds(cue, 1) - end > PAUSE_SECONDS:
             blocks.end()
@@ -37,7 +37,7 @@ def parse_subtitles(data: bytes) -> Parsed:
         shown = _NEXT_NAME.sub("", _NOTE.sub("", cue[9])) if cue.end() < len(text) else cue[9]
         lines = html.unescape(_TAG.sub("", _SPEAKER.sub(r"\1: ", shown))).strip().split("\n")
         blocks.text("".join(f" {line}" for line in lines if line not in last))
-        last = lines  # captions that roll repeat their lines
+        last = lines  # rolling captions repeat their lines
     return blocks.parsed()
 
 

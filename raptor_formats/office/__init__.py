@@ -1,1 +1,1 @@
-"""Office files and EPUB, which are archives of XML."""
+"""Office files and EPUB, which are archives of XML files."""

@@ -1,4 +1,4 @@
-"""Checks of files before parsing: damage, and archives of XML that expand beyond limits."""
+"""Checks of files before parsing: damage, and XML archives that expand too much."""
 
 import re
 import zipfile
@@ -10,13 +10,13 @@ from typing import Any
 from raptor_formats.base import MEGABYTE, UnreadableError, check_size
 
 MAX_EXPANSION = 4
-"""Multiple of ``max_file_mb`` that limits all uncompressed parts of a document."""
+"""Multiple of ``max_file_mb`` that all uncompressed parts of a document may reach."""
 
 MAX_TEXT_MB = 24
-"""Limit of the uncompressed XML parts, about a thousand pages; a tree takes ten times as much."""
+"""Limit of uncompressed XML, about a thousand pages; parsing needs ten times as much memory."""
 
 _DEFECTS = (AttributeError, TypeError, LookupError, StopIteration, AssertionError, RecursionError)
-"""Errors of a reader whose messages name objects of Python."""
+"""Errors of a parser whose messages name Python objects."""
 
 _OBJECT = re.compile(r"'?<[^<>]*\bat 0x[0-9a-fA-F]+>'?")
 _SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False}
@@ -25,7 +25,7 @@ _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 @contextmanager
 def refuse_damage(kind: str) -> Iterator[None]:
-    """Raise every failure of a reader as UnreadableError; ``kind`` is such as "Word document"."""
+    """Raise every failure of a parser as UnreadableError; ``kind`` is such as "Word document"."""
     try:
         yield
     except (UnreadableError, MemoryError):
@@ -39,7 +39,7 @@ def refuse_damage(kind: str) -> Iterator[None]:
 def open_archive(
     data: bytes, max_file_mb: float, formats: tuple[str, str] | None = None
 ) -> zipfile.ZipFile:
-    """Open an archive inside ``refuse_damage``, unless it is encrypted or expands beyond limits.
+    """Open an archive within ``refuse_damage``; reject it if encrypted or larger than the limits.
 
     ``formats`` are the old and the new extension of a Microsoft format.
     """
@@ -59,7 +59,7 @@ def open_archive(
 
 
 def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root element of a part inside ``refuse_damage``; refuse declared entities."""
+    """Parse a part within ``refuse_damage`` and return its root; reject declared entities."""
     from lxml import etree
 
     root = etree.fromstring(archive.read(name), etree.XMLParser(**_SAFE))
@@ -68,7 +68,7 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def root_tag(data: bytes, name: str) -> str:
-    """Return the tag of the root element of a part, read no further; refuse declared entities."""
+    """Return the tag of a part's root element, reading no further; reject declared entities."""
     from lxml import etree
 
     _, root = next(iter(etree.iterparse(BytesIO(data), events=("start",), **_SAFE)))
@@ -79,13 +79,13 @@ def root_tag(data: bytes, name: str) -> str:
 def _refuse_entities(root: Any, name: str) -> None:
     declared = root.getroottree().docinfo.internalDTD
     if declared is not None and any(declared.iterentities()):
-        raise UnreadableError(f"its part {name} declares entities of XML")
+        raise UnreadableError(f"its part {name} declares XML entities")
 
 
 def read_elements(data: bytes, *names: str, parent: str = "") -> Iterator[Any]:
-    """Yield elements by name, whatever their namespace, and forget each after its use.
+    """Yield elements by name, in any namespace, and free each after its use.
 
-    With ``parent`` they are the children of the elements of that name.
+    With ``parent``, yield only children of elements with that name.
     """
     from lxml import etree
 

@@ -1,4 +1,4 @@
-"""Word documents (.docx): text with its block structure, sections by styles and outline levels."""
+"""Word documents (.docx): text with blocks, and sections from styles and outline levels."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,11 +21,11 @@ _LEFT_OUT = frozenset({"del", "moveFrom", "rt", "pPr", "rPr", "Fallback"})
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _BODY_TEXT = 10
-"""Rank by outline level of a paragraph that is no heading, whatever its style."""
+"""Rank that an outline level gives to paragraphs that are not headings, whatever their style."""
 
 
 def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse a Word document without deleted or hidden text, comments, heads and feet of pages."""
+    """Parse a Word document without deleted or hidden text, comments, headers and footers."""
     formats = (".doc", ".docx")
     with refuse_damage("Word document"), open_archive(data, max_file_mb, formats) as archive:
         package = Package(archive, "document")
@@ -41,9 +41,9 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Style of paragraphs or runs; ``rank`` is that of its headings, 0 for none.
+    """Style of paragraphs or runs; ``rank`` is that of its headings, 0 for other styles.
 
-    ``hides`` says whether its text is hidden; None where the style does not say so.
+    ``hides`` says whether its text is hidden; None if the style does not say.
     """
 
     name: str = ""
@@ -53,7 +53,7 @@ class _Style:
 
 
 class _Body:
-    """Reader of the body; ``title`` is the first paragraph of style Title.
+    """Parses the body; ``title`` is the first paragraph of style Title.
 
     Text boxes, SmartArt and notes are written after the paragraph or table that refers to them.
     """
@@ -135,7 +135,7 @@ class _Body:
                 yield from self._text(child)
 
     def _is_hidden(self, run: Any) -> bool:
-        """Return whether a run is hidden, by itself, by its style, or by that of its paragraph."""
+        """Return whether a run is hidden, by itself, its style, or the style of its paragraph."""
         properties = run.find("{*}rPr")
         hides = _hides(properties)
         if hides is None and self._has_hiding_style:
@@ -151,7 +151,7 @@ class _Body:
             yield "".join(self._text(paragraph))
 
     def _drawing_texts(self, element: Any) -> Iterator[str]:
-        """Yield the paragraphs of text boxes, and of everything else that a drawing holds."""
+        """Yield the paragraphs of text boxes, and of everything else inside a drawing."""
         for child in element.iterchildren():
             tag = tag_of(child)
             if tag == "txbxContent":
@@ -173,19 +173,19 @@ class _Body:
 
 
 def _hides(properties: Any) -> bool | None:
-    """Return whether properties of runs hide their text; None where they do not say so."""
+    """Return whether properties of runs hide their text; None if they do not say."""
     mark = None if properties is None else properties.find("{*}vanish")
     return None if mark is None else _value(mark) not in {"0", "false", "off"}
 
 
 def _read_styles(root: Any) -> dict[str, _Style]:
-    """Return the styles by id; each takes from its base what it does not say."""
+    """Return the styles by id; each inherits from its base what it does not set."""
     elements = {} if root is None else {attribute(e, "styleId"): e for e in root.iter("{*}style")}
     styles: dict[str, _Style] = {"": _Style()}
 
     def resolve(key: str) -> _Style:
         if key not in styles and key in elements:
-            styles[key] = _Style()  # ends a cycle of bases
+            styles[key] = _Style()  # stops at a cycle of bases
             styles[key] = _read_style(
                 elements[key], resolve(_value(elements[key].find("{*}basedOn")))
             )
@@ -207,13 +207,13 @@ def _read_style(element: Any, base: _Style) -> _Style:
 
 
 def _outline_rank(properties: Any) -> int:
-    """Return the rank that an outline level gives, or 0 if there is none."""
+    """Return the rank from an outline level; 0 without one."""
     level = "" if properties is None else _value(properties.find("{*}outlineLvl"))
     return int(level) + 1 if level.isdigit() else 0
 
 
 def _read_notes(package: Package, kind: str) -> dict[str, Any]:
-    """Return the foot or end notes by id, without the lines that separate them from the page."""
+    """Return the footnotes or endnotes by id, without the separator lines."""
     root = package.root(package.related(package.main, kind))
     notes = () if root is None else root.iterchildren()
     return {
@@ -226,7 +226,7 @@ def _value(element: Any) -> str:
 
 
 def _within(parent: Any, tag: str) -> Iterator[Any]:
-    """Yield children of this kind, also those inside content controls and insertions."""
+    """Yield children of this kind, even inside content controls and insertions."""
     for child in parent.iterchildren():
         name = tag_of(child)
         if name == tag:

@@ -1,4 +1,4 @@
-"""Electronic books (.epub): chapters in reading order, a section for each."""
+"""E-books (.epub): chapters in reading order, each as a section."""
 
 import posixpath
 import zipfile
@@ -20,7 +20,7 @@ _PAGES = frozenset({"application/xhtml+xml", "text/html"})
 
 
 def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse chapters as web pages; a chapter without a heading takes its name in the contents."""
+    """Parse chapters as web pages; the table of contents names chapters without a heading."""
     with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
         book = _Book(archive)
         chapters = list(book.chapters()) or list(book.chapters(with_pictures=True))
@@ -51,11 +51,11 @@ class _Book:
         self.author = self._first(elements, "creator")
 
     def chapters(self, *, with_pictures: bool = False) -> Iterator[Parsed]:
-        """Yield the chapters that hold text, or pictures with alternative texts."""
+        """Yield the chapters that contain text, or pictures with alternative texts."""
         protected = self._protected()
         for page in self._pages:
             if page in protected:
-                raise UnreadableError("is protected (DRM); store it without")
+                raise UnreadableError("is protected (DRM); save it without protection")
             data = self._archive.read(page)
             chapter = parse_html(data, is_whole=True, with_pictures=with_pictures)
             if not chapter.text:
@@ -66,7 +66,7 @@ class _Book:
             yield chapter
 
     def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:
-        """Return the names of the chapters by path, from the contents of EPUB 2 or 3."""
+        """Return chapter names by path, from the table of contents of EPUB 2 or 3."""
         names: dict[str, str] = {}
         for item in items.values():
             kind, properties = item.get("media-type") or "", item.get("properties") or ""

@@ -18,7 +18,7 @@ BUILT_IN = {
     **{int(number): code for number, _, code in _PAIRS},
     **dict.fromkeys([14, *range(27, 37), *range(50, 59)], _DATE),
 }
-"""Formats that files name by number only; the short date of a locale is the ISO date here."""
+"""Formats that files name only by number; a locale's short date is shown as an ISO date."""
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<space>_.)|(?P<fill>\*.)'
@@ -39,9 +39,9 @@ _Tokens = tuple[tuple[str, str], ...]
 
 
 def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
-    """Return a number as a sheet shows it under a format code; months and days are English.
+    """Format a number as a sheet shows it under a format code, with English months and days.
 
-    A format of conditions or fractions leaves the number as it is.
+    Formats with conditions or fractions leave the number unchanged.
     """
     if _UNREAD.search(code):
         code = "General"
@@ -74,7 +74,7 @@ def _sections(code: str) -> tuple[_Tokens, ...]:
 
 
 def _section(code: str, value: float) -> tuple[_Tokens, bool]:
-    """Return the part of a format for a number, and whether it shows the sign of negative ones."""
+    """Return the part of a format that applies to a number, and whether it shows a minus sign."""
     sections = _sections(code)
     row = 1 if value < 0 else 2 if value == 0 else 0
     row = row if row < len(sections) else 0
@@ -99,7 +99,7 @@ def _show_digits(value: Decimal, tokens: _Tokens) -> str:
 
 
 def _show_core(value: Decimal, core: _Tokens) -> str:
-    """Return the digits of a number in their places, with the texts between the places."""
+    """Return the digits in their places, with the literal texts between them."""
     point = core.index(("point", ".")) if ("point", ".") in core else len(core)
     places = [text for kind, text in core[point:] if kind == "digit"]
     rounded = value.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP, _PRECISE)
@@ -122,11 +122,11 @@ def _literals(tokens: _Tokens, exponent: str = "", general: str = "") -> str:
 
 
 def _show_date(serial: float, tokens: _Tokens, *, from_1904: bool) -> str:
-    """Return a date, a time of the day, or a duration of which days are 1."""
+    """Format a date, a time of day, or a duration, from a number of days."""
     fine = next((t for kind, t in tokens if kind == "date" and "." in t), "s.")
     n_decimals = len(fine.partition(".")[2])
     seconds = round(serial * 86_400, n_decimals)
-    lag = 0 if from_1904 or serial >= 60 else 1  # sheets count a day 29 February 1900
+    lag = 0 if from_1904 or serial >= 60 else 1  # sheets count a 29 February 1900
     epoch = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 30)
     moment = epoch + timedelta(days=lag, seconds=seconds)
     is_half = any(kind == "half" for kind, _ in tokens)
@@ -152,7 +152,7 @@ def _show_date(serial: float, tokens: _Tokens, *, from_1904: bool) -> str:
 
 
 def _show_part(moment: datetime, part: str, is_half: bool) -> str:
-    """Return a part of a date; "i" are minutes."""
+    """Format a part of a date; "i" stands for minutes."""
     n_chars = len(part)
     if part[0] == "m" and n_chars > 2:
         name = _MONTHS.split()[moment.month - 1]

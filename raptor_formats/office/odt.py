@@ -17,22 +17,22 @@ _LEFT_OUT = frozenset(
     ["annotation", "forms", "notes", "note-citation", "table-of-content", "tracked-changes"]
 )
 _APART = frozenset({"frame", "note", "custom-shape"})
-"""Elements inside a paragraph whose paragraphs are written after it."""
+"""Elements inside a paragraph whose own paragraphs are written after it."""
 _FAMILIES = {"p": "paragraph", "h": "paragraph", "span": "text"}
-"""Family of the styles of each element."""
+"""Style family of each element."""
 _MAX_PARENTS = 50
-"""Parents of a style that are followed; there may be a cycle."""
+"""Number of parents of a style that are followed, because they may form a cycle."""
 _MAX_RANK = 6
 _MAX_REPEATED = 100
-"""Number of equal cells or rows in a run that are kept; a run at the end of a sheet is empty."""
+"""Number of equal consecutive cells or rows to keep; such a run at the end of a sheet is empty."""
 
 
 def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse a text, sheets or slides without comments, contents, deleted and hidden text."""
+    """Parse a text, sheets or slides without comments, indexes, deleted and hidden text."""
     blocks = Blocks()
     with refuse_damage("OpenDocument text"), open_archive(data, max_file_mb) as archive:
         if b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise UnreadableError("is encrypted with a password; store it without")
+            raise UnreadableError("is encrypted with a password; save it without one")
         content = read_xml(archive, "content.xml")
         names = archive.namelist()
         styles = [read_xml(archive, "styles.xml")] if "styles.xml" in names else []
@@ -52,7 +52,7 @@ Style = tuple[str, str]
 
 
 def _hiding_styles(roots: Sequence[Any]) -> set[Style]:
-    """Return the styles that hide their text; each takes from its parent what it does not say."""
+    """Return the styles that hide their text; each inherits what it does not set."""
     elements = {
         (attribute(e, "family"), attribute(e, "name")): e
         for root in roots
@@ -152,7 +152,7 @@ def _has_text(element: Any) -> bool:
 
 
 def _write_alternative_texts(blocks: Blocks, element: Any) -> None:
-    """Write what the pictures inside an element show, as their authors say."""
+    """Write the alternative texts of the pictures inside an element."""
     for frame in element.iter("{*}frame"):
         texts = {
             tag_of(e): "".join(e.itertext()) for e in frame.iterchildren("{*}desc", "{*}title")
@@ -161,7 +161,7 @@ def _write_alternative_texts(blocks: Blocks, element: Any) -> None:
 
 
 def _rows(table: Any) -> Iterator[list[str]]:
-    """Yield the rows of a table as they are shown, with the text of merged cells in each row."""
+    """Yield the rows of a table as shown, with the text of merged cells in each row."""
     labels: list[str] = []
     for element in table.iter("{*}table-row"):
         row: list[str | None] = []

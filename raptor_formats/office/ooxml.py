@@ -1,7 +1,7 @@
-"""Packages of Office Open XML: their parts, relations, properties, and texts of drawings.
+"""Office Open XML packages: their parts, relationships, properties, and texts of drawings.
 
-Elements are compared by their names without namespaces, so that the Strict variant of the format
-reads like the transitional variant. The readers are in ``docx``, ``pptx`` and ``xlsx``.
+Elements are compared by name without namespace, so that the Strict variant of the format parses
+like the Transitional one. The parsers are in ``docx``, ``pptx`` and ``xlsx``.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ _BREAKS = {"br": "\n", "tab": " "}
 
 
 class Package:
-    """Parts of an open archive, by name and by relation."""
+    """Parts of an open archive, by name and by relationship."""
 
     def __init__(self, archive: zipfile.ZipFile, root: str) -> None:
         """Find the main part, whose root element has the name ``root``."""
@@ -40,15 +40,15 @@ class Package:
         return read_xml(self._archive, known) if known else None
 
     def target(self, part: str, relation_id: str | None) -> str:
-        """Return the name of the part that a relation of ``part`` points to, or ""."""
+        """Return the name of the part to which a relationship of ``part`` points, or ""."""
         return self._relations(part).get(relation_id or "", ("", ""))[1]
 
     def related(self, part: str, kind: str) -> str:
-        """Return the name of the first part that ``part`` has by relations of a kind, or ""."""
+        """Return the name of the first part that is related to ``part`` by a kind, or ""."""
         return next((name for key, name in self._relations(part).values() if key == kind), "")
 
     def about(self) -> tuple[str, str]:
-        """Return the title and the author in the properties."""
+        """Return the title and the author from the properties."""
         properties = self.root(self.related("/", "core-properties"))
         elements = () if properties is None else properties
         texts = {tag_of(element): one_line(element.text or "") for element in elements}
@@ -67,7 +67,7 @@ class Package:
         }
 
     def drawing_texts(self, part: str, element: Any) -> Iterator[str]:
-        """Yield the paragraphs of a drawing in ``part``: of shapes, SmartArt, titles of charts."""
+        """Yield the paragraphs of a drawing in ``part``: shapes, SmartArt and chart titles."""
         tag = tag_of(element)
         if tag == "p":
             yield paragraph_text(element)
@@ -89,25 +89,25 @@ class Package:
 
 
 def alternative_texts(element: Any) -> list[str]:
-    """Return the alternative texts of the pictures inside an element, each once."""
+    """Return the distinct alternative texts of the pictures inside an element."""
     marks = element.iter("{*}docPr", "{*}cNvPr")
     texts = (one_line(mark.get("descr") or mark.get("title") or "") for mark in marks)
     return list(dict.fromkeys(filter(None, texts)))
 
 
 def attribute(element: Any, name: str) -> str:
-    """Return the value of an attribute of any namespace, or ""."""
+    """Return the value of an attribute in any namespace, or ""."""
     pairs = element.attrib.items()
     return next((str(value) for key, value in pairs if key.rpartition("}")[2] == name), "")
 
 
 def relation_id(element: Any) -> str:
-    """Return the id of the relation to the part of a slide or sheet, or ""."""
+    """Return the id of the relationship to the part of a slide or sheet, or ""."""
     return next((str(v) for key, v in element.attrib.items() if key.endswith("}id")), "")
 
 
 def paragraph_text(paragraph: Any) -> str:
-    """Return the text of a paragraph of DrawingML, with its line breaks."""
+    """Return the text of a DrawingML paragraph, with its line breaks."""
     pieces = (
         _BREAKS.get(tag_of(e)) or (e.text or "" if tag_of(e) == "t" else "")
         for e in paragraph.iter()

@@ -1,4 +1,4 @@
-"""PowerPoint presentations (.pptx): a section for each slide, with its notes."""
+"""PowerPoint presentations (.pptx): each slide as a section, with its notes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -19,11 +19,11 @@ from raptor_formats.writer import Blocks
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _RUNNING = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
-"""Placeholders of numbers, dates, headers, footers, and the slide's picture beside the notes."""
+"""Placeholders for numbers, dates, headers, footers, and the slide image on notes pages."""
 
 
 def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse slides, each under its number and title, without pictures and texts of masters."""
+    """Parse slides under their number and title, without pictures and text of master slides."""
     blocks, formats = Blocks(), (".ppt", ".pptx")
     kind = "PowerPoint presentation"
     with refuse_damage(kind), open_archive(data, max_file_mb, formats) as archive:
@@ -34,7 +34,7 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
             _write_slide(blocks, number, package, part)
         title, author = package.about()
     about = {"slides": len(parts) if blocks.n_headings else "", "author": author}
-    return replace(blocks.parsed(metadata=about), title=title)  # not of a slide
+    return replace(blocks.parsed(metadata=about), title=title)  # not the first slide's
 
 
 def _write_slide(blocks: Blocks, number: int, package: Package, part: str) -> None:
@@ -61,7 +61,7 @@ def write_slide_heading(blocks: Blocks, number: int, title: str) -> None:
 
 
 def write_notes(blocks: Blocks, paragraphs: Iterable[str]) -> None:
-    """Write the notes of a slide as a section of their own; nothing if they are blank."""
+    """Write the notes of a slide as a section of their own, unless they are blank."""
     texts = [text for text in paragraphs if text.strip()]
     if texts:
         blocks.begin_heading(2)
@@ -71,7 +71,7 @@ def write_notes(blocks: Blocks, paragraphs: Iterable[str]) -> None:
 
 
 def _shapes(parent: Any) -> Iterator[Any]:
-    """Yield shapes in order, with those inside groups; the XML parser limits the depth."""
+    """Yield shapes in order, including those inside groups; the XML parser limits the depth."""
     for child in () if parent is None else parent.iterchildren():
         tag = tag_of(child)
         if tag in {"sp", "graphicFrame", "cxnSp", "pic"}:
@@ -81,7 +81,7 @@ def _shapes(parent: Any) -> Iterator[Any]:
 
 
 def _placeholder(shape: Any) -> str | None:
-    """Return the kind of a placeholder, such as "body"; None for another shape."""
+    """Return the kind of a placeholder, such as "body"; None for other shapes."""
     mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
     return None if mark is None else mark.get("type", "obj")
 

@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx): each row a line, each cell as shown, with the name of its column."""
+"""Excel workbooks (.xlsx): a line for each row, with cells as shown and their column names."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from raptor_formats.rows import COVERED, write_rows
 from raptor_formats.writer import Blocks
 
 MAX_CELLS = 5_000_000
-"""Cells of a sheet, the empty ones before the last of each row included."""
+"""Limit of the cells of a sheet, including empty ones before the last cell of a row."""
 
 _MAX_COLUMNS, _MAX_WIDTH = 16_384, 100
 _MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]*?ref=["']([A-Z]+)(\d+):([A-Z]+)(\d+)["']""")
@@ -26,7 +26,7 @@ _REMEDY = "open the workbook in a spreadsheet program and save it"
 
 
 def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse sheets with the saved values of formulas, and with comments and text boxes."""
+    """Parse sheets with the saved values of formulas, comments and text boxes."""
     formats = (".xls", ".xlsx")
     with refuse_damage("Excel workbook"), open_archive(data, max_file_mb, formats) as archive:
         book = _Book(Package(archive, "workbook"))
@@ -34,18 +34,18 @@ def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
         title, author = book.package.about()
     n_sheets, n_lost = book.blocks.n_headings, book.n_without_value
     if n_lost and not n_sheets:
-        raise UnreadableError(f"holds only formulas without a saved value; {_REMEDY}")
+        raise UnreadableError(f"contains only formulas without a saved value; {_REMEDY}")
     doubt = f"{n_lost:,} formulas without a saved value; {_REMEDY}" if n_lost else ""
     about: dict[str, MetadataValue] = {
         "sheets": n_sheets,
         "author": "" if author == "openpyxl" else author,
         DOUBT: doubt,
     }
-    return replace(book.blocks.parsed(metadata=about), title=title)  # not of a sheet
+    return replace(book.blocks.parsed(metadata=about), title=title)  # not a sheet's
 
 
 class _Book:
-    """Reader of a workbook; ``n_without_value`` counts formulas that were never calculated."""
+    """Parses a workbook; ``n_without_value`` counts formulas that were never calculated."""
 
     def __init__(self, package: Package) -> None:
         self.package = package
@@ -146,14 +146,14 @@ class _Book:
 
 
 def _text(item: Any) -> str:
-    """Return the text of a string with its runs, without the glosses of its pronunciation."""
+    """Return the text of a string with its runs, without phonetic hints."""
     texts = item.iter("{*}t", "{*}text")
     text = "".join(t.text or "" for t in texts if not t.getparent().tag.endswith("}rPh"))
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
 def _read_codes(styles: Any) -> list[str]:
-    """Return the format code of each style of cells; "" for none."""
+    """Return the format code of each cell style; "" for none."""
     if styles is None:
         return []
     formats = styles.iterfind("{*}numFmts/{*}numFmt")
@@ -163,7 +163,7 @@ def _read_codes(styles: Any) -> list[str]:
 
 
 class _Merged:
-    """Merged cells of a sheet, which are filled row by row in order."""
+    """Merged cells of a sheet; rows must be filled in order."""
 
     def __init__(self, sheet: bytes) -> None:
         groups = (match.groups() for match in _MERGED.finditer(sheet))
@@ -191,10 +191,10 @@ class _Merged:
 
 @cache
 def _column(letters: str) -> int:
-    """Return the column of letters such as "AB", from 0."""
+    """Convert column letters such as "AB" to an index, from 0."""
     number = 0
     for letter in letters:
         number = 26 * number + ord(letter) - 64
     if not 0 < number <= _MAX_COLUMNS:
-        raise UnreadableError(f"is damaged: it has a cell in a column {letters!r:.20}")
+        raise UnreadableError(f"is damaged: it has a cell in column {letters!r:.20}")
     return number - 1

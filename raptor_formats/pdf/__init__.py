@@ -1,1 +1,1 @@
-"""PDF: lines of a page, the blocks that they print, and sections."""
+"""PDF files: the lines of their pages, the blocks that these form, and sections."""

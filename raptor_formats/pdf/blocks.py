@@ -1,6 +1,6 @@
-"""Blocks of printed pages: titles at the top of a page, and rows of numbers under their names.
+"""Blocks of printed pages: titles at the top of a page, and rows of numbers below their names.
 
-A PDF file has no tables, only lines. Short lines that stayed lines, most of them with a number, are
+A PDF file has no tables, only lines. Consecutive short lines, most of which have a number, are
 rows; the lines above them name their columns.
 """
 
@@ -12,17 +12,17 @@ from raptor_formats.blocks import Block, Section, stripped
 from raptor_formats.markup.plain import split_lines, title_starts
 
 MIN_ROWS = 3
-"""Least number of rows with a number in a table."""
+"""Lowest number of rows with a number in a table."""
 
 MIN_NUMBERED_SHARE = 0.6
-"""Least share of rows with a number among the lines under the names."""
+"""Lowest share of lines with a number among those below the column names."""
 
 MAX_NAMES_LINES = 3
-"""Most lines that name the columns."""
+"""Highest number of lines that name the columns."""
 
 MAX_TITLE_CHARS = 100
 PAGE_TITLE_DEPTH = 7
-"""Depth of the title of a page, below all headings; it begins no section."""
+"""Depth of a page title, below all headings; it begins no section."""
 
 _PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 _LINE = re.compile(r"[^\n]+")
@@ -41,7 +41,7 @@ def read_print(text: str, sections: Sequence[Section], pages: Sequence[int]) -> 
     """Yield the blocks of the text of printed pages.
 
     Args:
-        text: the text of all pages, a blank line between paragraphs.
+        text: the text of all pages, with a blank line between paragraphs.
         sections: the sections of the text.
         pages: starts of the pages.
     """
@@ -64,7 +64,7 @@ def read_print(text: str, sections: Sequence[Section], pages: Sequence[int]) -> 
 
 
 def _count_names(lines: Sequence[_Line]) -> int | None:
-    """Return the number of lines above the rows of a table; None if the lines are no table."""
+    """Count the lines above the rows of a table; None if the lines are not a table."""
     numbered = [_has_number(line.text) for line in lines]
     n_names = numbered.index(True) if True in numbered else len(lines)
     n_rows = sum(numbered)
@@ -73,7 +73,7 @@ def _count_names(lines: Sequence[_Line]) -> int | None:
 
 
 def _has_number(line: str) -> bool:
-    """Return whether a line has a number that is no year; a column may be named by a year."""
+    """Return whether a line has a number other than a year, which may name a column."""
     words = (word.strip(_SIGNS).replace(",", "").replace(".", "") for word in line.split())
     return any(word.isdigit() and not _YEAR.match(word) for word in words)
 

@@ -1,7 +1,7 @@
-"""Text layer of a PDF page, by PDFium: its letters, form fields and comments.
+"""Text layer of a PDF page, from PDFium: its glyphs, form fields and comments.
 
-Repairs of letters keep the length of the text, so that each letter keeps its place on the page.
-Paragraphs are in ``blocks``, sections in ``sections``.
+Repairs of glyphs keep the length of the text, so that each glyph keeps its place on the page.
+Paragraphs are formed in ``parser``, sections in ``sections``.
 """
 
 import re
@@ -16,10 +16,10 @@ from raptor_formats.pdf.pages import DIVIDED, PrintedLine
 from raptor_formats.text import IDEOGRAPHIC, one_line
 
 WORD_GAP_EMS = 0.15
-"""Distance of two letters from which on they are in different words, in font sizes."""
+"""Distance in font sizes from which two letters belong to different words."""
 
 IDEOGRAM = f"\u3000-\u303f{IDEOGRAPHIC}\uff01-\uff60"
-"""Letters and marks of Chinese and Japanese, as a range of a regular expression."""
+"""Chinese and Japanese letters and punctuation, as a range of a regular expression."""
 
 _FILLER = "\uffff"
 _BULLET = "•"
@@ -44,7 +44,7 @@ _HIDDEN, _PASSWORD = 2 | 32, 1 << 13
 
 
 class PageText(NamedTuple):
-    """Text of a page; ``notes`` are comments and values of fields that the page does not show."""
+    """Text of a page; ``notes`` are comments and field values that the page does not show."""
 
     lines: list[PrintedLine]
     notes: list[str]
@@ -99,7 +99,7 @@ def _annotations(document: Any, page: Any) -> tuple[set[int], list[str]]:
 
 
 def _field_value(form: Any, field: Any) -> str:
-    """Return the text of a field, or "" for a button or a password."""
+    """Return the text of a form field; "" for a button or a password."""
     import pypdfium2.raw as pdfium
 
     texts = {
@@ -114,7 +114,7 @@ def _field_value(form: Any, field: Any) -> str:
 
 
 def _string(function: Callable[..., int], *arguments: Any) -> str:
-    """Return the text of a function of PDFium that fills a buffer and returns its bytes."""
+    """Call a PDFium function that fills a buffer and returns its size; return the text."""
     n_bytes = function(*arguments, None, 0)
     buffer = (c_ushort * (n_bytes // 2 + 1))()
     function(*arguments, buffer, n_bytes)
@@ -122,7 +122,7 @@ def _string(function: Callable[..., int], *arguments: Any) -> str:
 
 
 class _Glyphs:
-    """Letters of a text layer, by their index in its text."""
+    """Glyphs of a text layer, by their index in its text."""
 
     def __init__(self, layer: Any) -> None:
         import pypdfium2.raw as pdfium
@@ -136,7 +136,7 @@ class _Glyphs:
         self._has_ideograms = bool(_IDEOGRAMS.search(self._text))
 
     def repair(self) -> int:
-        """Compose accents, drop private letters, and return how many were dropped."""
+        """Compose accents, drop private-use glyphs, and return how many were dropped."""
         if _ACCENT.search(self._text):
             self._compose()
         self._text = _PRIVATE_BULLET.sub(_BULLET, self._text)
@@ -144,7 +144,7 @@ class _Glyphs:
         return n_unknown
 
     def lines(self) -> Iterator[PrintedLine]:
-        """Yield the lines; the first half of a divided word ends with ``DIVIDED``."""
+        """Yield the lines; the first half of a hyphenated word ends with ``DIVIDED``."""
         for first, last, row in self._rows():
             size, (edge, base) = self._line_size(first, last), self._origin(first)
             text = one_line(row.replace(_FILLER, ""))
@@ -153,7 +153,7 @@ class _Glyphs:
             yield PrintedLine(text, round(size, 1), base, edge)
 
     def _rows(self) -> Iterator[tuple[int, int, str]]:
-        """Yield the places of the first and the last letter of each line, and its text."""
+        """Yield the first and last glyph index of each line, and its text."""
         start = 0
         for row in _ROW_END.split(self._text):
             if text := row.strip(_MARGIN):
@@ -185,13 +185,13 @@ class _Glyphs:
         return scale * hypot(self._matrix.c, self._matrix.d)
 
     def _sides(self, at: int) -> tuple[float, float]:
-        """Return the left and the right edge of a letter."""
+        """Return the left and right edge of a glyph."""
         edges = [c_double() for _ in range(4)]
         self._pdfium.FPDFText_GetCharBox(self._layer, self._index(at), *map(byref, edges))
         return edges[0].value, edges[1].value
 
     def _compose(self) -> None:
-        """Join accents to the letters above or below which they stand."""
+        """Combine accents with the letters above or below which they stand."""
         letters = list(self._text)
         for match in _ACCENT.finditer(self._text):
             at = match.start()
@@ -207,7 +207,7 @@ class _Glyphs:
         self._text = "".join(letters)
 
     def _base(self, accent: int) -> int | None:
-        """Return the letter at whose middle an accent stands, or None."""
+        """Return the letter above or below whose middle an accent stands, or None."""
         edge, right = self._sides(accent)
         size = self._size(accent)
         height = self._origin(accent)[1]
@@ -223,7 +223,7 @@ class _Glyphs:
         return best
 
     def _false_spaces(self, accent: int) -> range:
-        """Return the white space around an accent if the letters around it are in a word."""
+        """Return the white space around an accent if the letters around it form a word."""
         first, last = accent, accent
         while first > 0 and (self._text[first - 1].isspace()):
             first -= 1

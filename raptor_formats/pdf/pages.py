@@ -1,6 +1,6 @@
-"""Printed pages: removal of their running heads and feet.
+"""Printed pages, and the removal of their running headers and footers.
 
-A line is only removed if near pages prove it, since a year may end both a sentence and a page.
+A line is only removed if pages nearby repeat it, because a year may end both a sentence and a page.
 """
 
 import re
@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 NEAR_PAGES = 2
-"""Distance of pages that are compared, since left and right pages have different heads."""
+"""Distance of pages that are compared; left and right pages have different headers."""
 
 EDGE_LINES = 3
-"""Maximum running lines at the top, and at the foot."""
+"""Maximum number of running lines at the top, and at the bottom."""
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _COUNTED = re.compile(r"(?:page|seite)?\W*(\d{1,5})\W*(?:(?:of|/|von)\W*\d+)?\W*\Z", re.IGNORECASE)
 
 DIVIDED = "\ufffe"
-"""Character that PDFium writes for a hyphen and the line end inside a word."""
+"""Character that PDFium writes for a hyphen and line end inside a word."""
 
 
 class PrintedLine(NamedTuple):
-    """Line of print with its font size, the height of its base line and its left edge, in points.
+    """Printed line with its font size, the height of its baseline and its left edge, in points.
 
-    The text ends with ``DIVIDED`` if its last word goes on in the next line.
+    The text ends with ``DIVIDED`` if its last word continues on the next line.
     """
 
     text: str
@@ -34,7 +34,7 @@ class PrintedLine(NamedTuple):
 
 
 def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
-    """Return the pages without their running heads and feet."""
+    """Return the pages without their running headers and footers."""
     kept = [list(page) for page in pages]
     for is_foot in (False, True):
         place = -1 if is_foot else 0
@@ -50,7 +50,7 @@ def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[P
 
 
 def _runs(edges: Sequence[str], at: int) -> bool:
-    """Return whether near pages repeat the line at the edge of a page, or count on from it."""
+    """Return whether pages nearby repeat the line at a page's edge, or continue its numbering."""
     text = edges[at]
     if not text:
         return False
@@ -74,6 +74,6 @@ def _is_alike(line: str, near: str, n_pages: int) -> bool:
 
 
 def _page_number(text: str) -> int | None:
-    """Return the number that forms the line, or None."""
+    """Return the number if the line is nothing else, or None."""
     match = _COUNTED.match(text)
     return int(match[1]) if match else None

@@ -1,6 +1,6 @@
-"""PDF: the text layer by PDFium, paragraph by paragraph, with sections and pages.
+"""PDF files: their text layer from PDFium, as paragraphs, with sections and pages.
 
-Letters, fields and comments of a page are in ``layer``, sections in ``sections``.
+Glyphs, fields and comments of a page are read in ``layer``, sections in ``sections``.
 """
 
 import re
@@ -21,16 +21,16 @@ from raptor_formats.sections import nest
 from raptor_formats.text import one_line
 
 FULL_LINE_SHARE = 0.9
-"""Share of the page's longest lines which a full line reaches with the next word."""
+"""Share of the page's longest lines that a full line would reach with the next word."""
 
 BROKEN_LINE_SHARE = 0.5
-"""Share of a full line above which a line runs on if the next begins in lower case."""
+"""Share of a full line above which a line continues if the next one begins in lower case."""
 
 PARAGRAPH_PITCH = 1.4
-"""Multiple of the usual distance of lines that separates paragraphs."""
+"""Multiple of the usual line distance that separates paragraphs."""
 
 SENTENCE_PITCH = 2.6
-"""Multiple of the usual distance of lines that separates paragraphs inside a sentence."""
+"""Multiple of the usual line distance that separates paragraphs inside a sentence."""
 
 _PAGE_GAP = "\n\n"
 _NOTE_BASE = -1e6  # below any page, so that each note is a paragraph
@@ -42,7 +42,7 @@ _FIRST_WORD = re.compile(r"\w+")
 _IDEOGRAM = re.compile(f"[{IDEOGRAM}]")
 _OPEN_END = re.compile(r"[^\W\d_A-Z],?\Z")
 _BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
-_NO_TEXT = "holds no text; it needs OCR first, such as by ocrmypdf, if its pages show letters"
+_NO_TEXT = "contains no text; it needs OCR first, such as by ocrmypdf, if its pages show letters"
 _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
 
 
@@ -55,10 +55,10 @@ class Flow(NamedTuple):
 
 
 def parse_pdf(data: bytes) -> Parsed:
-    """Parse all pages; join wrapped lines to paragraphs, and the halves of divided words.
+    """Parse all pages; join wrapped lines to paragraphs, and the halves of hyphenated words.
 
-    Running heads and feet and page numbers are omitted. Sections come from the outline, else from
-    larger lines.
+    Running headers and footers and page numbers are omitted. Sections come from the outline, or
+    else from larger lines.
 
     Raises:
         UnreadableError: encrypted, damaged, or without a text layer.
@@ -103,9 +103,9 @@ def parse_pdf(data: bytes) -> Parsed:
 
 def _problem(message: str) -> str:
     if "password" in message.lower():
-        return "is encrypted with a password; store it without"
+        return "is encrypted with a password; save it without one"
     if "security" in message.lower():
-        return "is encrypted in a way that cannot be read; store it without encryption"
+        return "has an unsupported encryption; save it without encryption"
     return f"is damaged, or no PDF file: {message}"
 
 
@@ -115,11 +115,12 @@ def _title(raw: str) -> str:
 
 
 def reflow(pages: Sequence[Sequence[PrintedLine]]) -> Flow:
-    """Return the text of the pages with a blank line between paragraphs.
+    """Join the lines of the pages to paragraphs, with a blank line between these.
 
-    A line runs on if it is full, or not short and the next begins in lower case, but not over a gap
-    or a change of size. A short line ends its paragraph; consecutive short lines (verse, rows of a
-    table) stay lines. A sentence and a divided word go on across pages.
+    A line continues if it is full, or if it is not short and the next line begins in lower case,
+    but not across a gap or a change of font size. A short line ends its paragraph, but consecutive
+    short lines (verse, rows of a table) stay separate lines. Sentences and hyphenated words
+    continue across pages.
     """
     known = _known_words(pages)
     lines = [line for page in pages for line in page]
@@ -168,7 +169,7 @@ def _is_alike(line: PrintedLine, following: PrintedLine) -> bool:
 
 
 def _is_open(line: PrintedLine, following: PrintedLine) -> bool:
-    """Return whether a sentence goes on in the next line, by its letters."""
+    """Return whether a sentence continues on the next line, judging by its letters."""
     is_broken = following.text[:1].islower() and bool(_OPEN_END.search(line.text))
     return (is_broken or _is_divided(line, following)) and _is_alike(line, following)
 
@@ -183,7 +184,7 @@ def _is_divided(line: PrintedLine, following: PrintedLine) -> bool:
 
 
 def _space(line: str, following: str) -> str:
-    """Return the space between two lines; Chinese and Japanese have none."""
+    """Return the space between two lines, which Chinese and Japanese do without."""
     return "" if all(map(_IDEOGRAM.match, (line[-1:], following[:1]))) else " "
 
 
@@ -199,7 +200,7 @@ def _runs_on(line: str, following: str, full: float) -> bool:
 
 
 def _known_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
-    """Return the words of a file with their numbers, if it has a divided word."""
+    """Count the words of a file, if it has a hyphenated word."""
     if not any(line.text.endswith((DIVIDED, "-")) for page in pages for line in page):
         return Counter()
     words = (_WORD.findall(line.text) for page in pages for line in page)
@@ -207,7 +208,7 @@ def _known_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
 
 
 def _hyphen(first: str, second: str, known: Mapping[str, int]) -> str:
-    """Return the hyphen of a divided word, or "" if the file writes the word without it."""
+    """Return the hyphen of a divided word, or "" if the file also has the word without it."""
     start, end = _LAST_WORD.search(first), _FIRST_WORD.match(second)
     if start is None or end is None:
         return "-"

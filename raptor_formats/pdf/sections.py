@@ -11,22 +11,22 @@ from raptor_formats.sections import Heading
 from raptor_formats.text import IDEOGRAPHIC, one_line
 
 HEADING_SIZE = 1.1
-"""Multiple of the usual size from which lines are headings, in a file without an outline."""
+"""Multiple of the usual font size from which lines are headings, in files without an outline."""
 
 HEADING_CHARS = 120
 HEADING_LINES = 3
 HEADING_RANKS = 4
 HEADINGS_SHARE = 0.15
-"""Maximum share of larger lines in the text; above it they are no headings."""
+"""Maximum share of larger lines in the text; above it they are not headings."""
 
 HEADING_REPEATS = 2
-"""Maximum number of equal headings; above it they are running heads or labels."""
+"""Maximum number of equal headings; above it they are running headers or labels."""
 
 NEAR_POINTS = 40
-"""Maximum distance of a title from the height of its entry, in points."""
+"""Maximum vertical distance of a title from the position of its outline entry, in points."""
 
 _ACROSS = 0.25
-"""Weight of a distance to the left or right against a distance in height."""
+"""Weight of horizontal against vertical distance."""
 
 _NUMBER = re.compile(r"\A[\W\d_]+(?=.)")
 _SIGN = re.compile(r"[\W_]+")
@@ -40,7 +40,7 @@ _NO_END = re.compile(r"[,;=+<>]\Z|[.!]\Z(?<=\w{3}.)(?<=.{40})")
 
 
 class OutlineEntry(NamedTuple):
-    """Entry of an outline: its rank from 1, its page from 0, and its place in points, if known."""
+    """Outline entry: its rank from 1, its page from 0, and its position in points, if known."""
 
     title: str
     rank: int
@@ -60,7 +60,7 @@ def read_outline(document: Any) -> Iterator[OutlineEntry]:
 
 
 def _location(target: Any) -> tuple[float | None, float | None]:
-    """Return the left edge and the height to which a destination leads."""
+    """Return the left edge and the height of a destination."""
     import pypdfium2.raw as pdfium
 
     has, place = [c_int() for _ in range(3)], [c_float() for _ in range(3)]
@@ -100,7 +100,7 @@ def place_outline(
 def _row(
     entry: OutlineEntry, lines: Sequence[PrintedLine], plain: Sequence[str], least: int
 ) -> int | None:
-    """Return the line of an entry: by its words near its height, else by its height."""
+    """Return the line of an entry: by its words near its position, else by its position."""
     rows = _rows_of_title(_plain(entry.title), plain)
     highest = max((line.base for line in lines), default=0.0)
     top = entry.top
@@ -126,7 +126,7 @@ def _plain(text: str) -> str:
 
 
 def _rows_of_title(title: str, plain: Sequence[str]) -> list[int]:
-    """Return the lines that begin with the words of a title, which may be wrapped."""
+    """Return the rows of lines that begin with the words of a title, which may be wrapped."""
     if not title:
         return []
     joined = ("".join(plain[at : at + HEADING_LINES]) for at in range(len(plain)))
@@ -136,7 +136,7 @@ def _rows_of_title(title: str, plain: Sequence[str]) -> list[int]:
 def find_larger_lines(
     pages: Sequence[Sequence[PrintedLine]], line_starts: Sequence[Sequence[int]]
 ) -> list[Heading]:
-    """Return headings by their size; the largest are the outermost."""
+    """Find headings by font size; the largest are the outermost."""
     n_chars: Counter[float] = Counter()
     for line in (line for lines in pages for line in lines):
         n_chars[line.size] += len(line.text)
@@ -160,7 +160,7 @@ def find_larger_lines(
 def _titles(
     lines: Sequence[PrintedLine], starts: Sequence[int], least_size: float
 ) -> Iterator[tuple[float, str, int]]:
-    """Yield size, title and start of the headings of a page; wrapped lines are joined."""
+    """Yield size, title and start of the headings of a page; join wrapped ones."""
     at = 0
     while at < len(lines):
         size, end = lines[at].size, at + 1
@@ -180,7 +180,7 @@ def _goes_on(line: PrintedLine, following: PrintedLine) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether a larger line reads like a title, not like a formula or an address."""
+    """Return whether a larger line looks like a title, not like a formula or an address."""
     n_letters = sum(map(str.isalpha, text))
     n_signs = sum(not char.isalnum() and not char.isspace() for char in text)
     return (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
@@ -12,9 +12,9 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.settings import preset
-from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.settings import preset, settings_of
 from raptor_core.tree.components import Components
+from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.compare import Comparison, by_kind
 from raptor_lab.comparison.contexts import System
 from raptor_lab.comparison.index import Index, TreeStatistics, open_index
@@ -38,7 +38,7 @@ dataset_options = together(
     click.option("--preset", help="Settings of a preset instead of the home's."),
     click.option(
         "--clustering",
-        type=click.Choice(get_args(ClusteringSettings.model_fields["method"].annotation)),
+        type=click.Choice(["raptor", "reference", *METHODS]),
         help="Clustering of layers; contiguous is the ablation of the paper's Table 9.",
     ),
     click.option(
@@ -115,8 +115,11 @@ def open_evaluation(
     preset_name, method = values["preset"], values["clustering"]
     settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
     if method is not None:
-        clustering = settings.clustering.model_copy(update={"method": method})
-        settings = settings.model_copy(update={"clustering": clustering})
+        path = METHODS.get(method, "")
+        sections = {"components": {"clusterer": path}}
+        if not path:
+            sections["clustering"] = {"method": method}
+        settings = settings_of(settings, sections, "--clustering")
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])

@@ -17,6 +17,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_lab.cli import common
 from raptor_lab.cli.reader import answer_measurer, reader_option
+from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
 from raptor_lab.paper import tables
@@ -90,7 +91,7 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
             documents, components, lambda n: say(f"building {n:,} tokens", err=True)
         )
         study = replace(study, times=tuple(times))
-    if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
+    if values["no_contiguous"] or settings.components.clusterer == METHODS[CONTIGUOUS]:
         return study, settings
     with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
         return with_contiguous(study, index, budgets, measurer, _print_system), settings
@@ -205,6 +206,6 @@ def _describe(settings: Settings) -> str:
     return (
         f"Embedder {custom.embedder or model}; summaries: {custom.summarizer or summaries}; "
         f"chunks of {settings.chunking.max_tokens} tokens; "
-        f"clustering {settings.clustering.method}; "
+        f"clustering {custom.clusterer or settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
     )

@@ -12,16 +12,22 @@ from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 @dataclass(frozen=True)
 class ContiguousClusterer(GuardedClusterer):
-    """Windows of ``cluster_size`` rows in the layer's order; a budget may shorten them."""
+    """Windows of ``size`` rows in the layer's order; a budget may shorten them."""
+
+    size: int = 7
 
     method = "contiguous"
-    read_settings = frozenset({"cluster_size", "max_tokens"})
+    read_settings = frozenset({"max_tokens"})
     anchorable = False  # an insertion moves every window after it
 
+    @property
+    def fingerprint(self) -> str:
+        """See ``Clusterer.fingerprint``."""
+        return f"{super().fingerprint}-{self.size}"
+
     def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - the order decides
-        size = self.settings.cluster_size
-        groups = windows(guard.n_tokens, size, self.settings.max_tokens)
-        return guard.finish(groups, None, {"cluster_size": float(size)})
+        groups = windows(guard.n_tokens, self.size, self.settings.max_tokens)
+        return guard.finish(groups, None, {"cluster_size": float(self.size)})
 
 
 def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:

@@ -31,6 +31,7 @@ class GmmClusterer(GuardedClusterer):
 
     method = "gmm"
     read_settings = frozenset({"threshold", "max_tokens", "seed"})
+    keeps_fits = True
 
     def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         fitted: dict[tuple[int, ...], tuple[float, ...]] = {}
@@ -76,5 +77,5 @@ def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
         return probabilities
     raise ClusteringError(
         f"a mixture of {n_components} components does not fit {len(points)} vectors; "
-        'set clustering.method = "raptor"'
+        "remove components.clusterer"
     )

@@ -50,7 +50,7 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
     """
     dataset = _load(path, documents, split)
     if not dataset.questions:
-        raise SourceError(f"{path} holds no question; {FORMS}")
+        raise SourceError(f"{path} contains no question; {FORMS}")
     _require_unique(path, "document", [document.id for document in dataset.documents])
     _require_unique(path, "question", [question.id for question in dataset.questions])
     return dataset

@@ -68,7 +68,7 @@ def _story(folder: Path, row: Row) -> Document | Skipped:
     except UnreadableError as error:
         return Skipped(name, f"{path} {error}")
     if not text.strip():
-        return Skipped(name, f"{path} holds no text", is_empty=True)
+        return Skipped(name, f"{path} contains no text", is_empty=True)
     return Document(name, text, title=one_line(row.text_or("wiki_title")), source=name)
 
 

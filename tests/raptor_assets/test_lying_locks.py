@@ -23,6 +23,6 @@ def test_a_disk_that_grants_every_lock_is_refused_with_its_remedy(tmp_path, monk
     with pytest.raises(RaptorError) as refused, LOCKED[locked](tmp_path):
         pass
     message = str(refused.value)
-    assert "grants one lock to two holders" in message
+    assert "grants the same lock twice" in message
     assert "choose a folder on a disk of this machine" in message
     assert str(tmp_path) in message

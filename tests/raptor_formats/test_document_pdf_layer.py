@@ -2,6 +2,7 @@
 
 import pytest
 from fpdf import FPDF
+from support.hashing import HashingEmbedder
 from support.printed import lines_at, outline_of, pdf_of, text_at
 
 from raptor_core.checks.document_text import find_odd_text
@@ -196,7 +197,7 @@ class TestFilesWithoutText:
         ],
     )
     def test_they_are_named_with_a_remedy(self, page, parts):
-        with pytest.raises(UnreadableError, match="holds no text; it needs OCR first"):
+        with pytest.raises(UnreadableError, match="contains no text; it needs OCR first"):
             parse_pdf(pdf_of(page, **parts))
 
 
@@ -278,7 +279,8 @@ def test_a_chunk_knows_its_pages(tmp_path):
         printed([SENTENCES[at : at + 8] for at in range(0, 40, 8)])
     )
     (document,) = load_documents(tmp_path).documents
-    components = Components(Settings.model_validate({"chunking": {"max_tokens": 60}}))
+    settings = Settings.model_validate({"chunking": {"max_tokens": 60}})
+    components = Components(settings, embedder=HashingEmbedder())
     tree = build_tree([document], components=components)
     for leaf in tree.layers[0].nodes:
         first, last = leaf.metadata["page"], leaf.metadata["last_page"]

@@ -112,11 +112,11 @@ OLE = b"\xd0\xcf\x11\xe0"
         ("odt", offices.archived({"x": "x"}), "damaged, or no OpenDocument"),
         ("odt", offices.odt(**{"content.xml": "<a>"}), "damaged, or no OpenDocument"),
         ("odt", offices.odt(**{"META-INF/manifest.xml": "<encryption-data/>"}), "encrypted"),
-        ("odt", offices.odt(**{"content.xml": ENTITIES + "<l>&b;</l>"}), "declares entities"),
+        ("odt", offices.odt(**{"content.xml": ENTITIES + "<l>&b;</l>"}), "declares XML entities"),
         ("epub", offices.archived({"x": "x"}), "damaged, or no EPUB"),
-        ("epub", offices.epub(**{"OPS/book.opf": "<package/>"}), "holds no text"),
-        ("eml", b"\n\nno header", "begins with no header"),
-        ("eml", b"Subject: x\n\n", "holds no text"),
+        ("epub", offices.epub(**{"OPS/book.opf": "<package/>"}), "contains no text"),
+        ("eml", b"\n\nno header", "does not begin with a header"),
+        ("eml", b"Subject: x\n\n", "contains no text"),
         ("csv", b"a,b\n" + b"x" * 200_000 + b",1", "no CSV file: field larger"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # files hold the time of day
@@ -137,6 +137,7 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
         parse(extension, pictures, max_file_mb=0.5)
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
     book = openpyxl.Workbook()

@@ -1,13 +1,13 @@
 """Systems that only evaluation has: root, beginnings, fused paragraphs."""
 
 import pytest
+from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
-from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.contexts import QuestionBatch
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
     "tree": {"max_layers": 2},
 }
 
@@ -36,15 +36,6 @@ def asked(index, at=0, *, pooled=False):
     question = index.dataset.questions[at]
     vectors = index.components.embedder.embed_queries([question.text])
     return QuestionBatch([question], vectors, index.where(question, pooled=pooled))
-
-
-def test_root_is_the_top_layer_of_each_tree(index):
-    (alone,) = make_system("root").contexts(index, asked(index), 4000)
-    tops = {manifest.tree: len(manifest.layer_sizes) - 1 for manifest in index.manifests}
-    assert {node.layer for node in alone.nodes} == {tops["mill"]}
-    assert {node.tree for node in alone.nodes} == {"mill"}
-    (pooled,) = make_system("root").contexts(index, asked(index, pooled=True), 4000)
-    assert {(node.tree, node.layer) for node in pooled.nodes} == set(tops.items())
 
 
 def test_title_and_abstract_are_cut_at_the_budget(index):
@@ -77,15 +68,6 @@ def test_a_beam_ends_in_five_chunks_below_the_nodes_that_it_kept(index):
     assert len(found.nodes) == min(5, len(kept))
     (first,) = make_system("beam").contexts(index, asked(index), found.nodes[0].n_tokens)
     assert [node.id for node in first.nodes] == [found.nodes[0].id]
-
-
-def test_baselines_stand_in_a_comparison(index):
-    names = ("collapsed@0", "root", "title-abstract")
-    found = compare(index, [make_system(name) for name in names], [4000])
-    recall = {line.system: line.figures["evidence_recall"].mean.value for line in found.lines}
-    assert recall["collapsed@0"] == 1
-    assert recall["title-abstract"] == 0
-    assert all(item.n_tokens <= 4000 for item in found.scores)
 
 
 def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):

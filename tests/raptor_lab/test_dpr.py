@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 from support.tiny_models import build_tiny_dpr
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
     "tree": {"max_layers": 2},
 }
 

@@ -9,8 +9,6 @@ from support.command import raptor
 from raptor_core.audit.base import SentenceFinding
 from raptor_lab.labelled import (
     auc,
-    balanced_accuracy,
-    best_bound,
     load_labelled,
     score_judge,
 )
@@ -88,16 +86,6 @@ def test_what_was_not_judged_is_counted_and_left_out(tmp_path):
     assert (found.auc.value, found.auc.low) == (None, None)
 
 
-def test_documents_become_passages_of_whole_sentences(tmp_path):
-    labelled = load_labelled(folder(tmp_path / "made", 1))
-    long = {"doc-0": " ".join(f"Sentence number {at} is about the mill." for at in range(60))}
-    audited = type(labelled)(labelled.pairs, long).audited(labelled.pairs)
-    texts = [child.text for child in audited[0].children]
-    assert len(texts) > 3
-    assert all(len(text) <= 500 and text.endswith("mill.") for text in texts)
-    assert " ".join(texts) == long["doc-0"]
-
-
 def test_auc_counts_ties_half_and_agrees_with_counting_pairs():
     rng = np.random.default_rng(5)
     labels, scores = rng.random(60) < 0.4, rng.integers(0, 6, 60).astype(float)
@@ -105,13 +93,6 @@ def test_auc_counts_ties_half_and_agrees_with_counting_pairs():
     wins = [(a > b) + 0.5 * (a == b) for a in true for b in false]
     assert auc(labels, scores) == pytest.approx(np.mean(wins))
     assert np.isnan(auc(np.ones(3, bool), np.zeros(3)))
-
-
-def test_the_best_bound_lies_between_the_classes():
-    labels = np.array([False, False, True, True])
-    assert best_bound(labels, np.array([0.1, 0.2, 0.8, 0.9])) == pytest.approx(0.5)
-    assert balanced_accuracy(labels, np.array([False, True, True, True])) == 0.75
-    assert best_bound(labels, np.zeros(4)) == 0.5
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ def test_a_preset_over_settings_leaves_what_it_does_not_name():
     own = Settings.model_validate({"chunking": {"max_tokens": 50, "max_context_tokens": 7}})
     found = with_preset(own, "simple")
     assert (found.chunking.max_tokens, found.chunking.max_context_tokens) == (200, 0)
-    assert found.clustering.method == "gmm"
+    assert found.components.clusterer.endswith("_gmm")
     assert with_preset(own, "default") == own
     assert with_preset(Settings(), "simple") == preset("simple")
     small = {part: {"max_tokens": 120} for part in ("chunking", "summarizer")}

@@ -9,6 +9,7 @@ import random
 import sys
 from pathlib import Path
 
+from support.clusterers import FOURS
 from support.hashing import HashingEmbedder
 from support.word_counter import WordCounter
 
@@ -33,7 +34,8 @@ def paid_settings(url, **parts):
     """Small trees; summaries from the endpoint at ``url``; ``parts`` go over them."""
     values = {
         "chunking": {"max_tokens": 24, "max_context_tokens": 0},
-        "clustering": {"method": "contiguous", "cluster_size": 4, "max_tokens": 400},
+        "components": FOURS,
+        "clustering": {"max_tokens": 400},
         "summarizer": {
             "kind": "openai",
             "model": "small",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from support.clusterers import FOURS
 from support.hashing import HashingEmbedder
 from support.quick_dagster import make_dagster_quick
 from support.word_judge import WordJudge
@@ -33,7 +34,7 @@ WORDS = [
 
 SMALL = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 4},
+    "components": FOURS,
     "tree": {"max_layers": 1},
     "store": {"lock_seconds": 0.2},
 }
@@ -51,10 +52,12 @@ NAMED_PARTS = {
 
 def settings_text(docs: Path, **parts: Any) -> str:
     """A settings file of small, quick trees over a folder, with ``parts`` over them."""
-    small = {part: SMALL[part] for part in ("chunking", "clustering")}
+    small = {part: SMALL[part] for part in ("chunking", "components")}
     values = {"source": {"paths": [str(docs)]}, **small, "tree": {"max_layers": 1}}
     for part, given in parts.items():
         values[part] = {**values.get(part, {}), **given}
+    if "method" in values.get("clustering", {}):
+        values["components"] = {**values["components"], "clusterer": ""}
     lines = [
         f"[{part}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in given.items())
         for part, given in values.items()
@@ -89,6 +92,8 @@ class Workshop:
         values = {"source": {"paths": [str(self.docs)]}, **SMALL}
         for part, given in settings.items():
             values[part] = {**values.get(part, {}), **given}
+        if "method" in values.get("clustering", {}):
+            values["components"] = {**values["components"], "clusterer": ""}
         self.settings = Settings.model_validate(values)
         given = {"embedder": self.embedder, **self.parts_given}
         if not {"audit", "components"} & settings.keys():

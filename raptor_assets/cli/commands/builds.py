@@ -48,7 +48,7 @@ _WORDS = {
     State.UNCHANGED: "unchanged",
 }
 
-NAMED = 20  # trees, skipped files and failed partitions that are named; ``--json`` names all
+NAMED = 20  # most trees, skipped files and failed partitions to name
 
 
 @click.command(epilog="\b\nExample:\n  raptor plan docs/")
@@ -59,10 +59,10 @@ NAMED = 20  # trees, skipped files and failed partitions that are named; ``--jso
 def plan_command(
     sources: tuple[str, ...], partitions: tuple[str, ...], reembed: bool, home: Path, as_json: bool
 ) -> None:
-    """Say what the next build will do and cost. Nothing is built, and no endpoint is called.
+    """Predict what the next build will do and cost. Nothing is built, and no endpoint is called.
 
-    SOURCES are added to those of the home's settings. The plan is exact for a tree that is updated,
-    and an estimate for a tree that is built from scratch.
+    SOURCES are added to those in the home's settings. The prediction is exact for a tree that is
+    updated, and an estimate for a tree that is built from scratch.
     """
     opened, settings, scan = _scan_sources(home, sources)
     keys = _partition_keys(partitions, scan.inventory, settings)
@@ -119,7 +119,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettin
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)
-        say(f"asked again, since the model refused summaries of them: {named}")
+        say(f"summarized again, because the model refused some summaries: {named}")
     _name(join_reasons(planned.odd.items()), "documents")
     _name([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
     _print_readers(planned)
@@ -134,7 +134,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettin
 
 
 def _print_readers(planned: Forecast) -> None:
-    """Print the sets of readers and their sizes, and how many nodes get other readers."""
+    """Print the sets of readers with their sizes, and how many nodes change readers."""
     sets = [
         f"{_names(each.readers)} {counted(each.n_documents, 'document')} in "
         f"{counted(each.n_trees, 'tree')}"
@@ -188,7 +188,7 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
     if plan.calls_model and plan.summaries.calls:
         fewest, greatest = plan.calls_range
         say(
-            f"calls: {fewest} to {greatest}, since poor answers are asked for again; about "
+            f"calls: {fewest} to {greatest}, because poor answers are requested again; about "
             f"{plan.summaries.calls + plan.repeats} are likely"
         )
     if plan.audits.calls or plan.most_audits.calls:
@@ -217,8 +217,10 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
-@click.option("--force", is_flag=True, help="Also trees that are up to date; reuses finished work.")
-@click.option("--confirm-removal", is_flag=True, help="Drop documents, however many were removed.")
+@click.option(
+    "--force", is_flag=True, help="Also build trees that are up to date, from finished work."
+)
+@click.option("--confirm-removal", is_flag=True, help="Drop removed documents, however many.")
 @click.option(
     "--reembed",
     "reembeds",
@@ -239,11 +241,11 @@ def build_command(
 ) -> None:
     """Build what is new or changed in the source, and publish it.
 
-    SOURCES are added to the home's settings; without any, those of the settings are read. Trees
+    SOURCES are added to the home's settings; without any, those in the settings are used. Trees
     whose documents were removed from the source are dropped. If more were removed than
     source.max_removed allows, nothing is built or dropped without --confirm-removal. A published
-    tree stays until its successor is published. A run stops before it exceeds a bound; the next run
-    continues from the finished work.
+    tree stays until its successor is published. A run stops before it exceeds a budget; the next
+    run continues from the finished work.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -337,7 +339,7 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     )
     if report.n_kept:
         kept = counted(report.n_kept, "answer")
-        say(f"{kept} of the model kept: the next build goes on from there")
+        say(f"{kept} of the model are kept: the next build continues from there")
     if report.run_ids and not home.names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
@@ -351,7 +353,7 @@ def _print_kept(changes: Changes) -> None:
     _name([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
     pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
     pinned += [
-        f"the pin of {tree} ends, since none of its documents is left under this name: {note}"
+        f"the pin of {tree} ends, because none of its documents has this name any more: {note}"
         for tree, note in changes.ended_pins.items()
     ]
     _name(pinned, "trees")
@@ -386,7 +388,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
     """Remove trees: their vectors, tables and partitions, through a Dagster run.
 
     A tree whose documents are still in the source is built again by the next `raptor build`.
-    With `grouping.shards` a partition holds several trees; name the partition then.
+    With `grouping.shards` a partition holds several trees; then name the partition.
     """
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
@@ -424,7 +426,7 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
 
 
 def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
-    """Return a home, its settings with further sources, and a scan of all; write nothing."""
+    """Return a home, its settings with further sources, and a scan of all, without writing."""
     added = absolute_sources(sources)
     home, settings = home_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
@@ -436,7 +438,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
 def _partition_keys(
     names: Sequence[str], inventory: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
-    """Return the keys of named partitions, also by the name of a partition's only tree."""
+    """Return the keys of named partitions; the name of a partition's only tree counts, too."""
     if not names:
         return None
     known = inventory.partitions(settings.grouping)

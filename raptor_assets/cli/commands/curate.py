@@ -20,14 +20,14 @@ from raptor_core.curation import Decision
 
 _author = together(
     click.option("--who", help="Your name; by default the name of the system's user."),
-    click.option("--why", default="", help="The reason, for later readers."),
+    click.option("--why", default="", help="The reason, for people who read it later."),
 )
 
 SPAN = re.compile(r"(.+):(\d+)-(\d+)")
-"""Chunk by its document and characters, as the message of a failed summary names it."""
+"""Chunk given by its document and characters, as in the message of a failed summary."""
 
 Opener = Callable[[], Curator]
-"""Function that opens the home; called after the command line is checked."""
+"""Function that opens the home; called after the command line is validated."""
 
 
 def _example(arguments: str) -> str:
@@ -38,18 +38,18 @@ def _example(arguments: str) -> str:
 def curate_command() -> None:
     """Set texts aside, correct summaries, mark findings.
 
-    A decision is recorded with the tables, and takes effect with the next build. `raptor plan`
-    shows what that costs. `raptor tree TREE --ids` and the report show the ids of nodes.
+    A decision is recorded with the tables and takes effect with the next build. `raptor plan` shows
+    what that costs. `raptor tree TREE --ids` and the report show the ids of nodes.
     """
 
 
 def user_name() -> str:
-    """Return the name of the system's user; raise UsageError where it has none."""
+    """Return the name of the system's user; raise UsageError if it has none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:  # OSError since Python 3.13
         raise click.UsageError(
-            "the system has no name for this user; name them by --who"
+            "the system has no name for this user; pass one with --who"
         ) from error
 
 
@@ -63,7 +63,7 @@ def _deciding(function: Callable[..., Decision]) -> Any:
         if as_json:
             print_json(decision)
         elif function.__name__ == "undo":
-            say(f"taken back: {_describe(decision)}")
+            say(f"undone: {_describe(decision)}")
         else:
             say(_describe(decision))
             say(f"decision {decision.id}; `raptor plan` shows its effect", dim=True)
@@ -77,9 +77,9 @@ def _deciding(function: Callable[..., Decision]) -> Any:
 @click.argument("subject", metavar="NODE|DOCUMENT:START-END|DOCUMENT")
 @_deciding
 def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
-    """Leave a chunk, by its node's id or its characters, or a whole document out of the trees.
+    """Omit a chunk, given by its node id or its characters, or a whole document from the trees.
 
-    A chunk that a model refuses is named DOCUMENT:START-END, also in a tree that is not published.
+    Name a chunk that a model refuses as DOCUMENT:START-END, even if its tree is not published.
     """
     if span := SPAN.fullmatch(subject):
         document, start, end = span.groups()
@@ -143,7 +143,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
         if decision.kind == "summary":
             say_text(f"    now: {decision.value}", indent="    ")
         if decision.undone:
-            say(f"    taken back {decision.undone}")
+            say(f"    undone {decision.undone}")
     if not decisions:
         say("nothing was decided")
 

@@ -11,9 +11,9 @@ from raptor_core.errors import MissingExtraError
 LABORATORY = {
     "audit": "Score a judge on labelled summaries.",
     "board": "Measure strategies on public data sets, in one table.",
-    "paper": "Write the paper's tables that need no reader.",
+    "paper": "Write the paper's tables that need no answering model.",
     "retrieval": "Compare strategies at equal token budgets.",
-    "reader": "Compare strategies by the answers of readers from their contexts.",
+    "reader": "Compare strategies by the answers that models give from their contexts.",
     "sheet": "Draw summaries for a study of hallucinations by hand.",
     "verdicts": "Read the sheet of such a study, and print its figures.",
 }
@@ -26,10 +26,10 @@ class EvalGroup(LazyGroup):
     """Group of `golden` and of entry points."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import one command.
+        """Import a command.
 
         Raises:
-            ClickException: the command is in the laboratory, which is not installed.
+            ClickException: the command belongs to the laboratory, which is not installed.
         """
         registered = entry_points(group=GROUP)
         if name in registered.names:

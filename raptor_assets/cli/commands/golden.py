@@ -59,13 +59,13 @@ def golden_command(
 ) -> None:
     """Measure retrieval on questions with known answers.
 
-    FILE is a golden set, one JSON object in each line: "question", and "expected" (ids of
-    documents) or "span" (text of a document). By default it is the file of checks.golden.
+    FILE is a golden set with one JSON object per line: "question", and "expected" (ids of
+    documents) or "span" (text of a document). The default is the file in checks.golden.
     """
     opened, settings = Home.open(home)
     path = file or opened.golden(settings)
     if path is None:
-        raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
+        raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
     cases, query = load_golden(path), read_options(values).query(settings)
     regression = None
     if baseline:
@@ -94,7 +94,7 @@ def _regression_values(regression: Regression) -> dict[str, Any]:
 
 
 def changed_ranks(regression: Regression) -> list[str]:
-    """Return a line for each question with another rank than before."""
+    """Return a line for each question whose rank changed."""
     pairs = zip(regression.before.hits, regression.after.hits, strict=True)
     return [
         f"    {old.rank or 'missed'} → {new.rank or 'missed'}  {shorten(old.case.text, 100)}"

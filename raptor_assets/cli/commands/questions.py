@@ -8,9 +8,9 @@ import click
 
 from raptor_assets.cli.exits import exit_code, fail
 from raptor_assets.cli.options import home_and_json, query_options, read_options
-from raptor_assets.cli.output import node_values, print_json
+from raptor_assets.cli.output import print_json
 from raptor_assets.serving.answers import with_spans
-from raptor_assets.serving.values import LinkOf, links_of
+from raptor_assets.serving.values import AskResponse, LinkOf, SearchResponse, links_of
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
@@ -32,8 +32,7 @@ from raptor_core.tree.custom_components import reader_of
 def query_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """Retrieve the chunks and summaries that answer a question.
 
-    They come in the strategy's order: by default that of the document, with scores.
-
+    They are printed in the strategy's order, by default that of the document, with their scores.
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
@@ -42,15 +41,15 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     retrieval = retriever.search(question, options.query(retriever.settings))
     link_of = links_of(retriever.settings)
     if as_json:
-        print_json(_retrieval_values(retrieval, link_of))
+        print_json(SearchResponse.of(retrieval, link_of))
     elif not retrieval.hits:
         say(retrieval.explanation, fg="yellow", err=True)
     else:
         _print_hits(retrieval, link_of)
 
 
-NAMED_DOCUMENTS = 3  # documents of a summary that are named
-NAMED_SPANS = 5  # spans behind a cited summary that are printed
+NAMED_DOCUMENTS = 3  # most documents of a summary to name
+NAMED_SPANS = 5  # most spans of a cited summary to print
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
@@ -58,13 +57,13 @@ NAMED_SPANS = 5  # spans behind a cited summary that are printed
 @query_options
 @home_and_json
 def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
-    """Answer a question from the trees, with its sources.
+    """Answer a question from the trees, and cite the sources.
 
-    With --scope corpus or both, nodes of the corpus tree are read: for questions about all
+    With --scope corpus or both, nodes of the corpus tree are used, for questions about all
     documents.
 
-    Needs a chat endpoint (settings [reader]). Without its key the command prints the passages and
-    the name of the missing key, and exits with 7.
+    Needs a chat endpoint (settings [reader]). If its key is missing, the command prints the
+    passages and the name of the missing key, and exits with 7.
     """
     require_words(question)
     options = read_options(values)
@@ -79,9 +78,10 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
         answer = with_spans(reader_of(retriever.settings).read(read, passages), retriever)
     except MissingKeyError as error:
         _show_context(error, retrieval, link_of, as_json=as_json)
-    links = {hit.node.id: link_of(hit.node) for hit in retrieval.hits}
-    _print(answer, links, _retrieval_values(retrieval, link_of), as_json=as_json)
-    if not as_json:
+    if as_json:
+        print_json(AskResponse.of(answer, retrieval, link_of))
+    else:
+        _print_answer(answer, {hit.node.id: link_of(hit.node) for hit in retrieval.hits})
         _print_uncited(answer, passages)
         _print_note(retrieval)
 
@@ -90,22 +90,16 @@ def _show_context(
     error: MissingKeyError, retrieval: Retrieval, link_of: LinkOf, *, as_json: bool
 ) -> NoReturn:
     if not as_json:
-        say("No reader is set up. The passages that it would answer from:", bold=True)
+        say("No model is configured in [reader]. It would answer from these passages:", bold=True)
         for hit in retrieval.hits:
             say(_place(hit.node), fg="cyan")
             _print_link(link_of(hit.node))
             say_text(hit.node.shown_text, indent="    ")
-    values = _retrieval_values(retrieval, link_of) if as_json else {}
+    values = {"found": SearchResponse.of(retrieval, link_of).model_dump()} if as_json else {}
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
 
 
-def _print(
-    answer: Answer, links: Mapping[str, str], values: Mapping[str, Any], *, as_json: bool
-) -> None:
-    if as_json:
-        citations = [{**_passage_values(p), "link": links[p.node_id]} for p in answer.citations]
-        print_json({"answer": answer.text, "citations": citations, **values})
-        return
+def _print_answer(answer: Answer, links: Mapping[str, str]) -> None:
     say_text(answer.text)
     for number, passage in enumerate(answer.citations, 1):
         say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
@@ -116,7 +110,7 @@ def _print(
 
 
 def _print_behind(passage: Passage) -> None:
-    """Print where the spans behind a cited summary are."""
+    """Print the spans that a cited summary was made from."""
     for document, start, end in passage.behind[:NAMED_SPANS]:
         say(f"    made from {document}:{start}-{end}", dim=True)
     if (hidden := len(passage.behind) - NAMED_SPANS) > 0:
@@ -124,10 +118,10 @@ def _print_behind(passage: Passage) -> None:
 
 
 def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
-    """Print the passages that the answer was read from, too, and does not cite."""
+    """Print the passages that the model got but did not cite."""
     cited = {passage.node_id for passage in answer.citations}
     if rest := [passage for passage in passages if passage.node_id not in cited]:
-        say("read, and not cited:", dim=True)
+        say("read, but not cited:", dim=True)
     for passage in rest:
         say(f"    {passage.place}  {passage.node_id}", dim=True)
 
@@ -135,40 +129,6 @@ def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
 def _print_link(link: str) -> None:
     if link:
         say(f"    {link}", dim=True)
-
-
-def _retrieval_values(retrieval: Retrieval, link_of: LinkOf) -> dict[str, Any]:
-    names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "note")
-    return {
-        "question": retrieval.question,
-        "strategy": retrieval.query.strategy,
-        "budget_tokens": retrieval.query.budget_tokens,
-        **{name: getattr(retrieval, name) for name in names},
-        "nodes": [
-            {
-                "score": round(hit.score, 4),
-                "why": dict(hit.why),
-                "link": link_of(hit.node),
-                **node_values(hit.node),
-            }
-            for hit in retrieval.hits
-        ],
-    }
-
-
-def _passage_values(passage: Passage) -> dict[str, Any]:
-    """Return the origin of a passage as plain values; ``span`` is null for a summary.
-
-    ``behind`` has document, start and end of each span that a summary was made from.
-    """
-    return {
-        "node": passage.node_id,
-        "documents": list(passage.documents),
-        "span": passage.span and list(passage.span),
-        "pages": list(passage.pages),
-        "is_summary": passage.is_summary,
-        "behind": [list(place) for place in passage.behind],
-    }
 
 
 def _place(node: Node) -> str:

@@ -29,7 +29,7 @@ _key_env = click.option(
     default="RAPTOR_API_KEY",
     show_default=True,
     metavar="NAME",
-    help="Environment variable of the key that requests must send.",
+    help="Environment variable with the key that requests must send.",
 )
 
 
@@ -39,7 +39,7 @@ _key_env = click.option(
 @click.option(
     "--watch",
     is_flag=True,
-    help="Build changed documents automatically: the sensor is on, as by source.watch.",
+    help="Build changed documents automatically: turns the sensor on, like source.watch.",
 )
 @home_and_json
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
             f"the corpus {corpus} belongs to a Dagster project; run `dagster dev` there"
         )
     _require_free(host, port)
-    # Else the UI's processes would create the records in parallel, and print tracebacks.
+    # Otherwise the UI's processes create the records in parallel, and print tracebacks.
     with open_instance(opened) as instance:
         instance.get_dynamic_partitions(opened.names().partitions)
     url = f"http://{host}:{port}"
@@ -59,7 +59,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     else:
         say(f"{url} (stop with Ctrl+C)")
         if not (watch or settings.source.watch):
-            say("Changed documents are built by --watch only.")
+            say("Changed documents are only built with --watch.")
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", CODE_LOCATION]
     arguments += ["--host", host, "--port", str(port)]
@@ -81,7 +81,7 @@ def _require_free(host: str, port: int) -> None:
 
 
 @click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=_PORT, default=8700, show_default=True, help="Port.")
 @_key_env
 @click.option(
@@ -89,7 +89,7 @@ def _require_free(host: str, port: int) -> None:
     default="RAPTOR_WRITING_KEY",
     show_default=True,
     metavar="NAME",
-    help="Environment variable of the key for decisions, which are refused without it.",
+    help="Environment variable with the key for decisions; without it, they are rejected.",
 )
 @home_and_json
 def serve_command(
@@ -102,10 +102,10 @@ def serve_command(
 ) -> None:
     """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
 
-    Requests send the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
-    alone. Decisions need a second key. With keys or tokens of callers in the settings [access],
-    each caller gets what it may read: see docs/rights.md. The API is described at /openapi.json,
-    and in docs/applications.md. Needs the extra 'http'.
+    Requests send the key as 'Authorization: Bearer KEY'. Without a key, the server accepts requests
+    only from this machine. Decisions need a second key. With keys or tokens of callers in the
+    settings [access], each caller gets what it may read: see docs/rights.md. The API is described
+    at /openapi.json and in docs/applications.md. Needs the extra 'http'.
     """
     from raptor_assets.serving.http import make_app
 
@@ -118,15 +118,15 @@ def serve_command(
 
 
 def _callers(home: Path, settings: Settings, host: str, keys: Mapping[str, str | None]) -> Callers:
-    """Return the callers of a server that listens at a host, with its keys by their variable.
+    """Return the callers of a server that listens on a host, from its keys by variable.
 
-    The first key reads, and a second one decides.
+    The first key may read, the second one may also decide.
     """
     if settings.access.identifies:
         if variables := [name for name, key in keys.items() if key]:
             raise SettingsError(
-                f"{variables[0]} is set, and its holder would be without readers; unset it, as "
-                "callers are known by the settings [access]"
+                f"{variables[0]} is set, but its holder would have no readers; unset it, because "
+                "callers are identified by the settings [access]"
             )
         return KnownCallers(settings.access, Home.at(home).path)
     key_env, *writing_key_envs = keys
@@ -134,13 +134,13 @@ def _callers(home: Path, settings: Settings, host: str, keys: Mapping[str, str |
     if key is None and not is_loopback(host):
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
-            "send, or listen at 127.0.0.1"
+            "send, or listen on 127.0.0.1"
         )
     for name in writing_key_envs:
         if key is not None and keys[name] == key:
             raise SettingsError(
-                f"{name} holds the same key as {key_env}, so readers could decide; set different "
-                "keys"
+                f"{name} has the same key as {key_env}, so everyone who may read could decide; set "
+                "different keys"
             )
     return ServerKeys(*keys.values())
 
@@ -151,14 +151,14 @@ def _read_key(variable: str) -> str | None:
 
 
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")
-@click.option("--port", type=_PORT, help="Serve HTTP at this port instead of standard input.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=_PORT, help="Serve HTTP on this port instead of standard input.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @_key_env
 @click.option(
     "--as",
     "readers",
     multiple=True,
-    help="User or group for whom standard input is served; repeat it. Without it: everything.",
+    help="User or group for whom to serve standard input; may be repeated. Default: everything.",
 )
 @home_and_json
 def mcp_command(
@@ -184,21 +184,21 @@ def mcp_command(
         make_server(retriever).run()
         return
     if readers:
-        raise click.UsageError("over HTTP each request has its caller; leave out --as or --port")
+        raise click.UsageError("over HTTP each request identifies its caller; omit --as or --port")
     callers = _callers(home, retriever.settings, host, keys)
     retriever.load_model()
     run_server(make_http_app(retriever, callers), host, port, "warning")
 
 
-MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers
+MAX_HEAD_BYTES = 64 << 10  # limit of a request line with its headers
 MAX_CONNECTIONS = 512  # further ones get 503
-ENDING_SECONDS = 20  # time that a server waits for open requests when it shuts down
+ENDING_SECONDS = 20  # time that a stopping server waits for open requests
 
 
 def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
     """Serve an ASGI application until a signal stops the process.
 
-    The bound of a request's body is in ``http``. Slow clients are the matter of a proxy.
+    The size of a request's body is limited in ``http``. Handling slow clients is a proxy's job.
     """
     import uvicorn
 
@@ -206,7 +206,7 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
         app,
         host=host,
         port=port,
-        http="h11",  # httptools keeps heads of any size
+        http="h11",  # httptools accepts headers of any size
         ws="none",
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         limit_concurrency=MAX_CONNECTIONS,
@@ -214,5 +214,5 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
         server_header=False,
         timeout_graceful_shutdown=ENDING_SECONDS,
     )
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal that stopped it again
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again that stopped it
         uvicorn.Server(config).run()

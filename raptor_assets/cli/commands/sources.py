@@ -23,17 +23,17 @@ from raptor_core.tree.preview import Preview, Previews
 
 @click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
 @click.argument("sources", nargs=-1)
-@click.option("--preset", default="default", show_default=True, help="Settings to start from.")
+@click.option("--preset", default="default", show_default=True, help="Initial settings.")
 @click.option(
     "--group-by",
     type=click.Choice(["document", "folder", "corpus"]),
     default="document",
     show_default=True,
-    help="Documents of one tree.",
+    help="Which documents share a tree.",
 )
 @click.option("--all", "is_complete", is_flag=True, help="Write all settings, also advanced ones.")
 @click.option(
-    "--local", "model", metavar="MODEL.gguf", help="Chat model, a file, that writes and answers."
+    "--local", "model", metavar="MODEL.gguf", help="File of a chat model that writes and answers."
 )
 @home_and_json
 def init_command(
@@ -47,8 +47,8 @@ def init_command(
 ) -> None:
     """Create a home with a commented settings file. An existing file is never overwritten.
 
-    With --local a chat model on this machine writes the summaries and answers questions. It is a
-    GGUF file that llama.cpp can load.
+    With --local, a chat model on this machine writes the summaries and answers questions. It must
+    be a GGUF file that llama.cpp can load.
     """
     if missing := [source for source in sources if is_missing(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
@@ -74,14 +74,14 @@ def init_command(
 
 
 def _local_model(model: str) -> Path:
-    """Return the absolute path of a model's file, after a check that llama.cpp is installed."""
+    """Return the absolute path of a model file, after checking that llama.cpp is installed."""
     from raptor_core.models.local.engine import import_vendor
 
     import_vendor()
     return require_file(model, "--local").absolute()
 
 
-NAMED = 20  # reasons for leaving documents out that are named; ``--json`` names all
+NAMED = 20  # most reasons for omitting documents to name; ``--json`` names all
 
 _ROW = "{:>10}  {:>6}  {:>8}  {:>9}  {:>7}  {:<10}  {}"
 _COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "document")
@@ -92,11 +92,11 @@ _COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "docume
 @click.argument("name", required=False)
 @home_and_json
 def documents_command(source: str | None, name: str | None, home: Path, as_json: bool) -> None:
-    """Show what a build would read. Nothing is written, and no model is called.
+    """Show which documents a build would read. Nothing is written, and no model is called.
 
-    SOURCE is a file, a folder or a URL; without it the home's source is read. Settings are those of
-    the home, if there is one. NAME is a document, whose chunks are printed. An argument that is no
-    file, folder or URL is a NAME in the home's source.
+    SOURCE is a file, a folder or a URL; the default is the home's source. The home's settings
+    apply, if there is a home. NAME is a document whose chunks are printed. An argument that is not
+    a file, folder or URL is taken as a NAME in the home's source.
     """
     if source and not name and is_missing(source):
         source, name = None, source
@@ -179,7 +179,7 @@ def _problems(previews: Previews, rows: Iterable[Preview]) -> Iterator[str]:
 
 
 def _remarks(previews: Previews) -> Iterator[str]:
-    """Yield lines on types that are not read, and on rules."""
+    """Yield lines on file types that are not read, and on omitted documents."""
     unsupported = {item.kind: item.reason for item in previews.skipped if item.kind}
     counts = Counter(item.kind for item in previews.skipped if item.kind)
     if counts:

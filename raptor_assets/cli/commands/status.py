@@ -118,12 +118,12 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
 
 
 def _print_unpublished(state: HomeStatus, home: Path) -> None:
-    """Print why partitions are not published, or not updated; one line for each reason."""
+    """Print why partitions are not published or not updated; one line for each reason."""
     if state.is_building:
-        say("a build is at work")
-    begun = "the build that began it has not finished"
+        say("a build is running")
+    begun = "the build that started it has not finished"
     if not state.is_building:
-        begun = f"the build that began it was interrupted; `{hint('build', home)}` continues it"
+        begun = f"the build that started it was interrupted; `{hint('build', home)}` continues it"
     lines = []
     for name in sorted({*state.unpublished, *state.failures} - {*state.waiting}):
         what = "not published" if name in state.unpublished else "not updated"

@@ -21,7 +21,7 @@ from raptor_core.tree.components import Components
 @click.argument("trees", nargs=-1)
 @home_and_json
 def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> None:
-    """Write published trees into FOLDER, or an fsspec URL: all of them, or the named TREES.
+    """Write all published trees, or the named TREES, into FOLDER, which may be an fsspec URL.
 
     Each tree is a Parquet file of nodes and vectors. The decisions of `raptor curate` and an index
     are added. `raptor import` reads the folder into any home or server with the same embedder.
@@ -30,7 +30,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
 
     opened, settings = Home.open(home)
     with open_published(opened, settings):
-        pass  # raises an error that names the next step if nothing is published
+        pass  # raises an error with the next step if nothing is published
     export = export_home(opened, settings, folder, trees)
     shown = hide_credentials(folder)
     n_decisions = len(export.decisions)
@@ -48,14 +48,14 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
 @click.command(name="import", epilog="\b\nExample:\n  raptor import backups/monday --home restored")
 @click.argument("folder")
 @click.argument("trees", nargs=-1)
-@click.option("--replace", is_flag=True, help="Also trees that are published with other content.")
+@click.option("--replace", is_flag=True, help="Replace published trees that differ.")
 @home_and_json
 def import_command(
     folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_json: bool
 ) -> None:
     """Publish the trees of an export: all of them, or the named TREES.
 
-    All files are verified before the first tree is published. A second import changes nothing. The
+    All files are verified before the first tree is published. Importing twice changes nothing. The
     home's settings must name the same embedder; a missing home is created with default settings.
     """
     from raptor_assets.local.transfer import import_home

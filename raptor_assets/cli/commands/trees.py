@@ -13,6 +13,7 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import node_values, print_json, print_wide
+from raptor_assets.serving.values import TraceResponse
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
 from raptor_core.checks.sizes import parent_counts
@@ -25,6 +26,7 @@ from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_report
 from raptor_core.retrieval import Trace
+from raptor_core.settings import SourceSettings
 from raptor_core.store.base import Where
 
 
@@ -47,7 +49,7 @@ def tree_command(
     if traced:
         retriever.read(tree, lambda _home, _settings, store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, as_json=as_json)
+        _show_trace(origin, tree, retriever.settings.source, as_json=as_json)
         return
     manifest, nodes = retriever.read(
         tree,
@@ -107,13 +109,12 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _show_trace(origin: Trace, tree: str, *, as_json: bool) -> None:
+def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
-        values = {"node": node.id, "layer": node.layer, "text": node.text}
-        print_json({**values, "spans": origin.spans})
+        print_json(TraceResponse.of(origin, 0, len(origin.spans), source))
         return
     say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
     say(shorten(node.text, 2000))
@@ -130,8 +131,8 @@ def _show_trace(origin: Trace, tree: str, *, as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write; by default it has the name of the tree, in the current folder.",
 )
-@click.option("--node", metavar="NODE", help="Open it at this node.")
-@click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
+@click.option("--node", metavar="NODE", help="Open the page at this node.")
+@click.option("--no-open", is_flag=True, help="Write the page without opening a browser.")
 @home_and_json
 def report_command(
     tree: str,
@@ -142,10 +143,10 @@ def report_command(
     home: Path,
     as_json: bool,
 ) -> None:
-    """Show a published tree as one HTML page, which needs no network.
+    """Show a published tree as one HTML page that needs no network.
 
-    The browser is opened only from a terminal. With --node the printed address opens the page at
-    that node.
+    A browser is opened only if the command runs in a terminal. With --node, the printed address
+    opens the page at that node.
     """
     from raptor_assets.serving.window import read_pages, read_report
 
@@ -155,7 +156,7 @@ def report_command(
     if node is not None and node not in shown:
         raise UnknownTreeError(
             f"the published tree {report.name!r} has no node {node}; "
-            f"raptor tree {shlex.quote(report.name)} --ids lists those it has"
+            f"raptor tree {shlex.quote(report.name)} --ids lists its nodes"
         )
     path = _write_page(output, tree, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
@@ -168,7 +169,7 @@ def report_command(
 def _show_page(
     path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool
 ) -> None:
-    """Print the address of a page, and open it if a person reads the output."""
+    """Print the address of a page, and open it if a person sees the output."""
     if as_json:
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
@@ -178,7 +179,7 @@ def _show_page(
 
 
 def _write_page(output: Path | None, name: str, page: str) -> Path:
-    """Replace a file by a page atomically; a missing folder is made."""
+    """Replace a file by a page atomically; create missing folders."""
     path = (output or Path(f"{safe_name(name)}.html")).absolute()
     with disk_errors(path):
         replace_file(path, page.encode())
@@ -186,5 +187,5 @@ def _write_page(output: Path | None, name: str, page: str) -> Path:
 
 
 def at_terminal() -> bool:
-    """Return True if a person reads the output."""
+    """Return whether a person sees the output."""
     return sys.stdout.isatty()

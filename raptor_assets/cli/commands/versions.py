@@ -28,8 +28,8 @@ from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
 
 _reason = together(
-    click.option("--reason", default="", help="Why; status, plan and the UI show it."),
-    click.option("--who", default="", help="Your name; by default that of the system's user."),
+    click.option("--reason", default="", help="Why, as shown by status, plan and the UI."),
+    click.option("--who", default="", help="Your name; by default the name of the system's user."),
 )
 
 
@@ -39,10 +39,10 @@ def _example(arguments: str) -> str:
 
 @click.group("versions", epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
 def versions_command() -> None:
-    """Show earlier builds of a tree, compare them, go back to one.
+    """Show earlier builds of a tree, compare them, roll back to one.
 
-    runs.keep_builds says how many earlier builds of each tree are kept. A document that is gone
-    from the source is gone from kept builds, too.
+    runs.keep_builds sets how many earlier builds of each tree are kept. Documents that are gone
+    from the source are removed from kept builds, too.
     """
 
 
@@ -107,8 +107,8 @@ def diff(
 ) -> None:
     """Show what changed between two builds of a TREE, OLD and NEW.
 
-    They are named by the beginnings of their ids. Without them the published build is compared
-    with the one before it. With a golden set (checks.golden) its questions are answered from both.
+    Name them by the beginning of their ids. The default is to compare the published build with the
+    one before it. If checks.golden is set, the questions of its golden set are answered from both.
     """
     opened, settings = Home.open(home)
     path = opened.golden(settings)
@@ -155,7 +155,7 @@ def _print_difference(difference: BuildDifference) -> None:
 
 
 def _lines(difference: BuildDifference) -> list[str]:
-    """Return the numbers of a difference, and the golden questions whose rank changed."""
+    """Describe a difference in numbers, with the golden questions whose rank changed."""
     added, removed = difference.n_chunks
     lines = [
         f"{difference.old or 'new'} → {difference.new}",
@@ -176,14 +176,14 @@ def _cell(head: str, text: str) -> Any:
 
 @versions_command.command(epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
 @click.argument("tree")
-@click.option("--to", default="", metavar="BUILD", help="TreeBuild; without it, the one before.")
+@click.option("--to", default="", metavar="BUILD", help="Build; by default the previous one.")
 @_reason
 @home_and_json
 def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: bool) -> None:
     """Publish an earlier build of a TREE at once, and pin the tree to it.
 
-    No model is called. Builds leave a pinned tree as it is until `raptor versions release`. What
-    people set aside, and what is gone from the source, is not published with it.
+    No model is called. Builds do not change a pinned tree until `raptor versions release`. What
+    people set aside, and what is gone from the source, is not published.
     """
     config = {"tree": tree, "to": to, "reason": reason, "who": who or user_name()}
     _change(home, tree, config, as_json, done="pinned to")
@@ -194,9 +194,10 @@ def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: boo
 @_reason
 @home_and_json
 def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None:
-    """End the pin of a TREE: builds publish it again.
+    """Release a pinned TREE: builds publish it again.
 
-    A kept build of the present documents and settings is published now, without a call of a model.
+    A kept build of the current documents and settings is published at once, without calling a
+    model.
     """
     config = {"tree": tree, "reason": reason, "who": who or user_name(), "release": True}
     _change(home, tree, config, as_json, done="released at")
@@ -206,7 +207,7 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
 @click.argument("trees", nargs=-1, required=True)
 @home_and_json
 def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
-    """Publish the builds of TREES that wait for approval (runs.publish)."""
+    """Publish the builds of TREES that wait for approval (see runs.publish)."""
     run_id = approve(*Home.open(home), trees)
     if as_json:
         print_json({"published": trees, "run_id": run_id})
@@ -225,7 +226,7 @@ def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: 
     say(f"{tree}: {done} {published.id}")
     if published.manifest.hold:
         say(f"    {published.manifest.hold}", fg="yellow")
-        say(f"`{hint(f'versions release {tree}', home)}` ends that", dim=True)
+        say(f"`{hint(f'versions release {tree}', home)}` ends the pin", dim=True)
 
 
 def _published(builds: Iterable[TreeBuild]) -> list[TreeBuild]:

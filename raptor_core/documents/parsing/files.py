@@ -42,7 +42,7 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
     if name.extension in settings.convert:
         parsed = parse_markdown(convert(name, data, settings))
         if not parsed.list_blocks():
-            raise EmptyFileError("holds no text", parsed.readers)
+            raise EmptyFileError("contains no text", parsed.readers)
     elif kind in _TABLES:
         if kind == "jsonl":
             data, encoding = as_utf8(data, settings.encoding)

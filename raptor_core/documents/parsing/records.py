@@ -130,7 +130,7 @@ def _document(
         )
     text = clean_text(raw)
     if not text.strip():
-        raise EmptyFileError("holds no text")
+        raise EmptyFileError("contains no text")
     id_field, row_id = _identify(row, settings.id_field)
     title = row.get(settings.title_field)
     fields = _other_fields(row, {id_field, settings.text_field, settings.title_field})

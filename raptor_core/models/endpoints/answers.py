@@ -58,7 +58,7 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
     ``answer`` is parsed JSON, or a page that is no JSON. No fault shows the key ``secret``.
 
     Raises:
-        CallFaultError: the answer is refused, filtered, cut off, or holds no text.
+        CallFaultError: the answer is refused, filtered, cut off, or contains no text.
         FaultError: the answer is an error of the endpoint, or malformed.
     """
     check_error(answer, secret, purpose)

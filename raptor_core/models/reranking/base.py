@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from raptor_core.entry_points import make_named
 from raptor_core.errors import EndpointError
+from raptor_core.import_paths import make_named
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings.retrieval import RerankerSettings
 from raptor_core.tracing import with_context

@@ -11,7 +11,7 @@ from raptor_core.vectors import Vectors
 
 
 class Foreign(NamedTuple):
-    """Facts of an answer that no leaf holds, and the answer without their sentences.
+    """Facts of an answer that no leaf holds, and the answer without what it invents.
 
     ``share`` is the part of the answer's characters that is left.
     """
@@ -133,7 +133,7 @@ class Grounding(NamedTuple):
         extractive: summarizer for the clusters about which the model says too little else.
     """
 
-    version: int
+    version: int | str
     find: Callable[[str, Sequence[str]], Foreign]
     extractive: Summarizer
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from raptor_core.errors import EndpointError
-from raptor_core.identity import CUT_OFF, digest
+from raptor_core.identity import digest
 from raptor_core.models.endpoints import batches
 from raptor_core.models.endpoints.answers import read_kept, read_usage
 from raptor_core.models.endpoints.client import EndpointClient
@@ -171,13 +171,14 @@ class BatchSummarizer:
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
                 with suppress(FaultError):  # an unusable answer is requested again
                     kept = read_kept(answer, ask)
-            if kept is None or self._inner.find_foreign(requests[key], kept[0]).facts:
+            foreign = self._inner.find_foreign(requests[key], kept[0]) if kept else None
+            if kept is None or foreign is None or foreign.facts:
                 if kept is not None:
                     self._inner.keep_invented(requests[key], kept[0])
                 invented = kept[0] if kept else ""
                 yield _Rejected(key, usage + self._account.count_retry(), invented)
                 continue
-            summary = Summary(key, kept[0], usage, CUT_OFF if kept[1] else "")
+            summary = self._inner.accept(requests[key], foreign, usage, is_cut=kept[1])
             if self._keep is not None:
                 self._keep(summary.text_key, summary.text)
             yield summary

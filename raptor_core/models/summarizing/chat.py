@@ -14,7 +14,7 @@ from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
 from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.models.money.usage import SUMMARIES
+from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing import prompts
 from raptor_core.models.summarizing.base import (
     FailedSummary,
@@ -127,13 +127,12 @@ class ChatSummarizer:
         except (EndpointError, BudgetError) as error:
             if earlier is None or (earlier.share < ENOUGH and not isinstance(error, AnswerError)):
                 raise
-            return self._without_foreign(request, (earlier,), meter)
+            return self._without_foreign(request, (earlier,), meter.usage)
         foreign = self.find_foreign(request, answer.text)
         if not foreign.facts:
-            mark = CUT_OFF if answer.cut_off else ""
-            return Summary(request.key, answer.text, meter.usage, mark)
+            return self.accept(request, foreign, meter.usage, is_cut=answer.cut_off)
         if earlier is not None:
-            return self._without_foreign(request, (earlier, foreign), meter)
+            return self._without_foreign(request, (earlier, foreign), meter.usage)
         self.keep_invented(request, answer.text)
         meter.usage += self._client.count_retry()
         return self._write(replace(request, invented=answer.text), meter, stop)
@@ -149,17 +148,25 @@ class ChatSummarizer:
             return Foreign((), text, 1.0)
         return self._grounding.find(text, request.leaves or request.texts)
 
+    def accept(
+        self, request: SummaryRequest, answer: Foreign, usage: Usage, *, is_cut: bool
+    ) -> Summary:
+        """Return the summary that an answer without foreign facts becomes."""
+        if answer.share < ENOUGH:
+            return self._without_foreign(request, (answer,), usage)
+        return Summary(request.key, answer.rest, usage, CUT_OFF if is_cut else "")
+
     def _without_foreign(
-        self, request: SummaryRequest, answers: Sequence[Foreign], meter: Meter
+        self, request: SummaryRequest, answers: Sequence[Foreign], usage: Usage
     ) -> Summary:
         """Return what is left of the answer that invents least, or sentences of the texts."""
         best = max(answers, key=lambda answer: answer.share)
         if best.share >= ENOUGH:
-            return Summary(request.key, best.rest, meter.usage)
+            return Summary(request.key, best.rest, usage)
         if self._grounding is not None:
             for quoted in self._grounding.extractive.summarize([request]):
                 if isinstance(quoted, Summary):
-                    return replace(quoted, usage=meter.usage, mark=REPLACED)
+                    return replace(quoted, usage=usage, mark=REPLACED)
         raise AnswerError(f"the answer invents {', '.join(best.facts[:5])}", "unfit")
 
     def _chat(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> ChatAnswer:

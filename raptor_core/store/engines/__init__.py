@@ -1,1 +1,1 @@
-"""Engines that keep nodes: Edge and local mode in a folder, Qdrant on a server."""
+"""Engines that store the nodes: Qdrant Edge in a folder, or a Qdrant server."""

@@ -1,7 +1,7 @@
 """Interface between the store and its engines, without types of a vendor.
 
-The rules of publishing and forgetting are in ``VectorStore``. The engines are Edge (``edge.py``)
-and a server or local mode behind qdrant-client (``qdrant.py``). All of them store the same points.
+The rules of publishing and forgetting are in ``VectorStore``. The engines are Qdrant Edge
+(``edge.py``) and a server behind qdrant-client (``qdrant.py``). All store the same points.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ KEYWORD_FIELDS = (
     "facts",
     "readers",
 )
-"""Payload fields with a keyword index. ``layer`` has an integer index, and each field of numbers an
-index of ranges, made when it is first written."""
+"""Payload fields with a keyword index. ``layer`` has an integer index; each numeric field gets a
+range index when it is first written."""
 
 LINKED_FIELDS = ("tree", "documents", "facts", "readers")
-"""Fields for which the graph gets separate links, so that narrow filters stay fast."""
+"""Fields for which the search graph gets separate links, so that narrow filters stay fast."""
 
 READ_POINTS = 1000
-"""Largest number of points in one read, and of keys in a filter; longer filters gain nothing."""
+"""Most points in one read, and most keys in a filter; larger ones are not faster."""
 
 Fields = Sequence[str] | None
 """Payload fields to read; None reads all."""
@@ -61,7 +61,7 @@ QueryVector = Vectors | Sparse
 class SearchRequest(NamedTuple):
     """Search for the best ``limit`` points by ``query`` among those that meet the condition.
 
-    ``is_exact`` compares every such point instead of following the graph over the vectors.
+    ``is_exact`` compares every such point instead of searching the graph over the vectors.
     """
 
     query: QueryVector
@@ -89,7 +89,7 @@ class Point:
 
 
 def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, Any]:
-    """Return the vectors of a point by name; ``sparse`` makes an engine's sparse vector."""
+    """Return the vectors of a point by name; ``sparse`` converts its sparse vector."""
     vectors: dict[str, Any] = {}
     if point.dense is not None:
         vectors[DENSE] = point.dense.tolist()
@@ -99,14 +99,14 @@ def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, An
 
 
 def read_point(record: Any) -> Point:
-    """Return the point of an engine's record."""
+    """Convert an engine's record to a point."""
     vector = (record.vector or {}).get(DENSE)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
     return Point(str(record.id), record.payload or {}, dense)
 
 
 def selected(fields: Fields) -> list[str] | bool:
-    """Return the selection of payload fields for an engine; True is all, False none."""
+    """Return an engine's selection of payload fields; True is all, False none."""
     return True if fields is None else list(fields) or False
 
 
@@ -123,13 +123,13 @@ class Delete(NamedTuple):
 
 
 class SetLive(NamedTuple):
-    """Operation that makes staged points live, and changes nothing else of them."""
+    """Operation that makes staged points live and changes nothing else about them."""
 
     ids: tuple[str, ...]
 
 
 class SetReaders(NamedTuple):
-    """Operation that sets the readers of points, and changes nothing else of them."""
+    """Operation that sets the readers of points and changes nothing else about them."""
 
     ids: tuple[str, ...]
     readers: tuple[str, ...]
@@ -140,7 +140,7 @@ Operation = Upsert | SetLive | SetReaders | Delete
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """``field`` (or one of its elements, for an array) equals one of ``values``, each once."""
+    """Condition that ``field`` (or one of its elements, for an array) equals one of ``values``."""
 
     field: str
     values: tuple[str | int, ...]
@@ -148,7 +148,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A number of ``field``, or one of its elements, is within all bounds; see ``BOUNDS``."""
+    """Condition that a number of ``field``, or one of its elements, is within all bounds."""
 
     field: str
     bounds: tuple[tuple[str, float], ...]
@@ -156,7 +156,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Filter on points: every match holds, and none of ``excluded`` does."""
+    """Filter on points: all ``matches`` and none of ``excluded`` must be true."""
 
     matches: tuple[Match | Between, ...] = ()
     excluded: tuple[Match | Between, ...] = ()
@@ -168,7 +168,7 @@ class Engine(Protocol):
     def apply(self, operations: Sequence[Operation]) -> None:
         """Apply operations in this order; they are durable and readable when it returns.
 
-        It is no transaction: where the process or the engine dies, some of them are applied.
+        This is not a transaction: if the process or the engine dies, only some of them are applied.
         """
 
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
@@ -184,14 +184,14 @@ class Engine(Protocol):
         """Return the exact number of points that match."""
 
     def optimize(self) -> None:
-        """Build search indexes and remove deleted data, where the engine does not by itself."""
+        """Build search indexes and remove deleted data, if the engine does not do so by itself."""
 
     def close(self) -> None:
         """Release the engine; closing twice is allowed."""
 
 
 EVERYWHERE = Where()
-"""Filter that every live node passes."""
+"""Filter that matches every live node."""
 
 LIVE = Match("state", ("live",))
 NOTHING = Match("node_id", ("",))
@@ -199,7 +199,7 @@ MANIFEST = Match("state", ("manifest",))
 
 
 def live_condition(where: Where, rights: Sequence[Match] = ()) -> Condition | None:
-    """Return the condition for live nodes that match; None when nothing can match."""
+    """Return the condition for live nodes that match; None if nothing can match."""
     matches = (LIVE, *rights, *_matches(where))
     if not all(m.values for m in matches if isinstance(m, Match)):
         return None
@@ -208,15 +208,15 @@ def live_condition(where: Where, rights: Sequence[Match] = ()) -> Condition | No
 
 
 def counted_nodes(condition: Condition) -> Condition:
-    """Return the condition for the nodes that IDF counts: live, and readable for who searches.
+    """Return the condition for the nodes that IDF counts: live, and readable by the caller.
 
-    Scores would tell how many of the other nodes have a word.
+    Otherwise scores would reveal how many of the other nodes contain a word.
     """
     return Condition(tuple(m for m in condition.matches if m.field in ("state", "readers")))
 
 
 def _matches(where: Where) -> Iterator[Match | Between]:
-    """Yield what every matching node has."""
+    """Yield the conditions that every matching node meets."""
     yield from _plain_matches(where)
     if where.documents is not None:
         yield _facts("document", where.documents)
@@ -231,13 +231,13 @@ def _matches(where: Where) -> Iterator[Match | Between]:
 
 
 def readable_by(readers: Sequence[str]) -> Match:
-    """Return what nodes have that one of these readers may read; no node has it without one."""
+    """Return the condition that one of these readers may read a node; never true without any."""
     names = (*readers, EVERYONE) if readers else ()
     return Match("readers", tuple(dict.fromkeys(names)))
 
 
 def _excluded(exclude: Where) -> Iterator[Match | Between]:
-    """Yield what no matching node has: facts of any of its leaves, as far as they are known."""
+    """Yield the conditions that no matching node meets: facts of any of its known leaves."""
     unknown = fact("some", UNKNOWN)
     yield from _plain_matches(exclude)
     if exclude.documents is not None:
@@ -261,7 +261,7 @@ def _plain_matches(where: Where) -> Iterator[Match]:
 
 
 def _values(key: str, accepted: Any) -> Iterator[Match | Between]:
-    """Yield the match of a key's values, or of a range."""
+    """Yield the condition on the values of a key, or on a range."""
     if not isinstance(accepted, Mapping):
         known = (text for value in items(accepted) for text in texts(value))
         yield Match("facts", tuple(dict.fromkeys(fact("value", key, text) for text in known)))
@@ -271,7 +271,7 @@ def _values(key: str, accepted: Any) -> Iterator[Match | Between]:
 
 
 def number_path(field: str) -> str:
-    """Return the path in a payload of a field that ``number_field`` names."""
+    """Return the payload path of the field that ``number_field`` names."""
     return f"numbers.{field}"
 
 
@@ -280,11 +280,11 @@ def _facts(kind: str, values: Iterable[str]) -> Match:
 
 
 def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:
-    """Return the rows with norm 1 (a zero row stays 0), float32, if their length is the store's."""
+    """Normalize rows to norm 1 as float32 (a zero row stays 0); raise if their length is wrong."""
     queries = np.asarray(vectors, dtype=np.float32)
     if queries.ndim != 2 or queries.shape[1] != identity.n_dims:
         raise StoreMismatchError(
-            f"store {identity.corpus!r} holds vectors of {identity.n_dims} dimensions "
+            f"store {identity.corpus!r} contains vectors of {identity.n_dims} dimensions "
             f"({identity.embedder_model}); the query has shape {queries.shape}"
         )
     norms = np.linalg.norm(queries, axis=1, keepdims=True)

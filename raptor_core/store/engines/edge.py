@@ -1,9 +1,8 @@
-"""Qdrant Edge, the engine of a Qdrant server in this process: one directory is one shard.
+"""Qdrant Edge, the engine of a Qdrant server in this process; one directory is one shard.
 
-Its folder is made in ``folder.py``. Its log is off: each publication
-ends with a flush, and the log doubles the time to open and keeps removed text. Edge raises bare
-``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, around its calls
-alone.
+``folder.py`` creates the directory. The write-ahead log is off: each publication ends with a flush,
+and the log doubles the time to open a shard and keeps removed text. Edge raises bare ``Exception``,
+and Rust panics as ``BaseException``, so both are caught here, around its calls only.
 """
 
 import json
@@ -44,27 +43,28 @@ UPDATE_POINTS = 2000
 """Points per operation, which limits the vectors that are lists of numbers at a time."""
 
 SKIPPED_NUMBERS = 1000
-"""Most operations between two flushes; to skip them takes 3 ms."""
+"""Number of operations to skip after opening, the most between two flushes; it takes 3 ms."""
 
 WRITTEN_BYTES = 20_000
-"""Space that a point may take on disk while it is written, with its share of a new segment."""
+"""Disk space that writing a point may take, including its share of a new segment."""
 
 SCROLL_POINTS = 10_000
 
 VACUUM_POINTS = 100
 ERASED_POINTS = 5_000
-"""Number of points up to which ``optimize`` erases the bytes of every deleted one. It takes 0.2 s
-for a small store, and grows with the segments that held them."""
+"""Number of points up to which ``optimize`` erases the bytes of every deleted point. This takes
+0.2 s for a small store, and grows with the segments that contained them."""
 
 SEALED_KB = 8_000
-"""Size of a segment's vectors from which ``optimize`` seals it: 5,000 of 384 dimensions. Files of a
-sealed segment are mapped, not read: 30,000 nodes open in 30 ms of CPU, and in 240 ms unsealed. A
-graph (``m`` is 0) took minutes to build and missed most of the nearest among random vectors. Now a
-search compares every vector: 25 ms for 100,000, and it misses none."""
+"""Size of a segment's vectors from which ``optimize`` seals it: 5,000 vectors of 384 dimensions.
+Files of sealed segments are mapped instead of read: 30,000 nodes open in 30 ms of CPU time,
+unsealed in 240 ms. There is no search graph (``m`` is 0): it took minutes to build and missed most
+of the
+nearest among random vectors. A search compares every vector: 25 ms for 100,000, and exact."""
 
 SEGMENTS = 5
-"""Number of segments up to which ``optimize`` merges none. Each takes 10 ms to open. With fewer,
-each sealing rewrites the large one."""
+"""Number of segments up to which ``optimize`` merges none. Each takes 10 ms to open. With a lower
+number, each sealing would rewrite the large segment."""
 
 
 @contextmanager
@@ -79,12 +79,12 @@ def engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
             raise
         raise StoreError(
             f"{path}: Qdrant Edge failed to {action}: {error}. Free space if the disk is full; if "
-            f"its files are damaged, {remedy}: texts come from the tables"
+            f"its files are damaged, {remedy}: the texts come from the tables"
         ) from error
 
 
 def _configure(n_dims: int, *, erasing: bool) -> Any:
-    """Return the options of a shard; an erasing one rewrites each segment with deleted points."""
+    """Return the options of a shard; ``erasing`` rewrites each segment with deleted points."""
     on_disk = edge.Memory.Cold
     return edge.EdgeConfig(
         vectors={DENSE: edge.EdgeVectorParams(size=n_dims, distance=edge.Distance.Cosine)},
@@ -104,7 +104,7 @@ def _configure(n_dims: int, *, erasing: bool) -> Any:
 
 
 def create_shard(path: Path, n_dims: int) -> None:
-    """Create an empty shard with its vectors and indexes in the empty directory ``path``."""
+    """Create an empty shard, with its vectors and indexes, in the empty directory ``path``."""
     keyword = edge.KeywordIndexParams(enable_hnsw=False, memory=edge.Memory.Cold)
     layer = edge.IntegerIndexParams(
         lookup=True, range=False, enable_hnsw=False, memory=edge.Memory.Cold
@@ -122,7 +122,7 @@ class EdgeEngine(Engine):
     """Open shard of Qdrant Edge."""
 
     def __init__(self, path: Path, remedy: str) -> None:
-        """Open the shard in the directory ``path``; ``remedy`` ends messages about its damage."""
+        """Open the shard in the directory ``path``; ``remedy`` ends messages about damage."""
         self._path = path
         self._remedy = remedy
         self._is_ahead = False
@@ -144,15 +144,15 @@ class EdgeEngine(Engine):
             for number, update in enumerate(updates):
                 self._shard.update(update)
                 if not self._is_ahead or number % SKIPPED_NUMBERS == SKIPPED_NUMBERS - 1:
-                    self._shard.flush()  # now the segment knows a number that no process had
+                    self._shard.flush()  # the segment's number is now above any that was used
                     self._is_ahead = True
             self._shard.flush()
 
     def _skip_numbers(self) -> None:
-        """Let the shard's count of operations pass that of a process that died in a flush.
+        """Raise the shard's operation number above that of a process that died during a flush.
 
-        The engine ignores an operation on a point that knows a later number. A process that dies
-        may leave such points, since a segment's own number is written after them.
+        The engine ignores an operation on a point that has a later number. A dead process may leave
+        such points, because a segment's own number is written after them.
         """
         for _ in range(SKIPPED_NUMBERS):
             self._shard.update(edge.UpdateOperation.delete_points([str(UUID(int=0))]))
@@ -202,7 +202,7 @@ class EdgeEngine(Engine):
             self._shard.optimize()
 
     def _set_erasing(self, erasing: bool) -> None:
-        """Choose whether ``optimize`` erases all deleted points; a change opens the shard again."""
+        """Set whether ``optimize`` erases all deleted points; a change reopens the shard."""
         config = json.loads((self._path / "edge_config.json").read_bytes())
         options = _configure(config["vectors"][DENSE]["size"], erasing=erasing)
         if config["optimizers"]["deleted_threshold"] != options.optimizers.deleted_threshold:
@@ -216,7 +216,7 @@ class EdgeEngine(Engine):
 
 
 def _updates(operation: Operation) -> Iterator[Any]:
-    """Yield the engine's operations; a large one comes in parts."""
+    """Convert an operation for the engine, a large one in parts."""
     if isinstance(operation, Delete):
         yield edge.UpdateOperation.delete_points(list(operation.ids))
         return
@@ -234,10 +234,10 @@ def _updates(operation: Operation) -> Iterator[Any]:
 
 
 def _query(request: SearchRequest, fields: Fields) -> Any:
-    """Return one search.
+    """Convert a search for the engine.
 
-    It names the corpus of IDF: by default the engine counts all points, and deleted ones until it
-    compacts them.
+    It restricts IDF to the nodes that count: by default the engine counts all points, even deleted
+    ones until it compacts them.
     """
     params = None
     if isinstance(request.query, Sparse):

@@ -1,4 +1,4 @@
-"""Options of a collection on a server and of searches in it, from the settings."""
+"""Options of a collection on a server and of its searches, from the settings."""
 
 from collections.abc import Container, Mapping
 from typing import Any, TypeVar
@@ -11,17 +11,17 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.engines.base import DENSE, KEYWORD_FIELDS, LEXICAL, LINKED_FIELDS
 
 _COLLECTION = {"on_disk_payload": True, "optimizers_config": {"indexing_threshold": 150_000}}
-"""Options that differ from a server's own defaults: a search graph from 150 MB of vectors on."""
+"""Options that differ from the server's defaults: a search graph from 150 MB of vectors on."""
 _SEARCH = {"hnsw_ef": 256}
 
 Options = TypeVar("Options", bound=BaseModel)
 
 
 class Layout:
-    """Options of the settings, over our defaults; a server chooses all others.
+    """Options from the settings, on top of our defaults; the server decides all others.
 
     Raises:
-        StoreError: Qdrant knows no such option, or no such value of it.
+        StoreError: Qdrant has no such option, or rejects its value.
     """
 
     def __init__(self, settings: StoreSettings) -> None:
@@ -50,7 +50,7 @@ class Layout:
         )
 
     def create_indexes(self, client: QdrantClient, name: str, existing: Container[str]) -> None:
-        """Create the indexes of payload fields that do not exist."""
+        """Create the missing indexes of payload fields."""
         for field in KEYWORD_FIELDS:
             if field in existing:
                 continue
@@ -66,7 +66,7 @@ class Layout:
 
     @staticmethod
     def create_range_index(client: QdrantClient, name: str, field: str) -> None:
-        """Create the index of a field of numbers, without which a strict server refuses ranges."""
+        """Create the index of a numeric field; without it, a strict server rejects ranges."""
         floats = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
         client.create_payload_index(name, field, floats, wait=True)
 

@@ -1,6 +1,6 @@
 """Points of one collection on a server, behind qdrant-client.
 
-The options of the collection are in ``layout``, retries in ``retries``.
+The options of the collection are in ``layout``, the retries in ``retries``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ from raptor_core.store.lexical import Sparse
 
 
 class ClientEngine(Engine):
-    """Points of a collection behind a qdrant-client. Threads may share that of a server."""
+    """Points of a collection behind a qdrant-client. Threads may share the client of a server."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class ClientEngine(Engine):
             client: the client.
             collection: name of the collection.
             place: its location, for messages.
-            layout: the options of the collection.
-            indexed: fields that have an index on the server.
+            layout: options of the collection.
+            indexed: fields that already have an index on the server.
         """
         self._client = client
         self._collection = collection
@@ -66,7 +66,7 @@ class ClientEngine(Engine):
         self._params = layout.search_params
 
     def apply(self, operations: Sequence[Operation]) -> None:
-        """See ``Engine``; they take as few requests as a server accepts."""
+        """See ``Engine``; operations share as few requests as the server's limit allows."""
         self._index_numbers(operations)
         for request in split(operations):
             updates = [_update(operation) for operation in request]
@@ -102,7 +102,7 @@ class ClientEngine(Engine):
                 return records
 
     def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[Scored]]:
-        """See ``Engine``; all searches are one request."""
+        """See ``Engine``; all searches are sent in one request."""
         queries = [self._query(request, fields) for request in requests]
         with self._place.errors():
             answers = self._client.query_batch_points(self._collection, queries)
@@ -111,7 +111,7 @@ class ClientEngine(Engine):
     def _query(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
         query, condition, limit, is_exact = request
         if isinstance(query, Sparse):
-            # By default a server counts all points, and deleted ones until it compacts them.
+            # By default a server counts all points, even deleted ones until it compacts them.
             corpus = models.IdfCorpusParams(corpus=_filter(counted_nodes(condition)))
             vector, using, params = _sparse(query), LEXICAL, models.SearchParams(idf=corpus)
         else:
@@ -134,7 +134,7 @@ class ClientEngine(Engine):
             return self._client.count(self._collection, chosen, exact=True).count
 
     def _index_numbers(self, operations: Sequence[Operation]) -> None:
-        """Create the index of each field of numbers before the first point that has it."""
+        """Create the index of each numeric field before the first point with that field."""
         upserts = (operation for operation in operations if isinstance(operation, Upsert))
         names = {n for each in upserts for p in each.points for n in p.payload.get("numbers", ())}
         for field in sorted(set(map(number_path, names)) - self._indexed):
@@ -143,9 +143,9 @@ class ClientEngine(Engine):
             self._indexed.add(field)
 
     def _indexed_only(self, condition: Condition) -> Condition:
-        """Return the same condition without ranges of fields that no point has.
+        """Return the condition without ranges of fields that no point has.
 
-        A strict server refuses such a range, for want of an index.
+        A strict server rejects such a range because the field has no index.
         """
         each = (*condition.matches, *condition.excluded)
         ranges = {match.field for match in each if isinstance(match, Between)}
@@ -161,7 +161,7 @@ class ClientEngine(Engine):
         )
 
     def optimize(self) -> None:
-        """Do nothing: a server does it by itself."""
+        """Do nothing, because a server optimizes by itself."""
 
     def close(self) -> None:
         """Close the client."""
@@ -217,9 +217,9 @@ _FIELDS_BYTES = 1000  # names and short values of a payload
 
 
 def split(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """Yield the operations in the same order, in requests of at most ``REQUEST_BYTES``.
+    """Group the operations, in order, into requests of at most ``REQUEST_BYTES``.
 
-    A larger point is a request by itself.
+    A larger point is sent in a request of its own.
     """
     request: list[Operation] = []
     size = 0
@@ -238,12 +238,12 @@ def split(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
 
 
 def _with_rows(operation: Operation, rows: Sequence[Any]) -> Any:
-    """Return the operation on some of its points or ids."""
+    """Return the operation restricted to some of its points or ids."""
     return type(operation)(tuple(rows), *operation[1:])
 
 
 def point_bytes(point: Point) -> int:
-    """Return an estimate of the size of a point as JSON."""
+    """Estimate the size of a point as JSON, in bytes."""
     n_numbers = 0 if point.dense is None else len(point.dense)
     if point.lexical is not None:
         n_numbers += 2 * len(point.lexical.indices)

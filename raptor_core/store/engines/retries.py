@@ -1,7 +1,7 @@
-"""Retries of requests to a server, and its faults as errors with a remedy.
+"""Retries of requests to a server, and its failures as errors with a remedy.
 
-Every request may be repeated, also where only its answer was lost. Points are written and deleted
-by id, setting an index is idempotent, and an existing collection is used.
+Every request is idempotent, so it may be repeated even if only its answer was lost: points are
+written and deleted by id, and an existing index or collection is kept.
 """
 
 import json
@@ -24,18 +24,18 @@ from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.retrying import RetryPolicy
 
 FULL_DISK = ("no space left", "file too large", "can't write wal")
-"""Words in the messages of a server whose disk is full, in lower case; the status says nothing."""
+"""Words in the errors of a server whose disk is full, in lower case; the status says nothing."""
 
 _CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # OpenSSL uses this word
 _REFUSALS = (400, 413, 422)
-"""Codes of a request that the server refuses as malformed or too large."""
+"""Status codes with which a server rejects a malformed or too large request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Location of a collection, for messages: path or URL, remedy, and the secret to hide.
+    """Location of a collection, for messages: path or URL, remedy, and a secret to hide.
 
-    ``key`` names a server's key without its value.
+    ``key`` names the setting of a server's key, without its value.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Place:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raise the errors of qdrant-client as a StoreError that names the place."""
-        # The client asserts that an answer has a result, and local mode raises ValueError.
+        """Raise errors of qdrant-client as StoreError with the location."""
+        # The client asserts that an answer has a result.
         local = (OSError, ValueError, AssertionError)
         try:
             yield
@@ -59,12 +59,12 @@ class Place:
 
 
 def code(error: Exception) -> int:
-    """Return the status of an answer, 0 without an answer."""
+    """Return the HTTP status of an answer; 0 if there was none."""
     return (error.status_code or 0) if isinstance(error, UnexpectedResponse) else 0
 
 
 def reason(error: Exception) -> str:
-    """Return the message of an error in one line, without the words that the client adds."""
+    """Return the message of an error in one line, without what the client adds."""
     if isinstance(error, UnexpectedResponse):
         message = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
     elif isinstance(error, ResponseHandlingException):
@@ -75,23 +75,23 @@ def reason(error: Exception) -> str:
 
 
 def remedy(error: Exception, key: str) -> str:
-    """Return the remedy for an error, or "" for the general one; ``key`` as in ``Place``."""
+    """Return the remedy for an error, or "" if only the general one applies; see ``Place``."""
     if any(word in reason(error).lower() for word in FULL_DISK):
         return (
-            "free space on the server's disk, then run the same again; restart the server if it "
+            "free space on the server's disk, then repeat the command; restart the server if it "
             "still reports a full disk"
         )
     if _CERTIFICATE in reason(error):
         return "name the file of the authority that signed the server's certificate in store.tls_ca"
     if code(error) in (401, 403):
-        return f"check {key}: whether it is this server's key, and permits this request"
+        return f"check {key}: is it the key of this server, and does it permit this request?"
     if code(error) == 404:
-        return "the collection was removed: open the store again, and build its trees"
+        return "the collection was removed: open the store again and rebuild its trees"
     return ""
 
 
 def _message(content: bytes) -> str:
-    """Return the message in a body, which is Qdrant's JSON or any other text."""
+    """Return the message in a body, which is Qdrant's JSON or plain text."""
     try:
         return str(json.loads(content)["status"]["error"])
     except (ValueError, LookupError, TypeError):
@@ -99,14 +99,14 @@ def _message(content: bytes) -> str:
 
 
 POLICY = RetryPolicy()
-"""Waits between requests to a server; the settings limit their number."""
+"""Waits between retries; the settings limit their number."""
 
 
 class PatientClient:
-    """Client whose calls are repeated while their fault may pass.
+    """Client that retries calls whose failure may be temporary.
 
     With several clients, for the nodes of a cluster, a call goes to the next client at once, and
-    waits after all have failed. Tests replace ``wait``.
+    waits only after all have failed. Tests replace ``wait``.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class PatientClient:
                 return getattr(self._clients[at], name)(*args, **kwargs)
             except Exception as error:
                 n_failed += 1
-                # The answer of a node explains more than a node that does not answer.
+                # An error that a node answers explains more than a node that is unreachable.
                 fault = error if fault is None or code(error) else fault
                 n_rounds, n_tried = divmod(n_failed, len(self._clients))
                 seconds = wait_seconds(error, max(n_rounds, 1))
@@ -148,9 +148,9 @@ class PatientClient:
 
 
 def wait_seconds(error: Exception, n_failed: int) -> float | None:
-    """Return the wait before the next attempt, or as the server requests; None for a lasting fault.
+    """Return the wait before the next attempt, as requested by the server if so; None if permanent.
 
-    A missing, cut or slow connection, 429 and 5xx may pass.
+    A missing, broken or slow connection, 429 and 5xx count as temporary.
     """
     jitter = random.random()
     backoff = POLICY.backoff_seconds(n_failed, jitter)

@@ -97,7 +97,7 @@ def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
         n_before = server.n_requests
         server.fail(Fault.error(400), times=None)
         assert (
-            f"{n_kept} answers of the model kept: the next"
+            f"{n_kept} answers of the model are kept: the next"
             in own.call("build", "--partition", "long.md").out
         )
     assert server.n_requests > n_before

@@ -1,21 +1,12 @@
 """`raptor plan`: what it foretells, and that it writes nothing."""
 
-import re
-
 import pytest
-from support.command import Place, raptor
-from support.workshop import prose
 
 pytestmark = pytest.mark.slow
 
 
 def files(place):
     return {path: path.stat().st_mtime_ns for path in place.home.rglob("*.parquet")}
-
-
-def edit_soup(place):
-    path = place.docs / "soup.md"
-    path.write_text(path.read_text().replace("Roast the shells", "Grind the shells"))
 
 
 def test_the_plan_of_an_edit_is_what_the_build_then_makes(own):
@@ -34,33 +25,6 @@ def test_the_plan_of_an_edit_is_what_the_build_then_makes(own):
     built = own.call("build", "--json").json
     assert built["n_summarized"] == plan["summaries"]["calls"]
     assert own.call("plan", "--json").json["changed"] == []
-
-
-def test_people_read_what_happens_layer_by_layer_and_the_cost(own):
-    edit_soup(own)
-    own.write("new.md", f"---\nreaders: ana\n---\n{prose(30, seed=5)}")
-    (own.docs / "farness" / "harbour.md").unlink()
-    printed = own.call("plan").out
-    assert "partitions: 1 new, 1 changed, 1 to drop, 1 unchanged" in printed
-    assert "readers: nobody 2 documents in 2 trees; ana 1 document in 1 tree" in printed
-    assert "soup.md: rebuild" in printed
-    assert "new.md: build (first fit)" in printed
-    assert "farness/harbour.md: drop" in printed
-    assert re.search(r"to make: \d+ summaries \(at least \d+\), about", printed)
-    assert "0 USD, no endpoint is called" in printed
-    plan = own.call("plan", "--partition", "soup.md", "--json").json
-    assert [tree["tree"] for tree in plan["trees"]] == ["soup.md"]
-    assert own.call("plan", "--partition", "nosuch").code == 4
-
-
-def test_a_plan_without_a_home_makes_none(tmp_path, bundled_model):
-    place = Place(tmp_path)
-    place.write("a.md", prose(20, seed=1))
-    printed = raptor("plan", place.docs, "--home", place.home, "--json")
-    assert printed.code == 0
-    assert printed.json["new"] == ["a.md"]
-    assert 0 < printed.json["summaries"]["calls"] <= printed.json["summaries_range"][1]
-    assert not place.home.exists()
 
 
 def test_a_plan_has_a_cost_where_a_price_is_set_and_names_the_missing_price_elsewhere(own):

@@ -59,7 +59,7 @@ def test_what_stands_against_an_export_or_import_is_said(built, exported, tmp_pa
     assert (unknown.code, unknown.json["error"]) == (4, "UnknownTreeError")
     raptor("init", "--home", tmp_path / "home")
     empty = raptor("import", tmp_path / "x", "--home", tmp_path / "home")
-    assert (empty.code, "holds no export.json" in empty.err) == (1, True)
+    assert (empty.code, "contains no export.json" in empty.err) == (1, True)
     nothing = raptor("export", tmp_path / "y", "--home", tmp_path / "home")
     assert (nothing.code, "nothing is published" in nothing.err) == (4, True)
     some = raptor("import", folder, "soup.md", "--home", tmp_path / "home")

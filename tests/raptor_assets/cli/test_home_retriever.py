@@ -81,10 +81,3 @@ def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_wit
             retriever.manifests()
     assert tries == [1, 1]
     assert retriever.manifests()
-
-
-@pytest.mark.parametrize("command", ["query", "ask"])
-def test_a_question_on_the_command_line_opens_the_store_once(built, command):
-    with mock.patch("raptor_core.home.published.open_store", wraps=open_store) as opened:
-        assert built.call(command, "Who lit the lamp?").out
-    assert opened.call_count == 1

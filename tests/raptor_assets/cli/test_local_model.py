@@ -81,7 +81,7 @@ def new_place(tmp_path_factory):
     printed = place.call("init", place.docs, "--local", model_file())
     assert (printed.code, "wrote" in printed.out) == (0, True), printed.err
     place.configure("[chunking]\nmax_tokens = 24")
-    place.configure('[clustering]\nmethod = "contiguous"\ncluster_size = 4')
+    place.configure('[components]\nclusterer = "support.clusterers:fours"')
     place.configure("[tree]\nmax_layers = 1")
     small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64\nthreads = {THREADS}"
     place.configure(f"[summarizer]\n{small}")

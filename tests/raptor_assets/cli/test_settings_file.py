@@ -1,7 +1,5 @@
 """The settings file that a new home gets, and how sources are added to it."""
 
-import re
-
 import pytest
 import tomlkit
 from support.command import raptor
@@ -29,25 +27,6 @@ def test_every_comment_that_shows_a_default_can_be_switched_on(name, tmp_path):
     path = tmp_path / "raptor.toml"
     path.write_text("\n".join(shown))
     assert load_settings(path, {}) == preset(name)
-
-
-def test_every_setting_is_shown_and_explained_on_request():
-    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
-    for section, part in Settings().model_dump().items():
-        assert f"[{section}]" in text
-        for key in part:
-            assert f"{key} = " in text
-    unexplained = [
-        f"{section}.{key}"
-        for section, part in Settings().model_dump().items()
-        for key in part
-        if not re.search(rf"\n# {key}(?: \(advanced\))?: ", _section(text, section))
-    ]
-    assert unexplained == []
-
-
-def _section(text, name):
-    return text.partition(f"[{name}]")[2].partition("\n[")[0]
 
 
 def test_added_sources_leave_comments_and_values_alone():

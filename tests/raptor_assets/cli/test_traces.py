@@ -13,7 +13,6 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from support.command import raptor
 from support.mcp_lines import exchange
 from support.openai_server import FakeOpenAI
 from support.raw_server import RawServer
@@ -119,26 +118,6 @@ def test_texts_are_recorded_when_they_are_switched_on(built, recorded, endpoint)
     assert QUESTION in json.loads(chat["gen_ai.input.messages"])[0]["parts"][0]["content"]
     assert recorded.attributes("retrieval corpus")["gen_ai.retrieval.query.text"] == QUESTION
     assert "a-secret-key" not in " ".join(span.to_json() for span in recorded.spans)
-
-
-def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, recorded, endpoint):
-    docs, home = tmp_path / "docs", tmp_path / "home"
-    docs.mkdir()
-    text = "\n\n".join(f"Keeper {n} lit the lamp of tower {n} in the year {n}." for n in range(90))
-    (docs / "lamps.md").write_text(text)
-    assert raptor("init", docs, "--home", home).code == 0
-    chat = {
-        "RAPTOR_SUMMARIZER__KIND": "openai",
-        "RAPTOR_SUMMARIZER__BASE_URL": endpoint.base_url,
-        "OPENAI_API_KEY": "a-secret-key",
-    }
-    recorded.exporter.clear()
-    assert raptor("build", "--home", home, "--json", **chat).code in (0, 5)
-    assert recorded.n_traces() == 1
-    parents = recorded.parents()
-    assert {parents[name].split()[0] for name in parents if name.startswith("chat ")} == {"step"}
-    steps = [name for name in parents if name.startswith("step ")]
-    assert {parents[step] for step in steps} == {"raptor build"}
 
 
 @pytest.mark.rare

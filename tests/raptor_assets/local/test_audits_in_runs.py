@@ -125,18 +125,6 @@ def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):
     assert workshop.manifests() == before
 
 
-def test_a_changed_judge_audits_again_and_makes_no_summary(tmp_path):
-    workshop = Workshop(tmp_path, checks={"audit_rate": 1.0}, audit={"judge": "support"})
-    workshop.write("a.md", prose(24, seed=1))
-    workshop.build()
-    before = workshop.manifests()
-    named = {"judge": "support.word_judge:WordJudge"}
-    workshop.configure(checks={"audit_rate": 1.0}, components=named)
-    assert workshop.build().built == ["a.md"]
-    assert workshop.metadata("layer_1/findings", "a.md")["judge"].startswith("words")
-    assert workshop.manifests()["a.md"].build_id == before["a.md"].build_id
-
-
 def planned(workshop):
     scan = look(workshop.access().tables, workshop.settings.source)
     home, settings = workshop.home, workshop.settings

@@ -2,7 +2,6 @@
 
 import re
 
-import dagster as dg
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver
 from dagster._core.loader import LoadingContextForTest
@@ -79,15 +78,6 @@ def test_a_layer_says_counts_tokens_samples_and_seconds(built):
     assert not found["reused"]
 
 
-def test_the_tree_says_its_shape(built):
-    found = built.metadata("tree", LONG)
-    manifest = built.manifests()[LONG]
-    assert found["n_nodes"] == sum(manifest.layer_sizes)
-    assert found["n_nodes_layer_0"] == manifest.layer_sizes[0]
-    assert found["n_nodes_added"] == found["n_nodes"]
-    assert len(manifest.layer_sizes) == 3
-
-
 def test_every_check_of_what_a_tree_has_has_a_result(built):
     specs = build_check_specs(built.settings, CHAIN_NAMES)
     with built.instance() as instance:
@@ -107,29 +97,6 @@ def test_every_check_of_what_a_tree_has_has_a_result(built):
     }
     assert found.keys() == there
     assert {found[place] for place in there if place[0] in structural} == {"SUCCEEDED"}
-
-
-def test_in_the_log_every_check_result_follows_what_it_judged(built):
-    with built.instance() as instance:
-        records = instance.get_records_for_run(built.report.run_ids[0]).records
-    made, judged = {}, set()
-    for at, record in enumerate(records):
-        event = record.event_log_entry.dagster_event
-        if event and event.is_step_materialization:
-            made[(event.asset_key, event.partition)] = (at, record)
-        elif event and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-            check = event.asset_check_evaluation_data
-            of_what = (check.asset_key, check.partition)
-            before, materialization = made[of_what]
-            assert before < at
-            assert materialization.storage_id < record.storage_id
-            assert materialization.timestamp <= record.timestamp
-            assert check.target_materialization_data.storage_id == materialization.storage_id
-            judged.add(of_what)
-    specs = build_check_specs(built.settings, CHAIN_NAMES)
-    checked = {spec.asset_key for spec in specs}
-    keys = {name: {asset.key for asset in expected(built, name)} for name in TOPS}
-    assert judged == {(key, name) for name in TOPS for key in checked & keys[name]}
 
 
 def test_the_page_of_a_run_names_each_step_and_nothing_that_only_dagster_misses(built):

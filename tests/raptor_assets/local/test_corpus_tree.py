@@ -95,7 +95,7 @@ def test_the_command_asks_the_scope_that_it_is_given(workshop):
         with embedder_made_by(lambda *_, **__: HashingEmbedder()):
             printed = raptor(*words)
         assert printed.code == 7
-        trees = {node["tree"] for node in printed.json["nodes"]}
+        trees = {node["tree"] for node in printed.json["found"]["nodes"]}
         assert CORPUS_TREE_NAME in trees
         assert (len(trees) > 1) == (scope == "both")
 

@@ -4,13 +4,11 @@ import os
 import runpy
 import subprocess
 import sys
-from datetime import timedelta
 
 import dagster as dg
 import pytest
 from support.fenced import ROOT
 
-from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
 from raptor_assets.home.folder import Home
 from raptor_assets.local.code_location import build_definitions
@@ -82,32 +80,3 @@ def test_the_graph_has_every_asset_and_its_layers(definitions):
         assert node.kinds
         assert node.description
         assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema)
-
-
-def test_assets_and_jobs_carry_tags_owners_and_a_freshness_policy(tmp_path):
-    @dg.asset
-    def pages():
-        return []
-
-    own = {"runs": {"owners": ["team:docs"]}, "source": {"max_age_hours": 24}}
-    corpus = build_raptor_corpus("wiki", home=tmp_path, upstream=pages, **own)
-    defs = dg.Definitions.merge(dg.Definitions(assets=[pages]), corpus)
-    graph = defs.resolve_asset_graph()
-    summaries = graph.get(dg.AssetKey(["wiki", "layer_2", "summaries"]))
-    wiki = {"raptor/corpus": "wiki"}
-    assert (
-        summaries.tags.items()
-        >= {
-            **wiki,
-            "raptor/step": "summaries",
-            "raptor/layer": "2",
-        }.items()
-    )
-    assert "raptor/layer" not in graph.get(dg.AssetKey(["wiki", "tree"])).tags
-    source = graph.get(dg.AssetKey(["wiki", "source"]))
-    assert [*summaries.owners, *source.owners] == ["team:docs"] * 2
-    policy = dg.FreshnessPolicy.time_window(timedelta(hours=24))
-    assert source.freshness_policy == policy
-    for job in ("sync", "build", "rollback"):
-        tags = defs.resolve_job_def(f"wiki_{job}").tags
-        assert tags.items() >= {**wiki, "raptor/step": job}.items()

@@ -76,6 +76,7 @@ def test_a_tree_with_a_refused_summary_is_published_marked_and_asked_again(tmp_p
     assert workshop.build().built == []
 
 
+@pytest.mark.rare
 def test_a_chunk_is_set_aside_by_its_characters_before_anything_is_published(tmp_path, server):
     workshop = paying(tmp_path, server, max_fallback=0.0)
     report = workshop.build()

@@ -74,6 +74,7 @@ def test_a_build_that_lost_answers_is_neither_passed_nor_approved(gated):
     assert "significantly worse" in staged.out
 
 
+@pytest.mark.rare
 def test_a_published_loss_is_found_against_the_build_before_it(gated):
     gated.configure(grouping={"by": "folder"}, retrieval={"top_k": 3})
     assert gated.build(force=True).succeeded

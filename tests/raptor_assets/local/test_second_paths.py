@@ -114,6 +114,24 @@ def test_an_import_brings_back_no_right_and_no_chunk_that_was_set_aside(corpus, 
     assert chunk.text not in corpus.texts("b")
 
 
+def test_an_import_shows_no_document_that_was_deleted_since_the_backup(tmp_path):
+    made = Workshop(tmp_path)
+    made.configure(
+        source={"paths": [str(made.docs)], "max_removed": 1.0}, grouping={"by": "folder"}
+    )
+    for name in ("kept.md", "deleted.md"):
+        made.write(f"guides/{name}", prose(8, seed=len(name)))
+    made.build()
+    export_home(made.home, made.settings, str(tmp_path / "export"))
+    made.home.settings.write_text(settings_text(made.docs))
+    (made.docs / "guides" / "deleted.md").unlink()
+    made.build()
+    identity = made.components.store_identity
+    import_home(made.home, made.settings, str(tmp_path / "export"), identity, replace=True)
+    with made.access().store.open_existing() as store:
+        assert {name for node in store.nodes() for name in node.documents} == {"guides/kept.md"}
+
+
 def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
     text = (corpus.docs / "rows.jsonl").read_text()
     (corpus.docs / "rows.jsonl").write_text(text.replace('"text": "', '"text": "Later on. ', 1))

@@ -59,15 +59,3 @@ def test_a_rename_costs_no_call_and_drops_the_old_place_at_the_end(start):
     assert trees == {"one/b.md", new, "two/c.md", "two/d.md"}
     assert "one/a.md" not in text
     assert daemon.tick()[2] == UNCHANGED
-
-
-def test_a_moved_source_republishes_nothing(start, tmp_path):
-    workshop, daemon = start()
-    moved = tmp_path / "elsewhere"
-    workshop.docs.rename(moved)
-    workshop.docs = moved
-    workshop.configure(tree={"max_layers": 1})
-    assert daemon.tick() == ([], [], UNCHANGED)
-    assert workshop.build().run_ids == []
-    sources = {line.split()[-2] for line in live(workshop)[0].splitlines() if ".md" in line}
-    assert not any(str(start) in source for source in sources)

@@ -8,7 +8,7 @@ import pytest
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import corpus_partitions
-from raptor_assets.assets.specs import QDRANT, TABLES
+from raptor_assets.assets.specs import QDRANT
 
 pytestmark = pytest.mark.slow
 
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.slow
 @dg.asset(
     partitions_def=corpus_partitions(),
     ins={"summaries": dg.AssetIn(["layer_1", "summaries"])},
-    io_manager_key=TABLES,
 )
-def longest_summary(summaries: pd.DataFrame) -> pd.DataFrame:
-    return summaries.nlargest(1, "n_tokens").assign(ratio=0.5)
+def longest_summary(context: dg.AssetExecutionContext, summaries: pd.DataFrame) -> None:
+    (row,) = summaries.nlargest(1, "n_tokens").to_dict("records")
+    context.add_asset_metadata({"layer": row["layer"], "n_children": len(row["children"])})
 
 
 def vectors_of_a_range():
@@ -63,13 +63,10 @@ def materialize(workshop, selection, *partitions, assets=()):
 
 
 def test_a_downstream_asset_gets_the_nodes_of_its_partition(built):
-    result = materialize(built, ["longest_summary"], "a.md", assets=[longest_summary])
-    assert result.success
-    table = built.access().tables.read(["assets", "longest_summary"], "a.md")
-    (row,) = table.to_pylist()
-    assert row["tree"] == "a.md"
-    assert (row["layer"], row["ratio"]) == (1, 0.5)
-    assert len(row["children"]) >= 2
+    assert materialize(built, ["longest_summary"], "a.md", assets=[longest_summary]).success
+    found = built.metadata("longest_summary", "a.md")
+    assert found["layer"] == 1
+    assert found["n_children"] >= 2
 
 
 def test_a_downstream_asset_of_several_partitions_gets_vectors_by_partition(built):

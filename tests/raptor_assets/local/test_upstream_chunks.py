@@ -6,12 +6,9 @@ import pytest
 from support.team import Team, follow
 from support.workshop import TWO_LAYERS, prose
 
-from raptor_assets.assets.names import corpus_checks
-from raptor_assets.home.folder import Home
-from raptor_assets.home.records import read_outcomes
+from raptor_assets import RaptorCorpusComponent
 from raptor_core import Query
 from raptor_core.home import HomeRetriever
-from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 
 pytestmark = [
@@ -152,30 +149,6 @@ def test_documents_lose_readers_and_go_as_any_others(splits):
     assert "it gave no row" in splits.follow()
 
 
-def test_a_chunk_that_is_wrong_fails_its_document_alone(splits):
-    published = splits.leaves("page-1")
-    splits.row("1:5")["text"] = ""
-    splits.row("0:3")["text"] = "The lantern was lit again."
-    splits.follow()
-    (outcome,) = read_outcomes(
-        splits.team.instance, corpus_checks(Settings(), Home(splits.team.home).names())
-    ).values()
-    assert not outcome.passed
-    assert "chunk '1:5' of document 'page-1' has no text in 'text'" in outcome.description
-    assert splits.team.tick() == ["page-0"]
-    assert splits.leaves("page-1") == published
-
-    splits.row("0:3")["text"] = "The lamp was lit again."
-    splits.row("1:5")["text"] = "lantern " * 30
-    splits.follow()
-    job = splits.team.definitions.resolve_job_def("wiki_sync")
-    done = job.execute_in_process(instance=splits.team.instance, raise_on_error=False)
-    (failed,) = (event for event in done.all_events if event.is_step_failure)
-    reason = failed.step_failure_data.user_failure_data.description
-    assert "chunk '1:5' of document 'page-1' has 30 tokens" in reason
-    assert "The lamp was lit again." in {leaf.text for leaf in splits.leaves("page-0")}
-
-
 def test_rows_that_name_no_chunk_fail_and_the_last_source_stays(tmp_path):
     splits = Splits(tmp_path)
     splits.follow()
@@ -189,3 +162,15 @@ def test_rows_that_name_no_chunk_fail_and_the_last_source_stays(tmp_path):
     assert "row 1 lacks 'position'; a chunk has id, document, position and text" in message
     assert "its columns: document, id, text" in message
     assert (splits.team.home / "source" / "documents.jsonl").read_bytes() == kept
+
+
+@pytest.mark.parametrize("parameter", ["chunks", "upstream"])
+def test_a_component_names_an_asset_by_its_key(tmp_path, parameter):
+    @dg.asset(key_prefix="team")
+    def pages():
+        return []
+
+    component = RaptorCorpusComponent(name="wiki", home=str(tmp_path), **{parameter: "team/pages"})
+    corpus = dg.build_defs_for_component(component)
+    graph = dg.Definitions.merge(dg.Definitions([pages]), corpus).resolve_asset_graph()
+    assert graph.get(dg.AssetKey(["wiki", "source"])).parent_keys == {pages.key}

@@ -212,3 +212,21 @@ def test_a_sync_refuses_documents_that_are_older_than_the_upstream_asset(tmp_pat
     follow(team)
     assert launch() == []
     assert set(team.instance.get_dynamic_partitions("wiki_trees")) == {"a", "b"}
+
+
+def test_a_folder_is_named_in_the_metadata(tmp_path):
+    place = tmp_path / "day-1"
+    place.mkdir()
+    (place / "a.md").write_text(f"# A heading\n\n{prose(12)}")
+
+    @dg.asset
+    def download():
+        return dg.MaterializeResult(metadata={"folder": str(place)})
+
+    team = Team(tmp_path, download, upstream_path="folder")
+    error = follow(team)
+    assert "download was not materialized yet" in error
+    team.materialize(["download"])
+    assert follow(team)["paths"] == [str(place)]
+    team.tick()
+    assert team.instance.get_dynamic_partitions("wiki_trees") == ["a.md"]

@@ -240,6 +240,7 @@ def test_settings_of_tokens_are_whole(tmp_path):
     for given, words in (
         ({"jwt_issuer": ISSUER}, "jwt_audience"),
         ({"jwt_issuer": ISSUER, "jwt_audience": "a"}, "jwt_keys"),
+        ({"jwt_issuer": ISSUER, "jwt_keys": "keys.json"}, "jwt_audience"),
         ({"jwt_keys": "http://login.example/keys"}, "https"),
     ):
         with pytest.raises(ValueError, match=words):

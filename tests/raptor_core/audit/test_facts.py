@@ -3,6 +3,8 @@
 import pytest
 
 from raptor_core.audit.facts import find_foreign
+from raptor_core.models.embedding import make_embedder
+from raptor_core.settings import EmbedderSettings
 
 LEAVES = (
     (
@@ -89,3 +91,25 @@ def test_numbers_and_names_are_compared_in_other_languages_and_scripts(leaf, kno
 def test_a_long_run_of_digits_and_numerals_takes_no_time():
     for text in ("1" * 50_000, "1,22," * 10_000, "一百" * 10_000, "eine" * 10_000):
         find_foreign(f"It is {text}.", LEAVES)
+
+
+@pytest.mark.slow
+def test_sentences_that_resemble_no_sentence_of_the_leaves_are_left_out_by_an_embedder():
+    leaf = (
+        "The harbour pump failed in March because silt had blocked its intake. An engineer "
+        "replaced the filter. Three hours later the pump was running again."
+    )
+    true = (
+        "The pump of the harbour stopped because its intake was full of silt.",
+        "The filter was replaced by an engineer.",
+    )
+    wrong = "A young woman walked home from work and saw a thief."
+    text = f"A thief in the city\n\n{true[0]} {wrong} {true[1]} {wrong}"
+    kept = f"A thief in the city\n\n{true[0]} {true[1]}"
+    embed = make_embedder(EmbedderSettings()).embed
+    assert find_foreign(text, [leaf]) == ((), text, 1.0)
+    assert find_foreign(text, [leaf], embed) == ((), kept, len(kept) / len(text))
+    assert find_foreign(wrong, [leaf], embed).rest == find_foreign("", [leaf], embed).rest == ""
+    assert find_foreign(wrong, [" "], embed).rest == ""
+    both = find_foreign(f"{true[0]} It cost 4,000 dollars. {wrong}", [leaf], embed)
+    assert both[:2] == (("4,000",), true[0])

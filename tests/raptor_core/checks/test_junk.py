@@ -45,17 +45,6 @@ def test_ordinary_text_is_not_junk(text):
     assert find_junk(text, CHILDREN) is None
 
 
-def test_the_verdict_blocks_and_shows_the_node():
-    below = [leaf("a"), leaf("b")]
-    good, bad = summary("s", "ab"), summary("j", "ab", text="I'm sorry, I can't do that.")
-    passed = junk_text(checked_layer([good, *below], below))
-    failed = junk_text(checked_layer([good, bad], below))
-    assert (passed.passed, passed.worst) == (True, ())
-    assert (failed.passed, failed.severity, failed.name) == (False, "error", "junk_text")
-    assert [worst.node_id for worst in failed.worst] == ["j"]
-    assert failed.remedy
-
-
 def test_pieces_of_the_children_are_not_junk_however_they_end():
     code = "```Python\n@lru_cache\ndef get_settings():\n    return Settings()\n```"
     children = [

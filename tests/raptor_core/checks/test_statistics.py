@@ -46,14 +46,6 @@ def judged(document=None, max_tokens=12, **chunking):
     return chunk_length(leaves, settings)
 
 
-def test_chunks_within_the_limit_pass():
-    found = judged()
-    assert found.passed
-    assert found.numbers["chunks"] > 2
-    assert found.numbers["chunk_tokens_maximum"] <= 12
-    assert (found.numbers["over_limit_share"], found.numbers["over_window_share"]) == (0, 0)
-
-
 def test_a_chunk_over_the_limit_is_reported_though_a_custom_chunker_made_it():
     settings = Settings(tokens={"counter": "words"})
     leaves = make_leaves("t", [Document("log.md", TEXT)], Components(settings))

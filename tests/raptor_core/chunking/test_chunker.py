@@ -1,7 +1,6 @@
 """Chunks of documents with headings, sections and unusual text."""
 
 import unicodedata
-from itertools import pairwise
 
 import pytest
 
@@ -53,11 +52,6 @@ def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     ]
 
 
-def test_a_long_sentence_is_cut_at_white_space_before_any_token():
-    text = "unbelievable unbelievably " * 30
-    assert all(text[c.end : c.end + 1].isspace() for c in chunk(text, 8)[:-1])
-
-
 def test_combined_characters_stay_whole():
     text = "👩\u200d👩\u200d👧🇩🇪👍🏽e\u0301" * 300
     starts = [text[c.start] for c in chunk(text, 8)]
@@ -91,22 +85,6 @@ def test_sections_that_stand_alone_are_kept_apart_and_small_ones_share_chunks():
     assert any(crossed[1:3])
 
 
-def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():
-    text = "\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200))
-    settings = ChunkingSettings(method="greedy")
-    chunks = make_chunker(settings, COUNTER).chunk(Document(id="d", text=text))
-    assert all(a.n_tokens + b.n_tokens > 100 for a, b in pairwise(chunks))
-    assert min(c.n_tokens for c in chunks[:-1]) > 85
-
-
-def test_chunks_carry_their_section_path():
-    text = f"Alpha\n\n{'First text here. ' * 40}\n\nBeta\n\n{'Second text here. ' * 40}"
-    beta = text.index("Beta")
-    sections = (Section("Alpha", 1, 0, len(text)), Section("Beta", 2, beta, len(text)))
-    for c in chunk(text, sections=sections):
-        assert c.section == (("Alpha", "Beta") if c.start >= beta else ("Alpha",))
-
-
 @pytest.mark.parametrize(
     "text",
     ["เมื่อเขาเดินไปโรงเรียนแล้วก็ใช้น้ำ", "ເມື່ອໃຊ້ນ້ຳແລະໄປ", "ភ្លើងស្រុកខ្មែរ", "မြန်မာစာသဒ္ဒါ"],
@@ -123,15 +101,6 @@ def test_no_cut_parts_a_letter_from_its_vowels(text):
 def written(max_tokens, title, section):
     (line,) = context_lines([(title, section)], COUNTER, max_tokens)
     return line
-
-
-def test_title_and_headings_outermost_first():
-    assert written(32, "Guide", ("Setup", "On Linux")) == "Guide > Setup > On Linux"
-
-
-def test_the_middle_is_dropped_first():
-    path = ("one two three four five", "six seven eight nine ten", "last")
-    assert written(6, "Title", path) == "Title > … > last"
 
 
 @pytest.mark.parametrize("max_tokens", range(12))

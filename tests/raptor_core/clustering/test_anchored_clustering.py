@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clusterers import clusterer_of
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.anchored import Bounds, cluster_anchored, match_origins
-from raptor_core.settings.trees import ClusteringSettings
 
 BOUNDS = Bounds(max_members=12, max_tokens=3500)
 
 
 def clusterer(method="raptor"):
-    return make_clusterer(ClusteringSettings(method=method))
+    return clusterer_of(method)
 
 
 def by_label(labels):

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from support.clusterers import clusterer_of
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
-from raptor_core.settings.trees import ClusteringSettings
 
 METHODS = ("raptor", "contiguous", "gmm")
 
@@ -18,8 +17,7 @@ by_method = pytest.mark.parametrize("method", METHODS)
 
 
 def clustered(method, vectors, n_tokens, **changes):
-    settings = ClusteringSettings(method=method, **changes)
-    return make_clusterer(settings).cluster(vectors, n_tokens)
+    return clusterer_of(method, **changes).cluster(vectors, n_tokens)
 
 
 def feasible(n_tokens, max_tokens):
@@ -77,7 +75,7 @@ def test_a_layer_shrinks_to_a_half_at_most(method, n):
 def test_vectors_that_are_not_finite_are_refused(method):
     vectors, _ = topics(2, 10)
     vectors[7, 2] = np.nan
-    with pytest.raises(ClusteringError, match="row 7 holds NaN"):
+    with pytest.raises(ClusteringError, match="row 7 contains NaN"):
         clustered(method, vectors, tokens(20))
 
 
@@ -110,17 +108,17 @@ def test_the_same_layer_gives_the_same_clusters(method):
 CHANGES = {
     "raptor": {"dimensions": 5, "local_neighbors": 5, "threshold": 0.2, "max_components": 9}
     | {"patience": 0, "epochs": 0, "max_tokens": 900, "seed": 1},
-    "contiguous": {"cluster_size": 5, "max_tokens": 900},
+    "contiguous": {"max_tokens": 900},
     "gmm": {"threshold": 0.2, "max_tokens": 900, "seed": 1},
 }
 
 
 @by_method
 def test_the_fingerprint_covers_exactly_what_the_method_reads(method):
-    plain = make_clusterer(ClusteringSettings(method=method)).fingerprint
+    plain = clusterer_of(method).fingerprint
     every = {name: value for changes in CHANGES.values() for name, value in changes.items()}
     for name, value in every.items():
-        changed = make_clusterer(ClusteringSettings(method=method, **{name: value})).fingerprint
+        changed = clusterer_of(method, **{name: value}).fingerprint
         assert (changed != plain) == (name in CHANGES[method]), name
 
 
@@ -147,3 +145,12 @@ def test_odd_layers_are_clustered(method, name):
     n = len(vectors)
     for each in (80, 0):
         assert_valid(clustered(method, vectors, tokens(n, each)), tokens(n, each), 3500)
+
+
+@by_method
+def test_heavy_rows_share_the_one_light_row(method):
+    vectors, _ = topics(2, 3)
+    n_tokens = np.array([900, 900, 50, 900, 900, 900])
+    clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
+    assert_valid(clusters, n_tokens, 1000)
+    assert all(2 in rows for rows in clusters.members)

@@ -28,13 +28,6 @@ def test_clusters_keep_to_their_topics():
     assert np.mean(pure) > 0.95
 
 
-def test_the_mean_cluster_is_near_the_papers_size():
-    vectors, _ = topics(60, 10, spread=1.5, n_dims=128)
-    clusters = clusters_of(vectors)
-    assert 4 < clusters.details["mean_members"] < 12
-    assert len(clusters.members) < len(vectors) / 3
-
-
 def test_a_row_between_two_components_is_in_both():
     generator = np.random.default_rng(0)
     soft = 0

@@ -53,7 +53,7 @@ def test_a_file_is_read_as_the_markdown_that_its_command_writes(tmp_path, name, 
         ("sh -c 'echo x; sleep 60'", r"took more than 0\.5 s to convert .* source\.parse_seconds"),
         ("sh -c 'sleep 60 & wait'", r"took more than 0\.5 s to convert"),
         ("head -c 2000000 /dev/zero", r"over the limit of 1 MB \(source\.max_file_mb\)"),
-        ("head -c 100000 /dev/zero", "holds binary data"),
+        ("head -c 100000 /dev/zero", "contains binary data"),
     ],
 )
 def test_a_command_that_fails_skips_its_file_alone(tmp_path, command, reason):
@@ -72,6 +72,7 @@ def test_a_process_that_a_command_leaves_behind_does_not_hold_its_output(tmp_pat
     assert document.text == PAGE
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_command_ends_with_the_process_that_reads_its_file(tmp_path, number):

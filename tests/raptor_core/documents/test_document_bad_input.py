@@ -41,9 +41,9 @@ def encrypted_pdf():
     [
         ("a.txt", b"", "is empty"),
         ("a.txt", b" \n\t\r\n ", "is empty"),
-        ("a.md", "\u3000\u00a0\n".encode(), "holds no text"),
-        ("a.txt", b"\xef\xbb\xbf", "holds no text"),
-        ("a.html", b"<script>x</script><p> </p>", "holds no text"),
+        ("a.md", "\u3000\u00a0\n".encode(), "contains no text"),
+        ("a.txt", b"\xef\xbb\xbf", "contains no text"),
+        ("a.html", b"<script>x</script><p> </p>", "contains no text"),
         ("a.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff", "binary data"),
         ("a.txt", b"\xff\xfea\x00b", "begins with the mark of utf-16"),
         ("a.pdf", b"not a pdf", "damaged, or no PDF"),

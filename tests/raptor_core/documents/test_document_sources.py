@@ -107,16 +107,6 @@ def test_pipes_are_not_waited_for(folder):
     assert reasons(load_documents(folder)) == {"pipe.txt": "is not a regular file"}
 
 
-def test_memory_url_reads_like_a_folder(memory):
-    for name in ("/kb/a.md", "/kb/sub/b.txt", "/kb/.git/c.md", "/kb/skip/d.md", "/kb/e.bin"):
-        memory.pipe(name, b"# Title\n\nText.")
-    corpus = load_documents("memory://kb", settings=SourceSettings(exclude=("skip/",)))
-    assert ids(corpus) == ["a.md", "sub/b.txt"]
-    assert corpus.documents[0].source == "memory://kb/a.md"
-    assert list(reasons(corpus)) == ["e.bin"]
-    assert ids(load_documents("memory://kb/sub/b.txt")) == ["b.txt"]
-
-
 @pytest.mark.parametrize(
     ("paths", "message"),
     [

@@ -146,7 +146,7 @@ def test_bad_rows_are_named(database):
     assert len(corpus.documents) == 5
     assert found["wiki:6"] == ("holds the id of a different row: 1", False)
     assert found["wiki:7"] == ("holds no id: None", False)
-    assert found["wiki/7"] == ("holds no text", True)
+    assert found["wiki/7"] == ("contains no text", True)
     assert "'text' is missing" in found["wiki/8"][0]
     assert found["wiki/8"][1]
 
@@ -220,3 +220,9 @@ class TestProblems:
             load_settings(tmp_path / "raptor.toml", {})
         assert told in str(caught.value)
         assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_two_columns_of_readers_are_refused(database):
+    query = "SELECT *, 'ana' AS readers, 'ben' AS Readers FROM wiki"
+    with pytest.raises(SourceError, match="several columns like 'readers'"):
+        load_documents(settings=table(database, name="wiki", query=query))

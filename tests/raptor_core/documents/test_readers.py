@@ -9,6 +9,7 @@ import pytest
 
 from raptor_core.documents import (
     Catalog,
+    Document,
     Entry,
     Inventory,
     Skipped,
@@ -240,3 +241,9 @@ def test_a_parquet_column_of_readers_that_are_no_names_is_refused(tmp_path):
 def test_a_rule_that_cannot_match_or_has_a_blank_name_is_refused(rule):
     with pytest.raises(SettingsError, match=r"source\.readers"):
         settings_of(Settings(), {"source": {"readers": [rule]}}, "here")
+
+
+@pytest.mark.parametrize("readers", ["ana", (7,), ("",)])
+def test_readers_of_a_document_are_names(readers):
+    with pytest.raises(SourceError, match="'a': expected a list of names as readers"):
+        Document("a", "text", readers=readers)

@@ -6,6 +6,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clusterers import FOURS
 from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.workshop import prose
@@ -24,7 +25,7 @@ SETTINGS = Settings.model_validate(
     {
         "chunking": {"max_tokens": 64},
         "tokens": {"counter": "words"},
-        "clustering": {"method": "contiguous", "cluster_size": 4},
+        "components": FOURS,
     }
 )
 

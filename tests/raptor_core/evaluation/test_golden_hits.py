@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.clusterers import FOURS
 from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
@@ -99,9 +100,7 @@ def test_the_check_warns_under_the_bound_and_names_what_was_missed():
 @pytest.fixture
 def published():
     """Two trees in a store in memory, and the embedder."""
-    settings = Settings.model_validate(
-        {"clustering": {"method": "contiguous", "cluster_size": 4}, "chunking": {"max_tokens": 24}}
-    )
+    settings = Settings.model_validate({"components": FOURS, "chunking": {"max_tokens": 24}})
     components = Components(settings, embedder=HashingEmbedder())
     store = open_store(settings.store, None, components.store_identity)
     texts = {"a.md": SPAN * 3 + " It burned for years.", "b.md": "Herring was shipped. " * 8}

@@ -28,6 +28,7 @@ def drawn(rng, n):
     return [rng.choice([1, 1, 1, 2, 2, 3, 4, 6, 0, 0]) for _ in range(n)]
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_noise_is_no_loss_in_a_hundred_resamplings():
     rng, alarms = random.Random(0), 0
@@ -38,6 +39,7 @@ def test_noise_is_no_loss_in_a_hundred_resamplings():
     assert alarms <= 5
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_planted_loss_is_found_in_a_hundred_resamplings():
     rng, found = random.Random(1), 0

@@ -46,7 +46,7 @@ def test_another_model_under_the_name_is_refused_and_the_remedies_work(tmp_path,
     build(tmp_path, server.base_url)
     was = {name: getattr(server, name) for name in change}
     vars(server).update(change)
-    remedy = r'Set the model back, or set embedder\.revision to another word, such as "2", and give'
+    remedy = r'Restore the model, or set embedder\.revision to another word, such as "2"'
     with pytest.raises(StoreMismatchError, match=remedy):
         HomeRetriever(tmp_path).search("Line a")
     with pytest.raises(StoreMismatchError, match=remedy):

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.clusterers import FOURS
 from support.hashing import HashingEmbedder
-from support.library import SMALL, CrashError, FailingSummarizer, Library
+from support.library import SMALL, FailingSummarizer, Library
 
 from raptor_core.curation import CURATED
 from raptor_core.documents import load_documents
@@ -16,6 +17,7 @@ from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Layer
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import cluster_top, cohesion
@@ -91,7 +93,7 @@ def test_clusters_over_unchanged_nodes_stay_whatever_their_vectors_are():
     assert kept.fit.reason == ""
 
 
-CONTIGUOUS = {"clustering": {"method": "contiguous", "cluster_size": 4}}
+CONTIGUOUS = {"components": FOURS}
 
 
 @pytest.mark.parametrize(
@@ -134,21 +136,6 @@ def test_the_plan_of_an_edit_lists_its_layers():
         assert layer.n_kept + layer.n_removed == len(was.nodes)
         assert layer.n_touched >= 1
         assert layer.cost.calls == layer.n_added - layer.n_reused >= layer.lower_bound >= 1
-
-
-def test_a_summary_that_the_store_has_is_not_planned_again(tmp_path):
-    library = Library(tmp_path)
-    library.documents["north/a"] = [paragraph(number) for number in range(80)]
-    library.rebuild()
-    library.documents["north/a"][40] = "Nobody expected this entry to change at all."
-    calls = library.plan().summaries.calls
-    summarizer = library.summarizer
-    summarizer.crash_at = summarizer.n_made + 1
-    with pytest.raises(CrashError):
-        library.rebuild()
-    again = library.plan()
-    assert again.summaries.calls == calls - 1
-    assert sum(layer.n_reused for layer in again.trees[0].layers) == 1
 
 
 def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estimate():
@@ -209,6 +196,7 @@ def test_a_forecast_of_a_models_calls_and_money_has_room_for_repeats():
     assert (fewest, greatest) == (least, most + math.ceil(most / 2))
     cheapest, dearest = plan.usd_range
     assert cheapest < plan.cost.usd < 1.5 * plan.cost.usd < dearest
+    assert plan.exceeded(BudgetSettings(calls=0, usd=100)) == ("calls",)
     free = plan_rebuild({}, {"a": [Document("a", text(120))]}, components=make_components())
     assert free.usd_range == (0.0, 0.0)
     assert free.calls_range == free.summaries_range

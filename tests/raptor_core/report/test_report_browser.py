@@ -123,27 +123,6 @@ def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
     page.get_by_text("Nothing found").wait_for()
 
 
-def test_a_finding_is_followed_to_its_span(show):
-    page = show(lighthouse())
-    page.locator("#tab-tree").focus()
-    press(page, "ArrowRight")
-    assert page.locator("#panel-findings a").count() == 3
-    follow(page.locator("#panel-findings a").first)
-    mark = page.locator(".text mark.unsupported")
-    assert "".join(mark.all_inner_texts()) == "In 1899 the king came."
-    assert page.locator(".text .symbol").inner_text() == "▲"
-    card = page.locator(".finding:focus")
-    assert "Unsupported" in card.inner_text()
-    assert "No child says that a king came." in card.inner_text()
-    assert card.locator(".chips li").all_inner_texts() == ["1899", "king"]
-    follow(card.get_by_role("link", name="Open its span"))
-    assert page.locator(".document .span").inner_text() == LEAVES[1]
-    passage = page.locator(".document mark.passage").inner_text()
-    assert passage == "In the storm of 1953 Tom Ferris kept the lamp"
-    page.go_back()
-    assert page.locator(".finding:focus").count() == 1
-
-
 @pytest.mark.rare
 def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     page = show(lighthouse(), f"#node={node_id('s1')}")

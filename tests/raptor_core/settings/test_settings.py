@@ -94,6 +94,9 @@ def test_a_store_s_url_holds_no_credentials_and_none_is_shown(url):
         load_settings(None, {"RAPTOR_STORE__URL": url})
     assert "secret" not in str(told.value)
     assert StoreSettings(url="http://host:6333/a@b").url
+    with pytest.raises(SettingsError, match="host/x") as wrong:
+        load_settings(None, {"RAPTOR_SOURCE__MAX_FILE_MB": "ftp://ada:secret@host/x"})
+    assert "secret" not in str(wrong.value)
 
 
 def test_the_build_fingerprint_ignores_what_does_not_change_the_tree():

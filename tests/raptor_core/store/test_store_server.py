@@ -7,7 +7,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 from support.qdrant_server import KEY
 from support.stand_ins import qdrant_stand_in
-from support.stores import IDENTITY, make_tree, open_at, publish, vectors_of
+from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
@@ -117,7 +117,7 @@ def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
 def test_a_collection_of_somebody_else_is_refused(stand_in, metadata):
     stand_in.client.create_collection("corpus", vectors_config={}, metadata=metadata)
     for identity in (IDENTITY, None):
-        with pytest.raises(StoreError, match=r"not (made by|of) this program.*store\.corpus"):
+        with pytest.raises(StoreError, match=r"not (made by|from) this program.*store\.corpus"):
             open_at(None, "server", identity=identity, url=stand_in.url)
 
 
@@ -159,15 +159,6 @@ def opened(stand_in, **settings):
     return open_at(None, "server", url=stand_in.url, **settings)
 
 
-def searches(stand_in):
-    """Every single search that was asked for, by its vector."""
-    asked = [body["searches"] for _, path, body, _ in stand_in.requests if "query/batch" in path]
-    found = {"dense": [], "lexical": []}
-    for one in (search for batch in asked for search in batch):
-        found[one["using"]].append(one)
-    return found
-
-
 @pytest.fixture
 def tls_stand_in(authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -186,7 +177,7 @@ def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monke
         opened(tls_stand_in, max_retries=0)
     (tmp_path / "no.pem").write_text("no certificate")
     for path in (tmp_path / "no.pem", tmp_path / "none.pem"):
-        with pytest.raises(StoreError, match=rf"store\.tls_ca: {path} is no readable PEM"):
+        with pytest.raises(StoreError, match=rf"store\.tls_ca: {path} is not a readable PEM"):
             opened(tls_stand_in, tls_ca=str(path))
 
 
@@ -200,21 +191,6 @@ def test_a_collection_has_our_defaults_and_a_server_chooses_the_rest(stand_in):
         "optimizers_config": {"indexing_threshold": 150_000},
     }
     assert stand_in.indexed[NAME]["tree"] == {"type": "keyword", "enable_hnsw": True}
-
-
-def test_searches_by_vectors_have_the_options_of_the_settings(stand_in):
-    nodes, quantized = make_tree(), {"rescore": True, "oversampling": 3.0}
-    with opened(stand_in, search={"quantization": quantized}) as store:
-        publish(store, nodes)
-        store.search(vectors_of(nodes[:2]), 3)
-        store.search_text(["leaf"], 3)
-    asked = searches(stand_in)
-    wanted = {"hnsw_ef": 256, "quantization": quantized}
-    assert len(asked["dense"]) >= 2
-    for search in asked["dense"]:
-        assert {key: v for key, v in search["params"].items() if v is not None} == wanted
-    live = {"must": [{"key": "state", "match": {"value": "live"}}]}
-    assert asked["lexical"][0]["params"]["idf"] == {"corpus": live}
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,10 @@ def test_a_node_that_cannot_be_stored_without_loss_is_refused_by_name(store, val
     node = replace(make_node(), **values)
     with pytest.raises(StoreError, match=node.id):
         store.publish(make_manifest([node]), [node], keyed_vectors([make_node()]))
+
+
+@edge_only
+def test_publishing_refuses_nodes_of_another_tree(store):
+    nodes = make_tree("other")
+    with pytest.raises(StoreError, match="other"):
+        store.publish(make_manifest(nodes), nodes)

@@ -1,5 +1,7 @@
 """Exports: what goes out of one store comes into another, whole or not at all."""
 
+from dataclasses import MISSING, fields
+
 import pytest
 from support.stores import (
     open_at,
@@ -9,6 +11,7 @@ from support.transfers import ODD, exported, import_trees, make_tree, publish, r
 from raptor_core.errors import (
     ExportError,
 )
+from raptor_core.nodes import NODE_FIELDS, Node
 from raptor_core.store import Where
 from raptor_core.transfer.exports import (
     ExportFolder,
@@ -83,3 +86,10 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
         folder.read(export.trees[0].model_copy(update={"name": "trees/none.parquet"}))
     with pytest.raises(ExportError, match="expected a folder or a URL"):
         ExportFolder("nowhere://user:pw@x")
+
+
+def test_the_tree_of_these_tests_has_a_value_in_every_field_of_a_node():
+    nodes = rich_tree("t")
+    for name, _, _ in NODE_FIELDS:
+        default = next((f.default for f in fields(Node) if f.name == name), MISSING)
+        assert any(getattr(node, name) not in ((), "", {}, default) for node in nodes), name

@@ -30,7 +30,7 @@ from raptor_core.transfer.exports import (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Folder and manifest of an export of two trees."""
+    """Folder and index of an export of two trees."""
     path = tmp_path_factory.mktemp("made") / "export"
     with open_at(None) as store:
         publish(store, rich_tree(ODD), ODD)
@@ -118,7 +118,9 @@ def test_another_embedder_is_refused_and_another_corpus_is_not(one):
         replace(IDENTITY, embedder_fingerprint="ffff00001111", embedder_model="newer"),
         replace(IDENTITY, n_dims=8),
     ):
-        with pytest.raises(StoreMismatchError, match=r"x holds vectors of embedder sample-model"):
+        with pytest.raises(
+            StoreMismatchError, match=r"x contains vectors of embedder sample-model"
+        ):
             check_embedder(export, other, "x")
 
 

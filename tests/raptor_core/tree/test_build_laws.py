@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.clusterers import named
 from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.invariants import violations
@@ -50,7 +51,8 @@ def make_settings(method="raptor", **tree):
         {
             "chunking": {"max_tokens": 24, "max_context_tokens": 0},
             "summarizer": {"max_tokens": 40, "min_tokens": 8},
-            "clustering": {"method": method, "max_tokens": 200},
+            "components": named(method),
+            "clustering": {"max_tokens": 200},
             "tree": tree,
         }
     )
@@ -210,7 +212,8 @@ SETTINGS = Settings.model_validate(
     {
         "chunking": {"max_tokens": 16, "max_context_tokens": 0},
         "summarizer": {"ratio": 0.9, "max_tokens": 40, "min_tokens": 8},
-        "clustering": {"method": "contiguous", "max_tokens": 200},
+        "components": named("contiguous"),
+        "clustering": {"max_tokens": 200},
         "tree": {"top_nodes": 1},
     }
 )

@@ -137,6 +137,36 @@ def test_where_the_settings_only_report_the_check_warns_and_names_the_facts(serv
     assert components.summarizer.fingerprint != components_of(server).summarizer.fingerprint
 
 
+def quote_of(body):
+    """The beginning of the texts in whole sentences, which is like them."""
+    text = re.search(r"<excerpts>(.*)</excerpts>", str(body["messages"][1]["content"]), re.DOTALL)
+    return " ".join(re.findall(r"[^.]+\.", text[1])[:2]).strip()
+
+
+@pytest.mark.parametrize("batch_from", [0, 3])
+def test_strict_settings_leave_out_what_resembles_no_leaf_and_call_the_model_no_more(
+    server, monkeypatch, batch_from
+):
+    monkeypatch.setattr(batch, "POLL_SECONDS", 0.001)
+    FakeBatches(server)
+    server.answer = lambda body: f"{quote_of(body)} Nobody ever taught a walrus to dance."
+    components = components_of(server, foreign_facts="strict", batch_from=batch_from)
+    tree = build_tree(DOCUMENT, components=components)
+    assert len(tree.layers) > 2
+    assert not any("Nobody" in n.text or REPLACED in n.quality for n in tree.nodes() if n.layer)
+    spent = components.ledger.spent()
+    assert (spent.calls, spent.retries) == (len(texts(tree)), 0)
+    FakeBatches(server)
+    wrong = (
+        "Nobody ever taught a walrus to dance, to sing, to paint, to cook, to knit, to skate, to "
+        "whistle, to juggle or to drive a tram through heavy rain in the afternoon."
+    )
+    server.answer = lambda body: f"{quote_of(body).split('.')[0]}. {wrong}"
+    components = components_of(server, foreign_facts="strict", batch_from=batch_from)
+    tree = build_tree(DOCUMENT, components=components)
+    assert all(REPLACED in node.quality for node in tree.nodes() if node.layer)
+
+
 def test_an_answer_that_invents_is_paid_once_though_the_budget_ends(server):
     server.answer = lambda _body: INVENTED
     cache, ended = NodeCache(), 0

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.clusterers import FOURS
 from support.openai_server import Fault
 from support.paid_build import DOCUMENTS as LONG
 from support.paid_build import make_components, paid_settings
@@ -18,9 +19,9 @@ from raptor_core.tree.cache import NodeCache
 DOCUMENTS = [replace(document, text=document.text[:4000]) for document in LONG]
 
 
-def components_of(server, cache=None, method="contiguous", **summarizer):
+def components_of(server, cache=None, components=FOURS, **summarizer):
     summarizer = {"max_retries": 0, "concurrency": 1, **summarizer}
-    settings = paid_settings(server.base_url, summarizer=summarizer, clustering={"method": method})
+    settings = paid_settings(server.base_url, summarizer=summarizer, components=components)
     return make_components(settings, cache=cache)
 
 
@@ -96,7 +97,7 @@ def test_a_small_layer_may_have_one_refused_summary_but_where_the_settings_forbi
 def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(server):
     refuse(server, 1)
     cache = NodeCache()
-    components = components_of(server, cache, method="raptor")
+    components = components_of(server, cache, components={"clusterer": ""})
     tree = build(components)
     assert len(marked(tree)) == 1
     server.stop_failing()
@@ -123,7 +124,7 @@ def test_a_summary_that_is_refused_again_stays_and_so_do_those_above_it(server):
 def test_a_cut_answer_is_marked_and_never_paid_for_again(server):
     server.fail(Fault.answering("The river ran past the mill. The keeper then went", "length"))
     cache = NodeCache()
-    components = components_of(server, cache, method="raptor")
+    components = components_of(server, cache, components={"clusterer": ""})
     tree = build(components)
     (cut,) = (node for node in tree.nodes() if CUT_OFF in node.quality)
     assert cut.text == "The river ran past the mill."

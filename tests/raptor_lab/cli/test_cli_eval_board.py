@@ -56,7 +56,10 @@ def data(tmp_path):
 
 @pytest.fixture
 def call(data, tmp_path):
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
 
     def run(*arguments, folder=data):
         where = ("--home", tmp_path / "home")
@@ -109,6 +112,7 @@ def test_every_set_of_a_folder_is_measured_and_the_missing_ones_are_named(call):
     assert all(row["milliseconds"] > 0 for row in board["rows"])
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_the_table_is_markdown_and_trees_are_kept(call):
     ways = ("--sets", "qmsum, hotpotqa", "--limit", "2", "--strategy", "flat")

@@ -15,7 +15,7 @@ SPREAD = {"collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybri
 @pytest.fixture
 def call(tmp_path):
     small = {
-        "RAPTOR_CLUSTERING__METHOD": "gmm",
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_gmm",
         "RAPTOR_CHUNKING__MAX_TOKENS": "24",
     }
 
@@ -40,6 +40,7 @@ def rows(page, title):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     papers = tmp_path / "papers.json"

@@ -13,7 +13,10 @@ from support.tiny_models import build_tiny_t5
 @pytest.fixture
 def call(tmp_path):
     file = write_lines(tmp_path / "village.jsonl", records())
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
     with FakeOpenAI(answer=lambda _body: "twelve minutes") as server:
 
         def run(*arguments):
@@ -41,6 +44,7 @@ def test_answers_are_scored_and_asked_once(call):
     assert call.server.n_requests == 3
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_several_readers_stand_side_by_side_each_with_its_own_budget(call, tmp_path):
     unifiedqa = f"unifiedqa:{build_tiny_t5(tmp_path / 't5')}"

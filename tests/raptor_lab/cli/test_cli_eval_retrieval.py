@@ -8,7 +8,10 @@ from support.hashing import HashingEmbedder
 
 @pytest.fixture
 def call(tmp_path):
-    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+    small = {
+        "RAPTOR_COMPONENTS__CLUSTERER": "raptor_lab.clustering:make_contiguous",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
 
     def run(file, *arguments):
         where = ("--home", tmp_path / "home")

@@ -1,16 +1,14 @@
 """Clustering to compare with: windows of neighbours, and one mixture of the vectors."""
 
 import numpy as np
+from support.clusterers import clusterer_of
 from support.clustering_cases import tokens
 
-from raptor_core.clustering import make_clusterer
-from raptor_core.settings.trees import ClusteringSettings
 from raptor_lab.clustering.gmm import responsibilities
 
 
 def clustered(method, vectors, n_tokens, **changes):
-    settings = ClusteringSettings(method=method, **changes)
-    return make_clusterer(settings).cluster(vectors, n_tokens)
+    return clusterer_of(method, **changes).cluster(vectors, n_tokens)
 
 
 def test_windows_follow_the_order_of_the_layer():

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from support.evaluation_sets import quality, records, write_lines
+from support.clusterers import PAIRS
+from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
@@ -29,7 +30,7 @@ from raptor_lab.datasets.load import load_dataset
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "cluster_size": 2},
+    "components": PAIRS,
     "tree": {"max_layers": 2},
 }
 
@@ -103,17 +104,6 @@ def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
         run(village, tmp_path, "collapsed", budgets=[])
 
 
-@pytest.mark.slow
-def test_one_tree_over_the_corpus_still_answers_of_one_document(village, tmp_path):
-    given = components(grouping={"by": "corpus"})
-    found = run(village, tmp_path, "collapsed@0", budgets=[9000], given=given)
-    assert figure(found, "collapsed@0", 9000, "evidence_recall").mean.value == 1
-    with open_index(village, given, tmp_path) as index:
-        where = index.where(village.questions[0], pooled=False)
-        assert (where.trees, where.documents) == (("corpus",), ("mill",))
-        assert len(index.manifests) == 1
-
-
 def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
     by_way = {line.system: set(line.layers) for line in found.lines}
@@ -128,26 +118,6 @@ def test_the_best_documents_come_first():
     assert context.documents == ("y", "x")
     assert recall_of_first(["y", "z"], context.documents)["document_recall_at_2"] == 0.5
     assert recall_of_first(["y"], context.documents) == {}
-
-
-def test_the_right_option_is_the_answer_of_a_multiple_choice(tmp_path):
-    dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
-    found = run(dataset, tmp_path, "collapsed", "paragraph-fusion")
-    assert found.measures == ["content_recall"]
-    for system in ("collapsed", "paragraph-fusion"):
-        words = figure(found, system, 4000, "content_recall")
-        assert (words.n_questions, words.mean.value) == (3, 1)
-
-
-def test_general_questions_are_measured_by_their_answers_beside_evidence(tmp_path):
-    rows = records()
-    rows[1]["questions"] = [
-        {"question": "Summarize it.", "answers": ["rape oil, paraffin, snow"], "kind": "general"}
-    ]
-    found = run(load_dataset(write_lines(tmp_path / "g.jsonl", rows)), tmp_path, "collapsed")
-    assert found.measures == ["evidence_recall", "content_recall"]
-    general = figure(found, "collapsed", 4000, "content_recall")
-    assert (general.n_questions, general.mean.value) == (1, 0.75)
 
 
 def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):

@@ -23,17 +23,6 @@ def test_documents_with_their_questions(tmp_path):
     assert asked["soup-1"].evidence == ()
 
 
-@pytest.mark.parametrize(
-    ("field", "name"),
-    [("paper_id", "qasper"), ("article_id", "quality"), ("document_id", "narrativeqa")],
-)
-def test_the_field_of_the_id_names_the_data_set(tmp_path, field, name):
-    rows = [{field if key == "id" else key: value for key, value in r.items()} for r in records()]
-    found = load_dataset(write_lines(tmp_path / "some.jsonl", rows))
-    assert found.name == name
-    assert found.questions[0].document == "mill"
-
-
 PAPER = """Introduction
 Mills grind.
 A line that ends with a stop.
@@ -48,22 +37,6 @@ Results
 def paper_row(**fields):
     ask = {"question": "What grinds?", "evidence": ["2.1 The wheel", "Mills grind."]}
     return {"paper_id": "p", "title": "Mills", "text": PAPER, "questions": [ask], **fields}
-
-
-def spans(document):
-    return [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
-
-
-@pytest.mark.parametrize("listed", [{}, {"sections": None}, {"sections": []}])
-def test_a_paper_that_lists_no_sections_gets_them_from_its_lines(tmp_path, listed):
-    found = load_dataset(write_lines(tmp_path / "p.jsonl", [paper_row(**listed)]))
-    (document,) = found.documents
-    assert document.text == PAPER
-    intro, wheel, results = spans(document)
-    assert intro == ("Introduction", 1, PAPER[: PAPER.index("2.1")])
-    assert wheel == ("2.1 The wheel", 1, PAPER[PAPER.index("2.1") : PAPER.index("Results")])
-    assert results == ("Results", 1, "Results\n")
-    assert found.questions[0].evidence == ("2.1 The wheel", "Mills grind.")
 
 
 def test_the_sections_that_a_paper_lists_are_its_sections(tmp_path):

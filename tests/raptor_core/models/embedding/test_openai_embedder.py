@@ -68,3 +68,11 @@ def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server)
     np.testing.assert_allclose(kept["text 6"], unit("text 6"), atol=1e-6)
     with pytest.raises(ModelError, match="'text 7'"):
         embedder(server).embed(texts)
+
+
+def test_a_change_of_dimension_is_an_error_with_the_remedy(server):
+    made = embedder(server)
+    assert made.n_dims == 8
+    server.n_dims = 5
+    with pytest.raises(ModelError, match=r"5 dimensions, expected 8.*embedder\.base_url"):
+        made.embed(["a"])

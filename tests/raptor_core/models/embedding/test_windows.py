@@ -21,6 +21,7 @@ def embedder(request, tmp_path_factory):
     )
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [LONG + END, "码头上的起重机已经检修完毕" * 60 + END, "x" * 6000 + END]

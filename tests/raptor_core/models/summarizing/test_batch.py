@@ -7,7 +7,7 @@ from support.openai_server import Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.word_counter import WordCounter
 
-from raptor_core.errors import BudgetError
+from raptor_core.errors import BudgetError, EndpointError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, summary_cost
 from raptor_core.models.summarizing import batch, make_summarizer
@@ -174,3 +174,11 @@ def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     assert len(batches.batches) >= 2
     at_once = build_tree(DOCUMENTS, components=make_components(paid_settings(server.base_url)))
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
+
+
+def test_a_batch_that_is_refused_says_why_and_is_not_waited_for_again(server, batches):
+    batches.status = "failed"
+    for _ in range(2):
+        with pytest.raises(EndpointError, match=r"line 1 is no request.*batch_from = 0"):
+            list(summarizer(server).summarize(requests(5)))
+    assert len(batches.batches) == 2

@@ -1,24 +1,9 @@
-"""Parts of other packages: by an import path in the settings, or registered by entry points."""
+"""Parts of other packages, by an import path in the settings."""
 
 import pkgutil
-from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
-from raptor_core.errors import MissingExtraError, SettingsError
-
-
-@cache
-def load_registered(group: str, name: str, purpose: str) -> Any:
-    """Load the object that an installed package registers in a group of entry points.
-
-    Raises:
-        MissingExtraError: no package registers the name; ``purpose`` says what needs it.
-    """
-    points = entry_points(group=group)
-    if name not in points.names:
-        raise MissingExtraError("lab", purpose)
-    return points[name].load()
+from raptor_core.errors import SettingsError
 
 
 def import_named(path: str, label: str) -> Any:
