@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.publication import publishing
 from raptor_core.errors import StoreMismatchError
 from raptor_core.identity import embedding_key, summary_content_key
 from raptor_core.nodes import Node
@@ -54,8 +55,8 @@ def plan_reembedding(access: CorpusAccess) -> Reembedding:
 def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     """Embed the nodes of all published trees, and replace the store by one with these vectors.
 
-    Manifests stay with readers, pins and inputs. Finished vectors survive a failure. The caller
-    keeps every other run out of the home.
+    Pins stay; readers and decisions are those of today. Finished vectors survive a failure. The
+    caller keeps every other run out of the home.
 
     Raises:
         StoreMismatchError: see ``plan_reembedding``.
@@ -66,11 +67,12 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
         return planned
     with access.store.open_existing() as store:
         manifests = store.manifests()
-    with access.store.replacing() as new, new.publishing() as batch:
+    with access.store.replacing() as new, publishing(access, new) as publication:
         for manifest in manifests:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
-            batch.publish([_edition(manifest, nodes, components)])
+            edition = _edition(manifest, nodes, components)
+            publication.publish([edition], pin=manifest.hold or None)
     components.cache.forget([manifest.tree for manifest in manifests if manifest.hold])
     report(
         f"{planned.n_texts:,} texts of {planned.n_trees:,} trees were embedded again, and their "
