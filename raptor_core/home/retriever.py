@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from raptor_core.errors import AccessError, UnknownTreeError
+from raptor_core.errors import AccessError, StoreMismatchError, UnknownTreeError
 from raptor_core.home.corpus import PublishedCorpus
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import corpus_tree_folder, has_corpus_tree, require_trees
@@ -64,7 +64,8 @@ class HomeRetriever(Searcher):
         is_operator: bool = False,
     ) -> None:
         folder, self.settings = HomeFolder.open(home)
-        self.components = components or Components(self.settings)
+        self._components = [components or Components(self.settings)]  # shared with callers' copies
+        self._may_follow = components is None
         self._trees = PublishedCorpus(folder, self.settings)
         above, above_settings = corpus_tree_folder(folder, self.settings)
         self._corpus_tree = PublishedCorpus(above, above_settings)
@@ -82,6 +83,21 @@ class HomeRetriever(Searcher):
         bound = copy(self)
         bound.readers = shared_readers(self.readers, names_of_readers(readers))
         return bound
+
+    @property
+    def components(self) -> Components:
+        """Source of the embedder; another one after the trees got vectors of another embedder."""
+        return self._components[0]
+
+    def _follow(self) -> bool:
+        """Take the embedder that the home's settings name now; return whether it is another."""
+        settings = HomeFolder.open(self._trees.home.path)[1]
+        parts = {"embedder": settings.embedder, "components": settings.components}
+        new = Components(self.settings.model_copy(update=parts))
+        is_new = new.embedder.fingerprint != self.components.embedder.fingerprint
+        if is_new:
+            self._components[0] = new
+        return is_new
 
     @property
     def query(self) -> Query:
@@ -110,16 +126,18 @@ class HomeRetriever(Searcher):
         corpora = self._searched(query)
         for corpus in corpora:
             corpus.require()  # before a model is loaded
-        embedder = self.components.embedder
 
         def search(
-            corpus: PublishedCorpus, windows: QuestionWindows, named: Sequence[str]
+            corpus: PublishedCorpus,
+            windows: QuestionWindows,
+            named: Sequence[str],
+            components: Components,
         ) -> list[Retrieval]:
             def read(store: VectorStore) -> list[Retrieval]:
                 name = corpus.settings.store.corpus
-                identity = replace(self.components.probed_identity, corpus=name)
+                identity = replace(components.probed_identity, corpus=name)
                 check_identity(store.identity, identity, str(corpus.home.path))
-                retrievals = Retriever(store, embedder).search_windows(windows, query)
+                retrievals = Retriever(store, components.embedder).search_windows(windows, query)
                 published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
                 require_trees(store, [tree for tree in named if tree not in published])
                 return retrievals
@@ -127,9 +145,15 @@ class HomeRetriever(Searcher):
             return self._read(corpus, read)
 
         def run() -> list[Retrieval]:
-            windows = QuestionWindows.embed(embedder, questions, query.history)
-            results = [search(corpora[0], windows, query.where.trees or ())]
-            results += [search(corpus, windows, ()) for corpus in corpora[1:]]
+            components = self.components
+            windows = QuestionWindows.embed(components.embedder, questions, query.history)
+            try:
+                results = [search(corpora[0], windows, query.where.trees or (), components)]
+                results += [search(corpus, windows, (), components) for corpus in corpora[1:]]
+            except StoreMismatchError:
+                if not (self._may_follow and self._follow()):
+                    raise
+                return run()
             return [join_retrievals(parts) for parts in zip(*results, strict=True)]
 
         return run_traced(self.settings.store.corpus, questions, run)

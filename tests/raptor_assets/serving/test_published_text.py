@@ -52,7 +52,7 @@ def shown(place):
     app = make_app(HomeRetriever(place.home), keys, curator=Curator(place.home))
     client = TestClient(app, headers={"Authorization": "Bearer w"})
     paths = ["/window/report?tree=a.md", "/window/map?tree=a.md", "/window/corpus"]
-    paths += ["/window/corpus?partition=a.md", "/trees", "/outline?tree=a.md"]
+    paths += ["/trees", "/outline?tree=a.md"]
     paths += [f"/window/find?words={fact}" for fact in (OLD, NEW)]
     answers = [client.get(path) for path in paths]
     assert {answer.status_code for answer in answers} == {200}
