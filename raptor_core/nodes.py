@@ -167,6 +167,7 @@ class Fit:
         cohesion: mean cosine similarity of a member to the centre of its cluster. A plan computes
             it with the predicted vectors.
         reason: why clusters were fitted in this rebuild; empty if none were.
+        embedder: fingerprint of the embedder by whose vectors the layer was clustered.
     """
 
     fingerprint: str
@@ -174,6 +175,7 @@ class Fit:
     fitted_cohesion: float
     cohesion: float
     reason: str = ""
+    embedder: str = ""
 
 
 @dataclass(frozen=True, eq=False)

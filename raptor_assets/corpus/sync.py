@@ -25,8 +25,9 @@ from raptor_assets.corpus.changes import (
 from raptor_assets.corpus.corpus_tree import prepare
 from raptor_assets.corpus.jobs import corpus_job, drop_all
 from raptor_assets.corpus.upstream import explain_upstream
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.publication import set_readers, withdraw
+from raptor_assets.home.reembed import reembed
 from raptor_assets.home.rollback import forget_gone
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_assets.shown.rights import describe_unmatched
@@ -43,6 +44,10 @@ class SyncConfig(dg.Config):
     )
     confirm_removal: bool = Field(
         default=False, description="Documents that are missing are gone on purpose, however many."
+    )
+    reembed: bool = Field(
+        default=False,
+        description="First give published trees vectors of a changed embedder; no summary is made.",
     )
 
 
@@ -73,6 +78,8 @@ def build_sync_job(
         fail_dead_runs(context.instance)
         if reason := explain_waiting(access, context.instance):
             raise SourceError(reason)
+        if config.reembed:
+            _reembed(context, access)
         chosen = decision or _decide(context, config, access)
         yield from execute(context, access, chosen, progress)
 
@@ -83,6 +90,13 @@ def build_sync_job(
         SyncConfig,
         sync,
     )
+
+
+def _reembed(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
+    """Embed the published trees again, and the corpus tree over them."""
+    for each in [access] + ([corpus_tree_access(access)] if access.below is None else []):
+        each.components(context.instance).ledger.begin()
+        reembed(each, context.log.info)
 
 
 def _decide(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +32,7 @@ from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
-from raptor_core.store import VectorStore, open_store, stored_identity
+from raptor_core.store import VectorStore, open_store, replacing_store, stored_identity
 from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.collection import check_embedder
 from raptor_core.tables.curation import read_decisions
@@ -275,6 +276,11 @@ class StoreAccess:
     def open_existing(self) -> VectorStore:
         """Open the collection as it is, without loading an embedder."""
         return open_store(self._settings, self._root, owner=self._access.names.corpus)
+
+    def replacing(self) -> AbstractContextManager[VectorStore]:
+        """Open an empty store of the settings' embedder, which replaces the stored one."""
+        identity = self._access.components().probed_identity
+        return replacing_store(self._settings, self._root, identity)
 
     def exists(self) -> bool:
         """Return whether there is a store of this corpus."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import CHAIN_NAMES, DROP, TREE, ChainAsset
+from raptor_assets.assets.names import CHAIN_NAMES, DROP, SYNC, TREE, ChainAsset
 from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
@@ -87,6 +87,7 @@ def build(
     *,
     force: bool = False,
     confirm_removal: bool = False,
+    reembeds: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
     on_plan: Planned = _ignore_plan,
@@ -98,6 +99,7 @@ def build(
         partitions: only these, and no drop; None for all.
         force: also build partitions that are up to date; finished work is reused.
         confirm_removal: drop removed documents, however many.
+        reembeds: first give published trees vectors of a changed embedder.
         scan: scan of the source, if the caller has one.
         components: replacement for the components of the settings.
 
@@ -110,6 +112,8 @@ def build(
     access = CorpusAccess(settings, home, components=components, scan=scan)
     with open_instance(home) as instance:
         keep_look(access.tables, settings.source, scan)
+        if reembeds:
+            _reembed(instance, access, scan)
         decision = decide(
             access,
             instance.get_dynamic_partitions(access.names.partitions),
@@ -131,6 +135,18 @@ def build(
     if report.failed and not (used := access.components()).quotes:
         report.n_kept = used.cache.count_texts()
     return report
+
+
+def _reembed(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
+    """Run the sync job for new vectors alone; raise a StoreError if it fails."""
+    from raptor_assets.corpus.jobs import job_config
+    from raptor_assets.corpus.sync import build_sync_job
+
+    nothing = SyncDecision(Changes(), scan.inventory, ())
+    job = build_sync_job(access, decision=nothing)
+    config = job_config(access.names, SYNC, {"reembed": True})
+    if error := _execute(BuildReport(Changes()), job, instance, access, config):
+        raise StoreError(error)
 
 
 def update_corpus_tree(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from raptor_core.errors import AccessError, UnknownTreeError
+from raptor_core.errors import AccessError, StoreMismatchError, UnknownTreeError
 from raptor_core.home.corpus import PublishedCorpus
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import corpus_tree_folder, has_corpus_tree, require_trees
@@ -18,7 +18,7 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family
 from raptor_core.retrieval.base import Scope, join_retrievals, require_words
 from raptor_core.retrieval.questions import QuestionWindows
-from raptor_core.retrieval.retriever import AsyncSearch, run_traced
+from raptor_core.retrieval.retriever import Searcher, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where, names_of_readers, shared_readers
@@ -30,13 +30,13 @@ from raptor_core.tree.corpus_tree import is_corpus_tree
 Result = TypeVar("Result")
 
 
-class HomeRetriever(AsyncSearch):
+class HomeRetriever(Searcher):
     """Search over the published trees of a home, with the embedder and query of its settings.
 
     An embedded store serves one process at a time, so each call opens and closes it. A build does
     not wait for an application, and the next call reads what the build published. The store of a
     server stays open; after a failure it is opened again. The settings are read once. Threads may
-    share a retriever. The methods whose names begin with ``a`` do not block the event loop.
+    share a retriever.
 
     ``for_readers`` returns the retriever of one caller; each of its methods shows what the caller
     may read. Without a caller everything is read, or AccessError raised under ``access.required``.
@@ -64,7 +64,8 @@ class HomeRetriever(AsyncSearch):
         is_operator: bool = False,
     ) -> None:
         folder, self.settings = HomeFolder.open(home)
-        self.components = components or Components(self.settings)
+        self._components = [components or Components(self.settings)]  # shared with callers' copies
+        self._may_follow = components is None
         self._trees = PublishedCorpus(folder, self.settings)
         above, above_settings = corpus_tree_folder(folder, self.settings)
         self._corpus_tree = PublishedCorpus(above, above_settings)
@@ -82,6 +83,21 @@ class HomeRetriever(AsyncSearch):
         bound = copy(self)
         bound.readers = shared_readers(self.readers, names_of_readers(readers))
         return bound
+
+    @property
+    def components(self) -> Components:
+        """Source of the embedder; another one after the trees got vectors of another embedder."""
+        return self._components[0]
+
+    def _follow(self) -> bool:
+        """Take the embedder that the home's settings name now; return whether it is another."""
+        settings = HomeFolder.open(self._trees.home.path)[1]
+        parts = {"embedder": settings.embedder, "components": settings.components}
+        new = Components(self.settings.model_copy(update=parts))
+        is_new = new.embedder.fingerprint != self.components.embedder.fingerprint
+        if is_new:
+            self._components[0] = new
+        return is_new
 
     @property
     def query(self) -> Query:
@@ -110,16 +126,18 @@ class HomeRetriever(AsyncSearch):
         corpora = self._searched(query)
         for corpus in corpora:
             corpus.require()  # before a model is loaded
-        embedder = self.components.embedder
 
         def search(
-            corpus: PublishedCorpus, windows: QuestionWindows, named: Sequence[str]
+            corpus: PublishedCorpus,
+            windows: QuestionWindows,
+            named: Sequence[str],
+            components: Components,
         ) -> list[Retrieval]:
             def read(store: VectorStore) -> list[Retrieval]:
                 name = corpus.settings.store.corpus
-                identity = replace(self.components.probed_identity, corpus=name)
+                identity = replace(components.probed_identity, corpus=name)
                 check_identity(store.identity, identity, str(corpus.home.path))
-                retrievals = Retriever(store, embedder).search_windows(windows, query)
+                retrievals = Retriever(store, components.embedder).search_windows(windows, query)
                 published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
                 require_trees(store, [tree for tree in named if tree not in published])
                 return retrievals
@@ -127,9 +145,15 @@ class HomeRetriever(AsyncSearch):
             return self._read(corpus, read)
 
         def run() -> list[Retrieval]:
-            windows = QuestionWindows.embed(embedder, questions, query.history)
-            results = [search(corpora[0], windows, query.where.trees or ())]
-            results += [search(corpus, windows, ()) for corpus in corpora[1:]]
+            components = self.components
+            windows = QuestionWindows.embed(components.embedder, questions, query.history)
+            try:
+                results = [search(corpora[0], windows, query.where.trees or (), components)]
+                results += [search(corpus, windows, (), components) for corpus in corpora[1:]]
+            except StoreMismatchError:
+                if not (self._may_follow and self._follow()):
+                    raise
+                return run()
             return [join_retrievals(parts) for parts in zip(*results, strict=True)]
 
         return run_traced(self.settings.store.corpus, questions, run)

@@ -3,7 +3,6 @@
 The strategies are in ``hybrid`` and ``paper``; ``raptor_core.home`` searches a home.
 """
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +43,8 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 
 
-class AsyncSearch(ABC):
-    """Base class that adds methods for ``await`` to a retriever; each one runs in a thread."""
+class Searcher(ABC):
+    """Base class of retrievers, of a store or of a home; threads may share one."""
 
     @property
     @abstractmethod
@@ -91,35 +90,11 @@ class AsyncSearch(ABC):
             query = replace(query or self.query, history=turns(history))
         return searcher.search_many([question], query)[0]
 
-    async def asearch(
-        self,
-        question: str,
-        query: Query | None = None,
-        *,
-        history: Sequence[str] = (),
-        readers: Sequence[str] | None = None,
-    ) -> Retrieval:
-        """Run ``search`` without blocking the event loop."""
-        return await asyncio.to_thread(
-            self.search, question, query, history=history, readers=readers
-        )
 
-    async def asearch_many(
-        self, questions: Sequence[str], query: Query | None = None
-    ) -> list[Retrieval]:
-        """Run ``search_many`` without blocking the event loop; a batch is faster than calls."""
-        return await asyncio.to_thread(self.search_many, questions, query)
-
-    async def atrace(self, node_id: str) -> Trace:
-        """Run ``trace`` without blocking the event loop."""
-        return await asyncio.to_thread(self.trace, node_id)
-
-
-class Retriever(AsyncSearch):
+class Retriever(Searcher):
     """Search over the published trees of a store.
 
-    Threads may share a retriever. The methods whose names begin with ``a`` run in a thread, so that
-    an event loop does not wait; they raise the same errors.
+    Threads may share a retriever.
 
     Args:
         store: an open store; the retriever does not close it.

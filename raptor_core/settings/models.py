@@ -99,9 +99,11 @@ class ChunkingSettings(Part):
 class TokensSettings(Part):
     """Counter of tokens."""
 
-    counter: Literal["embedder", "tiktoken", "words"] = setting("embedder", rebuilds=True)
-    """The embedder's tokenizer (for an endpoint, that of the bundled model), tiktoken, or words
-    between spaces. tiktoken downloads its file once.
+    counter: Literal["embedder", "bundled", "tiktoken", "words"] = setting(
+        "embedder", rebuilds=True
+    )
+    """The embedder's tokenizer (for an endpoint, that of the bundled model), always that of the
+    bundled model, tiktoken, or words between spaces. tiktoken downloads its file once.
     """
     encoding: str = setting("cl100k_base", rebuilds=True)
     """Name of tiktoken's encoding."""

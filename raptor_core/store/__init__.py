@@ -1,10 +1,12 @@
 """Vector stores: Qdrant embedded and remote behind one class.
 
-A corpus is one collection, made for one embedder. A second embedder needs a second corpus name; the
-two collections are independent. Read ``store.py`` next for the rules, then ``collection.py``.
+A corpus is one collection, made for one embedder. That of a second embedder replaces it as a whole,
+or is independent under a second corpus name. Read ``store.py`` next for the rules, then
+``collection.py``.
 """
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import Edition, Hit, Manifest, PublicationCounts, StoreIdentity, Where
-from raptor_core.store.folder import open_folder, read_folder
+from raptor_core.store.folder import open_folder, read_folder, replacing_folder
 from raptor_core.store.store import VectorStore
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ __all__ = [
     "VectorStore",
     "Where",
     "open_store",
+    "replacing_store",
     "stored_identity",
 ]
 
@@ -66,6 +69,23 @@ def open_store(
     if identity is None:
         raise StoreError("a temporary store needs an identity; pass one, or a root directory")
     return open_folder(Path(mkdtemp(prefix="raptor-")), settings, identity, is_temporary=True)
+
+
+@contextmanager
+def replacing_store(
+    settings: StoreSettings, root: Path, identity: StoreIdentity
+) -> Iterator[VectorStore]:
+    """Open an empty store for another embedder, which replaces the stored one at the end.
+
+    Readers see the stored one until then, and all of them the new one from then on. After an
+    exception the stored one stays. Nothing else may publish meanwhile.
+    """
+    if settings.kind == "server":
+        with closing(_server(settings)) as corpus, corpus.replacing(identity) as store:
+            yield store
+    else:
+        with replacing_folder(root, settings, identity) as store:
+            yield store
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:

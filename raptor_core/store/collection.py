@@ -39,6 +39,11 @@ class Collection:
     identity: StoreIdentity
     owner: str | None = None
 
+    @property
+    def place(self) -> str:
+        """Name of the points of this embedder, which another embedder's lie beside."""
+        return f"{self.identity.corpus}.{self.identity.embedder_fingerprint[:8]}"
+
     def record(self) -> dict[str, Any]:
         """Return the record, which ``read`` parses."""
         return {"schema": SCHEMA, **asdict(self)}
@@ -104,7 +109,8 @@ def check_embedder(stored: StoreIdentity, fingerprint: str, embedder: str, where
     if fingerprint != stored.embedder_fingerprint:
         raise StoreMismatchError(
             f"{where} was made for {stored.embedder}; the settings ask for {embedder}. Nothing was "
-            f"changed. Set the embedder back, or {_another_name(stored)}"
+            "changed. Set the embedder back; or run raptor build --reembed, which embeds what is "
+            f"published again and keeps the summaries; or {_another_name(stored)}"
         )
 
 
@@ -114,7 +120,7 @@ def _another_name(stored: StoreIdentity) -> str:
     return (
         f'name the corpus differently, such as store.corpus = "{name}_2", and run raptor build: '
         "all nodes are embedded again, into a second store. Remove the old one when nobody uses it "
-        f"any more: the folder qdrant/{name} of the home, or the collection {name} of the server"
+        f"any more: qdrant/{name} of the home, or {Collection(stored).place} of the server"
     )
 
 

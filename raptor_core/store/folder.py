@@ -4,10 +4,12 @@
     <root>/<corpus>.holder    which process that is, only for messages
     <root>/<corpus>/          the collection
         identity.json         its record, see collection.py
-        engine/               the files of Qdrant Edge
+        engine.<embedder>/    the files of Qdrant Edge
 
-A collection is created as ``.part`` and renamed when it is complete. The lock belongs to the
-operating system, so it ends with its process. Opening a store twice in one process waits, too.
+Vectors of another embedder are written beside the first, and replacing ``identity.json`` switches
+all readers. A collection is created as ``.part`` and renamed when it is complete. The lock belongs
+to the operating system, so it ends with its process. Opening a store twice in one process waits,
+too.
 """
 
 import json
@@ -16,8 +18,8 @@ import shutil
 import socket
 import sys
 import weakref
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,15 +67,51 @@ def open_folder(
         if stored is None:
             raise StoreError(f"{place} is not a collection of this program; {_remedy(place)}")
         stored.check(identity, None, str(place))
-        if not (place / "engine").is_dir():
-            raise StoreError(f"{place / 'engine'} is missing; restore it, or {_remedy(place)}")
+        files = _engine(place, stored.identity)
+        if not files.is_dir():
+            raise StoreError(f"{files} is missing; restore it, or {_remedy(place)}")
         from raptor_core.store.engines.edge import EdgeEngine
 
-        engine = EdgeEngine(place / "engine", _remedy(place))
+        engine = EdgeEngine(files, _remedy(place))
         if is_temporary:  # a view for a caller shares the engine
             weakref.finalize(engine, shutil.rmtree, root, ignore_errors=True)
         close = undo.pop_all().close
     return VectorStore(engine, stored.identity, close)
+
+
+@contextmanager
+def replacing_folder(
+    root: Path, settings: StoreSettings, identity: StoreIdentity
+) -> Iterator[VectorStore]:
+    """Open an empty store beside the stored one; at the end it takes the place of that one."""
+    from raptor_core.store.engines.edge import EdgeEngine, create_shard
+
+    place = root / settings.corpus
+    files = _engine(place, identity)
+    check_space(place, 0)
+    with disk_errors(files):
+        shutil.rmtree(files, ignore_errors=True)  # of a process that died
+        files.mkdir()
+        create_shard(files, identity.n_dims)
+    with VectorStore(EdgeEngine(files, _remedy(place)), identity, lambda: None) as store:
+        yield store
+    release = _lock(root / f"{settings.corpus}.lock", settings.lock_seconds)
+    try:
+        _write_record(place, Collection(identity))
+        for other in set(place.glob("engine.*")) - {files}:
+            shutil.rmtree(other, ignore_errors=True)
+    finally:
+        release()
+
+
+def _engine(place: Path, identity: StoreIdentity) -> Path:
+    """Return the folder of the points of an embedder."""
+    return place / f"engine.{identity.embedder_fingerprint[:8]}"
+
+
+def _write_record(place: Path, collection: Collection) -> None:
+    record = json.dumps(collection.record(), indent=1).encode()
+    write_durably(place / "identity.json", record)
 
 
 def read_folder(root: Path, corpus: str) -> Collection | None:
@@ -135,9 +173,10 @@ def _make(place: Path, collection: Collection) -> None:
     with disk_errors(place):
         if part.exists():
             shutil.rmtree(part)
-        (part / "engine").mkdir(parents=True)
-        create_shard(part / "engine", collection.identity.n_dims)
-        write_durably(part / "identity.json", json.dumps(collection.record(), indent=1).encode())
+        files = _engine(part, collection.identity)
+        files.mkdir(parents=True)
+        create_shard(files, collection.identity.n_dims)
+        _write_record(part, collection)
         part.replace(place)
         sync_directory(place.parent)
 

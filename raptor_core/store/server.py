@@ -1,13 +1,15 @@
 """Collection of a corpus on a Qdrant server or cluster.
 
-The collection has the name of the corpus, and its metadata contain its record (``collection.py``).
-Requests stay below the 32 MB that a server accepts by default (``engines/qdrant.py``).
+The name of the corpus is an alias of it, so that the collection of another embedder can take its
+place in one request. Its metadata contain its record (``collection.py``). Requests stay below the
+32 MB that a server accepts by default (``engines/qdrant.py``).
 """
 
 import math
 import os
 import ssl
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,13 +60,42 @@ class ServerCorpus:
             stored.check(identity, owner, self.where)
             if identity is not None:  # missing if the process died after ``_make``
                 with self._place.errors():
-                    layout.create_indexes(self._client, self._name, info.payload_schema)
+                    layout.create_indexes(self._client, stored.place, info.payload_schema)
             undo.pop_all()
+        return self._store(layout, stored, info)
+
+    def _store(
+        self, layout: Layout, stored: Collection, info: models.CollectionInfo
+    ) -> VectorStore:
+        """Return the store of a collection by its own name: it never reads another embedder's."""
         engine = ClientEngine(
-            self._client, self._name, self._place, layout, indexed=info.payload_schema
+            self._client, stored.place, self._place, layout, indexed=info.payload_schema
         )
-        no_lock = nullcontext()
-        return VectorStore(engine, stored.identity, lambda: None, no_lock)
+        return VectorStore(engine, stored.identity, lambda: None, nullcontext())
+
+    @contextmanager
+    def replacing(self, identity: StoreIdentity) -> Iterator[VectorStore]:
+        """Open an empty store beside the stored one; at the end it takes the place of that one."""
+        layout, old = Layout(self._settings), self.read()
+        new = Collection(identity, old.owner if old else None)
+        with self._place.errors():
+            self._client.delete_collection(new.place)  # of a process that died
+            self._create(layout, new)
+            layout.create_indexes(self._client, new.place, ())
+            info = self._client.get_collection(new.place)
+        with self._store(layout, new, info) as store:
+            yield store
+            with self._place.errors():
+                self._name_alias(new, replaces=True)
+                if old:  # servers that read it open the new one at their next request
+                    self._client.delete_collection(old.place)
+
+    def _name_alias(self, collection: Collection, *, replaces: bool = False) -> None:
+        alias = models.CreateAlias(collection_name=collection.place, alias_name=self._name)
+        gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._name))
+        actions: list[Any] = [gone] if replaces else []
+        actions.append(models.CreateAliasOperation(create_alias=alias))
+        self._client.update_collection_aliases(actions)
 
     def close(self) -> None:
         """Close the client."""
@@ -91,14 +122,17 @@ class ServerCorpus:
         return Collection.read(record, self.where, _REMEDY)
 
     def _make(self, layout: Layout, collection: Collection) -> None:
-        metadata = {METADATA: collection.record()}
         with self._place.errors():
-            try:
-                n_dims = collection.identity.n_dims
-                layout.create(self._client, self._name, n_dims, metadata)
-            except Exception as error:
-                if code(error) != 409:  # 409: an earlier request created it
-                    raise
+            self._create(layout, collection)
+            self._name_alias(collection)
+
+    def _create(self, layout: Layout, collection: Collection) -> None:
+        metadata, n_dims = {METADATA: collection.record()}, collection.identity.n_dims
+        try:
+            layout.create(self._client, collection.place, n_dims, metadata)
+        except Exception as error:
+            if code(error) != 409:  # 409: an earlier request created it
+                raise
 
 
 def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:

@@ -25,6 +25,6 @@ def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCou
         return TiktokenCounter(tokens.encoding)
     if tokens.counter == "words":
         return WordCounter()
-    if embedder.kind in {"bundled", "openai"}:
+    if tokens.counter == "bundled" or embedder.kind in {"bundled", "openai"}:
         return bundled_counter()
     return TokenizerCounter(model_tokenizer(embedder.model, embedder.revision))

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from raptor_core.errors import MissingExtraError, ModelError
+from raptor_core.errors import ModelError
 from raptor_core.identity import digest, fingerprint
 
 if TYPE_CHECKING:
@@ -48,10 +48,8 @@ class TiktokenCounter:
 
 
 def _load(name: str) -> "tiktoken.Encoding":
-    try:
-        import tiktoken
-    except ImportError as error:
-        raise MissingExtraError("all", 'tokens.counter = "tiktoken"') from error
+    import tiktoken
+
     if name not in tiktoken.list_encoding_names():
         known = ", ".join(sorted(tiktoken.list_encoding_names()))
         raise ModelError(f"tokens.encoding {name!r} is unknown to tiktoken; it knows {known}")

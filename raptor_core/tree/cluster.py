@@ -166,7 +166,8 @@ def _fit(layer: Layer, components: Components, reason: str) -> _Arranged:
         split = _split_large(clusters.members, layer, components)
         clusters = Clusters(split.members, {**clusters.details, **split.details})
     value = cohesion(layer.vectors, clusters.members)
-    fit = Fit(components.clusterer.fingerprint, 0, value, value, reason)
+    by = components.embedder.fingerprint
+    fit = Fit(components.clusterer.fingerprint, 0, value, value, reason, by)
     slots = _slots(layer.nodes, clusters.members, (-1,) * len(clusters.members), None)
     shares = tuple(by_members.get(rows, ()) for rows in clusters.members) if by_members else ()
     return replace(clusters, responsibilities=shares), slots, fit
@@ -192,7 +193,7 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
     touched = {at for at, members in enumerate(earlier.ids) if not ids.issuperset(members)}
     kept = _remaining_rows(layer.nodes, earlier)
     clusters = _constrain(kept, touched, layer, components)
-    fit = _measure_drift(layer, earlier, clusters)
+    fit = _measure_drift(layer, earlier, clusters, components.embedder.fingerprint)
     if fit.reason:
         untouched = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
         unchanged = untouched.intersection(clusters.members)
@@ -202,7 +203,7 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
     return Clusters(clusters.members, clusters.details), slots, fit
 
 
-def _measure_drift(layer: Layer, earlier: Earlier, new: AnchoredClusters) -> Fit:
+def _measure_drift(layer: Layer, earlier: Earlier, new: AnchoredClusters, embedder: str) -> Fit:
     """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
     known = {anchor for anchors in earlier.anchors for anchor in anchors}
     n, n_new = len(layer.nodes), sum(node.anchor not in known for node in layer.nodes)
@@ -213,7 +214,9 @@ def _measure_drift(layer: Layer, earlier: Earlier, new: AnchoredClusters) -> Fit
         reason = f"{n_placed} of {n} nodes were placed since the last fit"
     elif current < fitted * (1 - COHESION_LOSS):
         reason = f"cohesion fell from {fitted:.3f} to {current:.3f}"
-    return Fit(earlier.fit.fingerprint, n_placed, fitted, current, reason)
+    if earlier.fit.embedder != embedder:
+        fitted, reason = current, "another embedder made the clusters"
+    return Fit(earlier.fit.fingerprint, n_placed, fitted, current, reason, earlier.fit.embedder)
 
 
 def _refit(
@@ -243,7 +246,8 @@ def _refit(
         return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")
     n_placed = round(fit.n_placed * (1 - len(rows) / len(layer.nodes)))
     reason = f"{fit.reason}: {len(changed)} touched clusters fitted again"
-    return refit, Fit(fit.fingerprint, n_placed, current, current, reason)
+    by = components.embedder.fingerprint
+    return refit, Fit(fit.fingerprint, n_placed, current, current, reason, by)
 
 
 def _closeness(vectors: Vectors, members: Members) -> float:

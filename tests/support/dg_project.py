@@ -59,6 +59,7 @@ class Summarizer(ScriptedSummarizer):
 
 
 COMPONENTS = {
+    **SMALL["components"],
     "embedder": "support.hashing:HashingEmbedder",
     "summarizer": "support.dg_project:Summarizer",
 }

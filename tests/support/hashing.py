@@ -34,3 +34,11 @@ class HashingEmbedder:
                 code = zlib.crc32(word.encode())
                 vectors[row, code % self.n_dims] += 1 if code & 1024 else -1
         return vectors
+
+
+class WideEmbedder(HashingEmbedder):
+    """Another model of the same kind, with vectors of another length."""
+
+    model = "wide"
+    n_dims = 48
+    fingerprint = fingerprint("hashing", {"n_dims": 48})

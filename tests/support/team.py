@@ -5,7 +5,7 @@ from support.workshop import NAMED_PARTS, SMALL
 
 from raptor_assets import build_raptor_corpus
 
-QUICK = {**SMALL, "components": NAMED_PARTS}
+QUICK = {**SMALL, "components": {**SMALL["components"], **NAMED_PARTS}}
 
 
 class Team:

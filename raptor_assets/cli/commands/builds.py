@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from raptor_assets.cli.options import (
     home_and_json,
     home_settings,
 )
-from raptor_assets.cli.output import join_reasons, print_json
+from raptor_assets.cli.output import join_reasons, print_json, usd_text
 from raptor_assets.corpus.changes import Changes, State
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
+from raptor_assets.home.reembed import plan_reembedding
 from raptor_assets.home.source_state import look
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
@@ -53,9 +54,10 @@ NAMED = 20  # most trees, skipped files and failed partitions to name
 @click.command(epilog="\b\nExample:\n  raptor plan docs/")
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
+@click.option("--reembed", is_flag=True, help="Say what `build --reembed` embeds, and end.")
 @home_and_json
 def plan_command(
-    sources: tuple[str, ...], partitions: tuple[str, ...], home: Path, as_json: bool
+    sources: tuple[str, ...], partitions: tuple[str, ...], reembed: bool, home: Path, as_json: bool
 ) -> None:
     """Predict what the next build will do and cost. Nothing is built, and no endpoint is called.
 
@@ -64,11 +66,28 @@ def plan_command(
     """
     opened, settings, scan = _scan_sources(home, sources)
     keys = _partition_keys(partitions, scan.inventory, settings)
+    if reembed:
+        _plan_reembedding(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
+        return
     planned = forecast(opened, settings, scan, keys)
     if as_json:
         print_json(_plan_values(planned))
     else:
         _print_plan(planned, settings.unpriced_models, settings.budget)
+
+
+def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
+    parts = [plan_reembedding(access), plan_reembedding(corpus_tree_access(access))]
+    n_trees, n_texts, n_tokens = map(sum, zip(*map(astuple, parts), strict=True))
+    embedder = access.settings.embedder
+    price = access.settings.prices.get(embedder.model) if embedder.kind == "openai" else None
+    usd = price.input * n_tokens / 1e6 if price else None if embedder.kind == "openai" else 0.0
+    if as_json:
+        values = {"n_trees": n_trees, "n_texts": n_texts, "n_tokens": n_tokens, "usd": usd}
+        print_json({**values, "n_summaries": 0})
+    else:
+        say(f"to embed: {n_texts:,} texts of {n_trees:,} trees, about {n_tokens:,} tokens")
+        say(f"to make: 0 summaries; cost: {usd_text(usd)}")
 
 
 def _plan_values(planned: Forecast) -> dict[str, Any]:
@@ -202,6 +221,12 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
     "--force", is_flag=True, help="Also build trees that are up to date, from finished work."
 )
 @click.option("--confirm-removal", is_flag=True, help="Drop removed documents, however many.")
+@click.option(
+    "--reembed",
+    "reembeds",
+    is_flag=True,
+    help="After a change of the embedder: embed the published trees again, keep their summaries.",
+)
 @budget_options("this run")
 @home_and_json
 def build_command(
@@ -209,6 +234,7 @@ def build_command(
     partitions: tuple[str, ...],
     force: bool,
     confirm_removal: bool,
+    reembeds: bool,
     home: Path,
     as_json: bool,
     **bounds: float | None,
@@ -236,7 +262,8 @@ def build_command(
         keys = _partition_keys(partitions, scan.inventory, settings)
         hooks: dict[str, Any] = {"on_plan": progress.plan, "on_progress": progress.step}
         hooks["force"] = force
-        report = build(opened, settings, keys, confirm_removal=confirm_removal, scan=scan, **hooks)
+        flags: dict[str, Any] = {"confirm_removal": confirm_removal, "reembeds": reembeds}
+        report = build(opened, settings, keys, scan=scan, **flags, **hooks)
         enabled = settings.corpus_tree.enabled
         above = update_corpus_tree(opened, settings, **hooks) if enabled else None
     seconds = time.monotonic() - started
