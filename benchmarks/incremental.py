@@ -116,7 +116,7 @@ class Counted:
 
 
 class Remembering:
-    """An embedder that embeds no text twice, so that a long comparison ends; counts seconds."""
+    """An embedder that embeds no text twice, to keep a long comparison short; counts seconds."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -139,7 +139,7 @@ class Remembering:
 
 @dataclass
 class Run:
-    """All steps: our trees, and beside them trees that are fitted anew."""
+    """All steps, for our trees and for trees that are fitted from scratch."""
 
     base: Components
     fresh: bool = True
@@ -204,7 +204,7 @@ class Run:
         self._print(row)
 
     def _refit(self, changed: Grouped) -> int:
-        """Fit the changed trees anew, with a cache of all texts; the calls that this takes."""
+        """Fit the changed trees from scratch, with a cache of all texts; return the calls."""
         before = self._their_counted.calls
         if changed and self.fresh:
             self.theirs.update(build_trees(changed, components=self._theirs))
@@ -220,7 +220,7 @@ class Run:
         print_row(row.name, *leaves, *calls, *cohesions, *sizes)
 
     def totals(self) -> None:
-        """Sums over all steps after the first, which builds everything."""
+        """Print the sums over all steps after the first, which builds everything."""
         rows = self.rows[1:]
         calls, least = sum(row.calls for row in rows), sum(row.least for row in rows)
         scratch, cache = sum(row.scratch for row in rows), sum(row.cache for row in rows)
@@ -232,7 +232,7 @@ class Run:
         print(f"plans that foretold the calls: {exact} of {sum(row.exact for row in rows)}")
 
     def shapes(self) -> None:
-        """Both sets of trees after all steps."""
+        """Print the quality of both sets of trees after all steps."""
         for name, trees in (("ours", self.ours), ("from scratch", self.theirs)):
             if trees:
                 nodes = [n for tree in trees.values() for n in tree.nodes() if n.children]
@@ -244,7 +244,7 @@ class Run:
                 )
 
     def evidence(self, source: Path) -> None:
-        """Share of the questions' evidence that the contexts of both trees hold."""
+        """Print the share of the questions' evidence that the contexts of both trees contain."""
         there = {d.id for found in self._documents.values() for d in found}
         asked = load_dataset(source).questions if source.suffix == ".jsonl" else ()
         questions = [q for q in asked if q.evidence and q.document in there]
@@ -263,7 +263,7 @@ class Run:
 
 
 def _stored(trees: Mapping[str, Tree]) -> NodeCache:
-    """What a store holds: the published trees, and nothing of what was deleted."""
+    """Make a cache of what a store contains: the published trees, nothing that was deleted."""
     cache = NodeCache()
     for tree in trees.values():
         cache.keep_vectors(tree.vectors())
@@ -272,7 +272,7 @@ def _stored(trees: Mapping[str, Tree]) -> NodeCache:
 
 
 def cohesions(trees: Mapping[str, Tree]) -> list[float]:
-    """Of the clusters over each layer, by membership."""
+    """Compute the mean cohesion of the clusters over each layer, weighted by membership."""
     sums: list[Any] = []
     for tree in trees.values():
         for number, (below, above) in enumerate(pairwise(tree.layers)):

@@ -35,7 +35,7 @@ SECONDS_PER_CALL = 1.0
 RETRY_AFTER_MS = 100
 LIMITED, BROKEN = 0.05, 0.02
 FACTOR = 1.25
-"""The aim: at most so many times the least, and this process's CPU time."""
+"""Target for the wall time, as a multiple of the minimum plus this process's CPU time."""
 HEADING = """\
 | client | made | lost | requests (429, 500) | at once | s | CPU s | over least | of the aim | \
 times as fast as sequential |
@@ -45,7 +45,7 @@ WORDS = ["river", "castle", "engine", "window", "forest", "winter", "silver", "b
 
 
 def serve(seed: int) -> None:
-    """The stand-in, until standard input ends; prints its address, and at last what it answered."""
+    """Run the stand-in until standard input ends; print its address, and last what it answered."""
     from support.openai_faults import Fault
     from support.openai_server import FakeOpenAI, Seen
 

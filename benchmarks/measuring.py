@@ -22,18 +22,18 @@ SEED = 7
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process and of its children that have ended."""
+    """Return the user and system time of this process and of its children that have ended."""
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had."""
+    """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def own_bytes(pid: int | str = "self", field: str = "RssAnon") -> int:
-    """Memory of a process that is no mapped file: the system cannot take it back.
+    """Return the memory of a process without mapped files, which the system can reclaim.
 
     ``VmRSS`` as ``field`` counts mapped files, too.
     """
@@ -44,30 +44,30 @@ def own_bytes(pid: int | str = "self", field: str = "RssAnon") -> int:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Bytes that the files of a folder take on disk."""
+    """Return the disk space of a folder's files, in bytes."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
 def print_head(*cells: str) -> None:
-    """The head of a Markdown table."""
+    """Print the head of a Markdown table."""
     print_row(*cells)
     print_row(*["---"] * len(cells))
 
 
 def print_row(*cells: object) -> None:
-    """A row of a Markdown table, at once."""
+    """Print a row of a Markdown table, and flush it."""
     print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
 def in_process(script: str, *arguments: object) -> Any:
-    """The JSON value in the last line that a script prints in a process of its own."""
+    """Run a script in its own process; return the JSON value in its last line of output."""
     command = [sys.executable, script, *map(str, arguments)]
     run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(run.stdout.splitlines()[-1])
 
 
 def make_documents(n_documents: int) -> list[Document]:
-    """Documents of four sentences, the same each time."""
+    """Make documents of four sentences, always the same."""
     chosen = random.Random(SEED)
 
     def sentence() -> str:

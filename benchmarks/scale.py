@@ -81,7 +81,7 @@ def measure(arguments: argparse.Namespace, megabytes: float) -> None:
 def write_sample(
     source: Path, megabytes: float, folder: Path, cut: int | None = None
 ) -> tuple[int, int]:
-    """Files of about so many megabytes in ten folders; number of documents, and of characters.
+    """Write files of this size into ten folders; return numbers of documents and characters.
 
     Ordered by length, every k-th document is taken, so that each size has the same mix. ``cut``
     then leaves so many characters of each.
@@ -116,7 +116,7 @@ def _in_process(arguments: argparse.Namespace, phase: str, root: Path) -> dict[s
 
 
 def facts(home: Path) -> dict[str, Any]:
-    """What a home holds: nodes and tokens by the published manifests, bytes and events."""
+    """Measure a home: nodes and tokens by the published manifests, bytes and events."""
     from raptor_core.settings.models import StoreSettings
     from raptor_core.store import open_store
 

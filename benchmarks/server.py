@@ -38,7 +38,7 @@ BUSY_TREES = 8
 
 
 def make_tree(tree: str, round_number: int) -> list[Node]:
-    """A tree of chunks; every second one is another in each round."""
+    """Make a tree of chunks, every second of which changes in each round."""
     made = []
     for at in range(TREE_NODES):
         key = f"{tree} {at} {round_number if at % 2 else 0}"
@@ -76,7 +76,7 @@ def vectors_of(nodes: list[Node]) -> Vectors:
 
 
 def publish(store: VectorStore, tree: str, round_number: int) -> None:
-    """Make it the tree's last round."""
+    """Publish a tree as it is in a round."""
     nodes = make_tree(tree, round_number)
     keys = (node.embedding_key for node in nodes)
     vectors = dict(zip(keys, vectors_of(nodes), strict=True))
@@ -86,7 +86,7 @@ def publish(store: VectorStore, tree: str, round_number: int) -> None:
 
 
 def keep_publishing(settings: StoreSettings, number: int, enough: Any, n_done: Any) -> None:
-    """What a publisher's process does."""
+    """Run a publisher's process."""
     with open_store(settings, None, IDENTITY) as store:
         round_number = 0
         while not enough.is_set():
@@ -99,7 +99,7 @@ def keep_publishing(settings: StoreSettings, number: int, enough: Any, n_done: A
 
 @contextmanager
 def publishers(settings: StoreSettings, n: int) -> Iterator[Any]:
-    """So many processes that publish; gives the counter of what they published."""
+    """Run processes that publish; yield the counter of what they published."""
     context = multiprocessing.get_context("spawn")
     enough, n_done = context.Event(), context.Value("i", 0)
     started = [
@@ -117,7 +117,7 @@ def publishers(settings: StoreSettings, n: int) -> Iterator[Any]:
 
 
 def n_requests(url: str) -> int:
-    """Requests that the server has answered, but for those for metrics."""
+    """Return the number of answered requests, except those for metrics."""
     with urllib.request.urlopen(f"{url}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     counts = ("rest_responses_total{",)
@@ -131,7 +131,7 @@ def n_requests(url: str) -> int:
 def systems(
     store: VectorStore, client: QdrantClient, tree: str, collection: str = "corpus"
 ) -> dict[str, Callable[[int], object]]:
-    """What is timed, by name: each takes the number of a question."""
+    """Return the functions to time by name; each takes the number of a question."""
     questions = unit_vectors(1000, seed=5)
     rng = np.random.default_rng(6)
     texts = [" ".join(rng.choice(WORDS[:5000], 8)) for _ in range(1000)]
@@ -163,7 +163,7 @@ def systems(
 
 
 def measure(asked: dict[str, Callable[[int], object]], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of each system, in turn for so long."""
+    """Measure the milliseconds of each system, in turn, for a given time."""
     taken: dict[str, list[float]] = {name: [] for name in asked}
     end, number = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -176,7 +176,7 @@ def measure(asked: dict[str, Callable[[int], object]], seconds: float) -> dict[s
 
 
 def tell(taken: dict[str, list[float]], title: str) -> None:
-    """One line for each system; ratios are to the client alone."""
+    """Print one line for each system; ratios are to the plain client."""
     print(title)
     base = np.percentile(taken["client"], [50, 99])
     for name, values in taken.items():
@@ -186,7 +186,7 @@ def tell(taken: dict[str, list[float]], title: str) -> None:
 
 
 def fill(store: VectorStore, client: QdrantClient, n_trees: int) -> None:
-    """Publish the trees; then the client alone writes the same points, 1,000 at a time."""
+    """Publish the trees; then write the same points with the plain client, 1,000 at a time."""
     made = [make_tree(f"tree-{at}", 0) for at in range(n_trees)]
     for nodes in made:
         vectors_of(nodes)

@@ -20,17 +20,17 @@ from raptor_core.models.reading.reader import Passage
 EXAMPLES = Path(__file__).resolve().parent
 BUDGET_TOKENS = 800
 N_SHOWN = 3
-"""Passages that are printed of a question about a detail, the best ones."""
+"""Number of best passages that are printed for a question about a detail."""
 QUESTIONS = (
     "Why did the generator G1 stop in the night of the gale?",
     "What are the main problems of the cold store?",
     "What is this handbook about?",
 )
-"""Questions about a detail, about a part of the text, and about all of it."""
+"""Questions about a detail, a part of the text, and all of it."""
 
 
 def main() -> None:
-    """Build, show, query."""
+    """Build, show and query the trees."""
     parser = argparse.ArgumentParser(description="Build and query trees over the handbook.")
     parser.add_argument("--home", type=Path, default=Path(".raptor"))
     home = Home.at(parser.parse_args().home)
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def print_trees(status: HomeStatus) -> None:
-    """Shapes of the trees, and what their checks said."""
+    """Print the shapes of the trees, and the results of their checks."""
     for tree in status.trees:
         sizes = " → ".join(str(size) for size in tree.manifest.layer_sizes)
         n_documents = len(tree.manifest.documents)
@@ -65,7 +65,7 @@ def print_trees(status: HomeStatus) -> None:
 
 
 def print_answers(home: Home, settings: Settings) -> None:
-    """Ask for a detail, a part and a theme; print the nodes of each layer that answer them."""
+    """Ask for a detail, a part and a theme; print the nodes that answer, layer by layer."""
     components = Components(settings)
     with open_store(settings.store, home.qdrant, components.store_identity) as store:
         retriever = Retriever(store, components.embedder)

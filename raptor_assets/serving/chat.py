@@ -20,7 +20,7 @@ from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.endpoints import APIRouter, Request, Response, json_response
 from raptor_assets.serving.parameters import MAX_QUESTION_CHARS
 from raptor_assets.serving.problems import OPENAI, problem_of_error, problem_response
-from raptor_assets.serving.streams import EventStream, Turns, event, while_connected
+from raptor_assets.serving.streams import AnswerThreads, EventStream, event, while_connected
 from raptor_assets.serving.values import Citation, citations_of
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.models.reading.reader import Answer
@@ -221,7 +221,7 @@ class StopText:
         )
 
 
-def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
+def chat_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter:
     """Make the routes under /v1; OpenAI's documentation describes them."""
     router = APIRouter(prefix=OPENAI.rstrip("/"), include_in_schema=False)
 
@@ -240,9 +240,9 @@ def chat_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
         retrieval = await to_thread.run_sync(_search, reader, chat.model, question, history)
         completion = Completion(chat.model, retrieval.id)
         if chat.stream:
-            return EventStream(_events(reader, turns, chat, retrieval, completion))
+            return EventStream(_events(reader, threads, chat, retrieval, completion))
         work = partial(reader.read, retrieval, False)
-        answer = await while_connected(request, turns.result(work))
+        answer = await while_connected(request, threads.result(work))
         stopped = StopText(chat.stops)
         stopped.add(answer.text or _no_answer_text(retrieval), is_last=True)
         sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
@@ -283,7 +283,7 @@ def _cited(citations: Sequence[Citation], stopped: StopText) -> list[Citation]:
 
 async def _events(
     reader: HomeReader,
-    turns: Turns[Answer],
+    threads: AnswerThreads[Answer],
     chat: ChatRequest,
     retrieval: Retrieval,
     completion: Completion,
@@ -292,7 +292,7 @@ async def _events(
     stopped, work = StopText(chat.stops), partial(reader.read, retrieval, True)
     try:
         yield event(completion.part(role="assistant", content=""))
-        async with aclosing(turns.stream(work)) as items:
+        async with aclosing(threads.stream(work)) as items:
             async for item in items:
                 if isinstance(item, str):
                     if text := stopped.add(item):

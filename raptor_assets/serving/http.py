@@ -60,9 +60,9 @@ from raptor_assets.serving.problems import (
     problem_response,
 )
 from raptor_assets.serving.streams import (
+    AnswerThreads,
     ClientLeftError,
     EventStream,
-    Turns,
     Work,
     event,
     while_connected,
@@ -131,9 +131,9 @@ def make_app(
     app.include_router(_pages())
     described = [] if callers.is_open else [Depends(SCHEME)]
     reads = [*described, _identified(callers), Depends(_refuse_unknown)]
-    reader, turns = HomeReader(retriever), Turns[Answer](retriever.settings.reader.share)
-    routers = [_router(reader), _ask_router(reader, turns), _window(retriever, reader)]
-    routers += [chat_router(reader, turns), dify_router(reader)]
+    reader, threads = HomeReader(retriever), AnswerThreads[Answer](retriever.settings.reader.share)
+    routers = [_router(reader), _ask_router(reader, threads), _window(retriever, reader)]
+    routers += [chat_router(reader, threads), dify_router(reader)]
     if retriever.settings.serving.questions:
         routers.append(_vote_router(reader))
     if curator is not None:
@@ -184,7 +184,7 @@ def _router(reader: HomeReader) -> APIRouter:
     return router
 
 
-def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
+def _ask_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter:
     failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     streamed: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
     router = APIRouter(responses=PROBLEMS | failures | streamed)
@@ -197,12 +197,12 @@ def _ask_router(reader: HomeReader, turns: Turns[Answer]) -> APIRouter:
         work = partial(reader.read, retrieval, parameters.stream)
         if parameters.stream:
             return EventStream(events(work, retrieval))
-        answer = await while_connected(request, turns.result(work))
+        answer = await while_connected(request, threads.result(work))
         return json_response(AskResponse.of(answer, retrieval, reader.link_of))
 
     async def events(work: Work[Answer], retrieval: Retrieval) -> AsyncGenerator[bytes, None]:
         try:
-            async with aclosing(turns.stream(work)) as items:
+            async with aclosing(threads.stream(work)) as items:
                 async for item in items:
                     if isinstance(item, str):
                         yield event({"text": item}, "text")

@@ -23,7 +23,7 @@ Work = Callable[[Callable[[str], None], threading.Event], Result]
 """Work that passes on pieces of text, stops early once the event is set, and returns a result."""
 
 
-class Turns(Generic[Result]):
+class AnswerThreads(Generic[Result]):
     """Threads in which models write, at most ``limit`` at a time."""
 
     def __init__(self, limit: int) -> None:

@@ -75,16 +75,16 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         engine: Engine,
         identity: StoreIdentity,
         release: Callable[[], None],
-        turn: AbstractContextManager[Any] | None = None,
+        call_lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Wrap an open engine; ``release`` frees its lock.
 
-        ``turn`` is the context of each call; None uses a lock of this store.
+        ``call_lock`` is held during each call; None uses a lock of this store.
         """
         self._engine = engine
         self._identity = identity
         self._release = release
-        self._turn = turn or RLock()
+        self._call_lock = call_lock or RLock()
         self._closed = False
         self._outlines: dict[str, Outline] = {}
         self.readers: tuple[str, ...] | None = None  # of the caller; None reads everything
@@ -113,14 +113,14 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        with self._turn:
+        with self._call_lock:
             if self._closed:
                 raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
             yield
 
     def close(self) -> None:
         """Release the engine and its lock; closing twice is allowed."""
-        with self._turn:
+        with self._call_lock:
             if self._closed:
                 return
             self._closed = True

@@ -86,7 +86,7 @@ class TestLetters:
     def test_a_sign_that_stands_beside_a_letter_is_no_accent(self):
         assert text_of(text_at(50, 600, "a^b and ~user")) == "a^b and ~user"
 
-    def test_private_letters_are_left_out_and_told_once(self):
+    def test_private_use_glyphs_are_omitted_and_reported_once(self):
         formula = "\ue0a1\ue0a2\ue0a3\ue0a4"
         parsed = parse_pdf(pdf_of(lines_at(50, 600, [*BODY, f"x{formula}y"])))
         assert parsed.metadata["unknown_glyphs"] == len(formula)

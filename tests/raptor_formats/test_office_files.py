@@ -121,7 +121,7 @@ OLE = b"\xd0\xcf\x11\xe0"
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # files hold the time of day
 )
-def test_damaged_and_hostile_files_are_refused_with_words(extension, data, reason):
+def test_damaged_and_hostile_files_are_rejected_with_a_reason(extension, data, reason):
     with pytest.raises(UnreadableError, match=reason):
         parse(extension, data)
 

@@ -102,10 +102,10 @@ def test_the_command_prints_a_table_or_json(tmp_path):
     assert printed.code == 0, printed.err
     assert "mills" in printed.out
     assert "1.000 [1.000, 1.000]" in printed.out
-    told = raptor(
+    scored = raptor(
         "eval", "audit", made, "--judge", "support", "--home", tmp_path / "none", "--json"
     ).json
-    assert (told["judge"], told["datasets"][0]["auc"]["value"]) == ("support", 1.0)
-    assert "hash" in told["split"]
+    assert (scored["judge"], scored["datasets"][0]["auc"]["value"]) == ("support", 1.0)
+    assert "hash" in scored["split"]
     wrong = raptor("eval", "audit", tmp_path / "nowhere", "--json")
     assert (wrong.code, wrong.json["error"]) == (4, "SourceError")

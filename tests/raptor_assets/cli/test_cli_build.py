@@ -19,7 +19,7 @@ def trees(place):
     return {tree["tree"]: tree["build_id"] for tree in printed.json["trees"]}
 
 
-def test_an_edit_rebuilds_its_partition_alone_and_the_command_says_so(own):
+def test_an_edit_rebuilds_only_its_partition_and_the_command_reports_it(own):
     before = trees(own)
     path = own.docs / "soup.md"
     path.write_text(path.read_text() + "\n\nServe it with rye bread and cold butter.\n")

@@ -139,9 +139,9 @@ def test_a_decision_that_is_impossible_is_an_error_and_nothing_is_recorded(place
         ("correct", summary, "--text", "x", "--who", " "): "needs the name",
     }
     for arguments, words in refused.items():
-        told = place.call("curate", *arguments)
-        assert told.code == 4, told
-        assert words in told.err, told
+        printed = place.call("curate", *arguments)
+        assert printed.code == 4, printed
+        assert words in printed.err, printed
     unknown = "00000000-0000-5000-8000-000000000000"
     assert place.call("curate", "correct", unknown, "--text", "x").code == 4
     assert place.call("curate", "correct", summary).code == 2

@@ -30,13 +30,13 @@ def test_files_to_read_and_files_to_skip_are_listed_and_nothing_is_written(place
     before = seen(place)
     found = place.call("documents", place.docs, "--json", RAPTOR_SOURCE__EXCLUDE="drafts/")
     assert (found.code, seen(place)) == (0, before)
-    told = {row["document"]: row for row in found.json["documents"]}
-    assert list(told) == ["glued.txt", "guide/lamp.md", "a", "b"]
-    lamp = told["guide/lamp.md"]
+    rows = {row["document"]: row for row in found.json["documents"]}
+    assert list(rows) == ["glued.txt", "guide/lamp.md", "a", "b"]
+    lamp = rows["guide/lamp.md"]
     size = (place.docs / "guide" / "lamp.md").stat().st_size
     assert (lamp["size_bytes"], lamp["n_sections"], lamp["language"]) == (size, 2, "English")
     assert lamp["n_tokens"] >= lamp["n_chunks"] > 1
-    assert "letters in glued words" in told["glued.txt"]["doubt"]
+    assert "letters in glued words" in rows["glued.txt"]["doubt"]
     left_out = {s["name"]: s["reason"] for key in ("skipped", "omitted") for s in found.json[key]}
     assert left_out.pop("picture.svg").startswith("files of type .svg are not supported")
     assert "is taken, by the same text" in left_out.pop("rows.jsonl:3")

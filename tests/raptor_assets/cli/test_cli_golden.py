@@ -39,7 +39,7 @@ def test_the_figures_and_every_rank_are_printed_as_json(built, golden):
     assert found["cases"][1]["expected"] == ["farness/harbour.md"]
 
 
-def test_a_rate_under_the_least_exits_with_5_and_over_it_with_0(built, golden):
+def test_a_hit_rate_below_the_bound_exits_with_5_and_above_it_with_0(built, golden):
     wrong = {"question": "Who lit the lamp in 1872?", "expected": ["soup.md"]}
     path = golden(QUESTIONS[0], wrong)
     options = (path, "--json", "--top-k", "1", "--min-hit-rate")
@@ -47,6 +47,6 @@ def test_a_rate_under_the_least_exits_with_5_and_over_it_with_0(built, golden):
     printed = built.call("eval", "golden", *options, "0.6")
     assert printed.code == 5
     assert printed.json["hit_rate"] == 0.5
-    told = built.call("eval", "golden", path, "--top-k", "1", "--min-hit-rate", "0.6")
-    assert (told.code, "below 0.6" in told.err) == (5, True)
-    assert "missed" in told.out
+    printed = built.call("eval", "golden", path, "--top-k", "1", "--min-hit-rate", "0.6")
+    assert (printed.code, "below 0.6" in printed.err) == (5, True)
+    assert "missed" in printed.out

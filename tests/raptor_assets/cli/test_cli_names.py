@@ -66,16 +66,16 @@ def test_a_name_is_typed_in_any_form_of_its_letters(named):
 
 def test_longer_ids_are_reported_and_not_read(named):
     place, printed = named
-    told = {item["name"]: item["reason"] for item in printed["skipped"]}
-    assert "is taken, by another document" in told.pop("rows.jsonl:12")
-    assert len(told) == 3
+    reasons = {item["name"]: item["reason"] for item in printed["skipped"]}
+    assert "is taken, by another document" in reasons.pop("rows.jsonl:12")
+    assert len(reasons) == 3
     bound = f"{MAX_ID_BYTES:,} are the most"
-    assert all(bound in reason for reason in told.values())
-    assert "has an id of 5,000 bytes" in told["rows.jsonl:11"]
-    (path,) = (name for name in told if name.endswith("/deep.md"))
+    assert all(bound in reason for reason in reasons.values())
+    assert "has an id of 5,000 bytes" in reasons["rows.jsonl:11"]
+    (path,) = (name for name in reasons if name.endswith("/deep.md"))
     assert len(path) < 100
     listed = place.call("documents", place.docs, "--json").json
-    assert {item["name"] for item in listed["skipped"]} == {*told, "rows.jsonl:12"}
+    assert {item["name"] for item in listed["skipped"]} == {*reasons, "rows.jsonl:12"}
 
 
 def test_the_api_and_the_window_take_every_id_up_to_the_bound(named):

@@ -62,8 +62,10 @@ def test_the_papers_preset_builds_and_answers_with_the_papers_models_by_name(mod
         }
         raptor("init", source, "--preset", "paper", "--home", home)
         commands = [["build"], ["query", "who keeps the gauge?"]]
-        told = python(COMMAND, json.dumps(commands), environ={**environ, "RAPTOR_HOME": str(home)})
-    _, built, found = told.partition("1 built")
+        output = python(
+            COMMAND, json.dumps(commands), environ={**environ, "RAPTOR_HOME": str(home)}
+        )
+    _, built, found = output.partition("1 built")
     assert built
     assert source.stem in found
     assert {body["model"] for body in server.bodies} == {"gpt-3.5-turbo"}

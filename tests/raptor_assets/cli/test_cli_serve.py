@@ -264,8 +264,8 @@ def test_decisions_are_made_with_the_writing_key_alone_and_the_next_build_honour
         assert (made.status_code, made.json()["who"]) == (200, "writing key")
         forged = client.post("/decisions", json={**asked, "who": "Ines"}, headers=WRITING)
         assert forged.status_code == 422
-        told = client.get("/decisions", headers=key).json()
-        assert told == {"can_decide": True, "decisions": [made.json()]}
+        listed = client.get("/decisions", headers=key).json()
+        assert listed == {"can_decide": True, "decisions": [made.json()]}
         unknown = {**asked, "subject": "nowhere.md"}
         refused = client.post("/decisions", json=unknown, headers=WRITING)
         assert (refused.status_code, refused.json()["error"]) == (422, "CurationError")

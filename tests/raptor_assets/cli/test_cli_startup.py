@@ -24,11 +24,11 @@ for command in ("plan", "tree soup.md", "status", "status --cost"):
 @pytest.mark.slow
 def test_an_answer_without_work_loads_neither_dagster_nor_a_model(built):
     heavy = " ".join((HEAVY | {"dagster", "sqlalchemy"}) - NEEDED)
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", ALONE, heavy, built.home],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout
-    assert told.stderr.split() == []
+    assert finished.stdout
+    assert finished.stderr.split() == []

@@ -17,13 +17,13 @@ def exported(built, tmp_path_factory):
 
 
 def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, exported, tmp_path):
-    folder, told = exported
-    assert told["n_nodes"] > len(told["trees"]) == 3
+    folder, summary = exported
+    assert summary["n_nodes"] > len(summary["trees"]) == 3
     place = Place(tmp_path)
     assert place.call("init", built.docs).code == 0
     place.configure("[chunking]\nmax_tokens = 40")
     done = place.call("import", folder, "--json").json
-    assert done["trees"] == done["changed"] == told["trees"]
+    assert done["trees"] == done["changed"] == summary["trees"]
     assert place.call("import", folder, "--json").json["changed"] == []
     found = place.call("query", QUESTION, "--json").json
     assert found == built.call("query", QUESTION, "--json").json
@@ -51,7 +51,7 @@ def test_an_import_makes_the_home_that_its_help_names(built, exported, tmp_path)
     assert f"raptor build --home {tmp_path / 'restored'}" in done.out
 
 
-def test_what_stands_against_an_export_or_import_is_said(built, exported, tmp_path):
+def test_errors_of_exports_and_imports_are_reported(built, exported, tmp_path):
     folder, _ = exported
     again = built.call("export", folder)
     assert (again.code, "choose an empty folder" in again.err) == (1, True)

@@ -46,7 +46,7 @@ def test_help_says_what_it_does_and_gives_an_example(command):
         ["drop", "a.md"],
         ["init", "--group-by", "nothing"],
         ["status", "--nosuch"],
-        ["curate", "correct", "a-node"],  # told without a home, too
+        ["curate", "correct", "a-node"],  # reported without a home, too
     ],
 )
 def test_a_mistake_on_the_command_line_exits_with_2_and_as_json_where_json_is_asked(
@@ -65,9 +65,9 @@ def test_a_mistake_on_the_command_line_exits_with_2_and_as_json_where_json_is_as
 )
 def test_a_place_without_a_home_exits_with_4_and_says_how_to_make_one(command, tmp_path):
     where = [*command.split(), "--home", tmp_path / "none"]
-    told = raptor(*where)
-    assert (told.code, told.out) == (4, "")
-    assert "raptor build SOURCE" in told.err
+    printed = raptor(*where)
+    assert (printed.code, printed.out) == (4, "")
+    assert "raptor build SOURCE" in printed.err
     as_json = raptor(*where, "--json")
     assert (as_json.code, as_json.json["error"]) == (4, "MissingHomeError")
     assert not (tmp_path / "none").exists()
@@ -119,7 +119,7 @@ def imported_by(*arguments):
 
 
 @pytest.mark.slow
-def test_what_is_printed_is_utf_8_wherever_it_goes(tmp_path):
+def test_output_is_utf_8_whatever_the_encoding_of_the_stream(tmp_path):
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     code = "from raptor_assets.cli import main; main()"
     command = (sys.executable, "-c", code, "tree", "x", "--home", tmp_path / "→")

@@ -74,8 +74,8 @@ def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_wit
 
     retriever.corpus_of(None)._lock = Turn()
     with mock.patch("raptor_core.home.corpus.open_published", refused):
-        told = asyncio.run(together())
-        assert [repr(error) for error in told] == ["StoreLockedError('a build holds it')"] * 5
+        errors = asyncio.run(together())
+        assert [repr(error) for error in errors] == ["StoreLockedError('a build holds it')"] * 5
         assert tries == [1]
         with pytest.raises(StoreLockedError):
             retriever.manifests()

@@ -146,7 +146,7 @@ def test_an_audit_holds_to_the_schema_that_the_engine_enforces():
     assert "is not JSON" not in first.reason + second.reason
 
 
-def test_an_interrupted_build_ends_and_says_so(place, tmp_path):
+def test_an_interrupted_build_stops_and_reports_it(place, tmp_path):
     other = Place(tmp_path)
     other.write("light.md", " ".join((*LIGHT, *DAY) * 6))
     other.home.mkdir()

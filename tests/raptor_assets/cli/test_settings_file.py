@@ -57,7 +57,7 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[chunking]\nmax_token = 50\n", "max_tokens"),
         ("[chunking]\nmax_tokens = 1\n", "chunking.max_tokens"),
@@ -67,9 +67,9 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
         ("[clustering]\nmax_tokens = 100\n", "must hold two nodes"),
     ],
 )
-def test_a_wrong_settings_file_exits_with_3_and_says_what_and_where(text, told, tmp_path):
+def test_a_wrong_settings_file_exits_with_3_and_says_what_and_where(text, message, tmp_path):
     (tmp_path / "raptor.toml").write_text(text)
     printed = raptor("status", "--home", tmp_path, "--json")
     assert (printed.code, printed.json["error"]) == (3, "SettingsError")
-    assert told in printed.json["message"]
+    assert message in printed.json["message"]
     assert "raptor.toml" in printed.json["message"] or "preset" in printed.json["message"]

@@ -59,7 +59,7 @@ def show(browser, address):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
-        page.on("console", lambda told: troubles.append(told.text))
+        page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda request: note(request.url, at or address))
         page.goto(f"{at or address}/{fragment}")
@@ -192,11 +192,11 @@ def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(
         give_key(page, KEY)
         page.get_by_text("No model is set up to answer").wait_for()
         assert page.get_by_role("button", name="Ask the model").count() == 0
-        told = page.locator(".ask .note").inner_text()
-        assert all(name in told for name in ("OPENAI_API_KEY", "reader.base_url"))
+        message = page.locator(".ask .note").inner_text()
+        assert all(name in message for name in ("OPENAI_API_KEY", "reader.base_url"))
         page.get_by_role("link", name="Map").click()
         page.locator(".plane[data-frames]").wait_for()
-    assert all("401" in told for told in show.troubles)
+    assert all("401" in message for message in show.troubles)
     show.troubles.clear()
 
 
@@ -226,7 +226,7 @@ def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
         page.get_by_text("undone by writing key").wait_for()
         (decision,) = apart(own.call, "curate", "list", "--all", "--json").json["decisions"]
         assert decision["undone"].startswith("by writing key")
-    assert all("401" in told for told in show.troubles)
+    assert all("401" in message for message in show.troubles)
     show.troubles.clear()
 
 

@@ -69,8 +69,8 @@ def test_alternatives_of_one_key_are_its_values():
         ([("a", ">", 1), ("a", ">", 2)], "and", "cannot be combined"),
         ([("a", "is", None)], "and", "needs one value"),
         ([("a", ">", ["x"])], "and", "needs one value"),
-        ([("a", "is", "x"), ("b", "is", "y")], "or", "of one key"),
-        ([("a", "is", "x"), ("a", "is not", "y")], "or", "of one key"),
+        ([("a", "is", "x"), ("b", "is", "y")], "or", "on one key"),
+        ([("a", "is", "x"), ("a", "is not", "y")], "or", "on one key"),
     ],
 )
 def test_conditions_that_no_filter_says_are_refused_with_the_remedy(given, operator, words):

@@ -54,12 +54,12 @@ def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tok
 def test_components_of_a_mixture_have_responsibilities(method):
     vectors, _ = topics(6, 20, n_dims=16)
     clusters = clustered(method, vectors, tokens(120), threshold=0.1)
-    told = [of for of in clusters.responsibilities if of]
+    fitted = [of for of in clusters.responsibilities if of]
     if method in ("raptor", "gmm"):
-        assert len(told) > len(clusters.members) / 2
-        assert np.mean([value for of in told for value in of]) > 0.5
+        assert len(fitted) > len(clusters.members) / 2
+        assert np.mean([value for of in fitted for value in of]) > 0.5
     else:
-        assert not told
+        assert not fitted
 
 
 @by_method

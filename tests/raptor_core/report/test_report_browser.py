@@ -45,7 +45,7 @@ def test_hostile_text_is_shown_and_never_runs_nor_does_a_script_of_others(show):
 
 
 @pytest.mark.rare
-def test_a_browser_that_cannot_unpack_the_script_says_so(show):
+def test_a_browser_that_cannot_unpack_the_script_shows_a_message(show):
     page = show(lighthouse(), before="delete window.DecompressionStream")
     assert page.locator("#too-old").is_visible()
     assert page.locator("h1").inner_text() == ""

@@ -109,7 +109,9 @@ def start(*args):
 
 
 @pytest.mark.slow
-def test_a_waiter_says_who_holds_the_store_and_a_killed_holder_lets_it_go(tmp_path):
+def test_a_waiting_process_names_the_user_of_the_store_and_continues_once_it_is_killed(
+    tmp_path,
+):
     with open_at(tmp_path) as store:
         publish(store, make_tree())
     with start("hold", tmp_path) as holder:

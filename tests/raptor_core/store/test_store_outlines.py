@@ -17,7 +17,7 @@ from raptor_core.tables.values import (
 )
 
 
-def told(outlines) -> list[tuple]:
+def values_of(outlines) -> list[tuple]:
     """What outlines say of each node, with its children's ids."""
     numbers = outlines.nodes[["layer", "position", "n_tokens"]].tolist()
     one_by_one = [outlines.take(np.array([at])) for at in range(len(numbers))]
@@ -36,7 +36,7 @@ def test_candidates_are_what_searches_find(store):
     rows = [*store.search(vectors, 99), *store.search_text(texts, 99)]
     searches = [CandidateSearch(query, 99) for query in (*vectors, *texts)]
     for row, ranks in zip(rows, store.candidates(searches), strict=True):
-        assert told(ranks.outlines) == expected([hit.node for hit in row])
+        assert values_of(ranks.outlines) == expected([hit.node for hit in row])
         assert ranks.scores.tolist() == [hit.score for hit in row]
 
 

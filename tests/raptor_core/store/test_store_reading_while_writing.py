@@ -38,8 +38,8 @@ def test_a_reader_finds_no_mixed_tree_while_rebuilds_are_published(tmp_path):
         with start("publish_rebuilds", tmp_path, 1, ROUNDS + 1) as publisher:
             assert len(publisher.stdout.readlines()) == ROUNDS
         assert publisher.returncode == 0
-        told, _ = reader.communicate("enough\n", timeout=60)
-    found = json.loads(told)
+        output, _ = reader.communicate("enough\n", timeout=60)
+    found = json.loads(output)
     assert found["wrong"] == []
     assert found["n_builds"] > 4
 

@@ -194,13 +194,13 @@ def test_a_collection_has_our_defaults_and_a_server_chooses_the_rest(stand_in):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"search": {"hnsw_eff": 9}}, r"store\.search\.hnsw_eff: .*Qdrant's own SearchParams"),
         ({"collection": {"shard_number": "six"}}, r"store\.collection\.shard_number: "),
         ({"collection": {"vectors": {"on": True}}}, r"store\.collection\.vectors\.on: "),
     ],
 )
-def test_options_that_qdrant_does_not_know_are_refused(stand_in, values, told):
-    with pytest.raises(StoreError, match=told):
+def test_options_that_qdrant_does_not_know_are_refused(stand_in, values, message):
+    with pytest.raises(StoreError, match=message):
         opened(stand_in, **values)

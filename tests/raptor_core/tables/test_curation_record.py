@@ -60,7 +60,7 @@ def test_a_damaged_act_is_named_and_not_passed_over(tables, tmp_path):
 @pytest.mark.slow
 @pytest.mark.rare
 def test_two_writers_that_are_killed_lose_no_confirmed_act_and_leave_none_in_part(tmp_path):
-    told, environ = set(), {**os.environ, "PYTHONPATH": PROCESS_PATH}
+    announced_ids, environ = set(), {**os.environ, "PYTHONPATH": PROCESS_PATH}
     for round_ in range(4):
         command = [sys.executable, "-m", "support.curation_process", str(tmp_path)]
         writers = [
@@ -74,13 +74,15 @@ def test_two_writers_that_are_killed_lose_no_confirmed_act_and_leave_none_in_par
         ]
         for writer in writers:
             for _ in range(1 + 3 * round_):
-                told.add(writer.stdout.readline().strip())
+                announced_ids.add(writer.stdout.readline().strip())
         for writer in writers:
             writer.kill()
             rest, _ = writer.communicate()
-            told.update(line for line in rest.splitlines(keepends=True) if line.endswith("\n"))
-    told = {line.strip() for line in told}
+            announced_ids.update(
+                line for line in rest.splitlines(keepends=True) if line.endswith("\n")
+            )
+    announced_ids = {line.strip() for line in announced_ids}
     decisions = read_decisions(TableStore(str(tmp_path)))
-    assert told <= {decision.id for decision in decisions}
-    assert len(Curation(decisions).chunks) == len(decisions) >= len(told) >= 8
+    assert announced_ids <= {decision.id for decision in decisions}
+    assert len(Curation(decisions).chunks) == len(decisions) >= len(announced_ids) >= 8
     assert not [path for path in Path(tmp_path).rglob("*.parquet") if not path.stat().st_size]

@@ -69,8 +69,8 @@ def assert_curve(pages):
     assert ("traversal", "5 nodes of a layer") in bounds
     walked = [float(line[2].replace(",", "")) for line in curve if line[0] == "traversal"]
     assert walked == sorted(walked)
-    told = [e.text for e in ET.fromstring(pages["curve-2.svg"]).iter() if e.text]
-    assert {"qasper: evidence recall", "collapsed", "traversal"} <= set(told)
+    labels = [e.text for e in ET.fromstring(pages["curve-2.svg"]).iter() if e.text]
+    assert {"qasper: evidence recall", "collapsed", "traversal"} <= set(labels)
 
 
 def assert_retrievers(pages):
@@ -157,8 +157,8 @@ def assert_scaling(pages):
     assert len(rows(pages["scaling.md"], "qasper: seconds of a build (Figure 6)")) > 3
     assert "![Tokens and time by length of the document](scaling-1.svg)" in pages["scaling.md"]
     picture = ET.fromstring(pages["scaling-1.svg"])
-    told = [element.text for element in picture.iter() if element.text]
-    assert {"village: thousand tokens of calls", "prompts", "village: seconds"} <= set(told)
+    labels = [element.text for element in picture.iter() if element.text]
+    assert {"village: thousand tokens of calls", "prompts", "village: seconds"} <= set(labels)
 
 
 def assert_left_out(pages):

@@ -54,7 +54,7 @@ def test_the_same_seed_draws_the_same_nodes_of_so_many_trees(built, folder, tmp_
 
 
 @pytest.mark.parametrize("divider", [",", ";", "\t"])
-def test_the_figures_are_of_the_verdicts(folder, divider):
+def test_the_figures_summarize_the_verdicts(folder, divider):
     fill(folder, divider=divider)
     printed = raptor("eval", "verdicts", folder, "--json")
     assert printed.code == 0, printed
@@ -63,8 +63,8 @@ def test_the_figures_are_of_the_verdicts(folder, divider):
     assert found["low"] < found["share"] < found["high"]
     assert found["kinds"] == {"added": 1, "extrapolated": 0, "contradicted": 0}
     assert [f["judgement"] for f in found["findings"]].count("unsupported") == 1
-    told = raptor("eval", "verdicts", folder)
-    assert "1 of 3 nodes hold a hallucination: 33.3%" in told.out
+    printed = raptor("eval", "verdicts", folder)
+    assert "1 of 3 nodes hold a hallucination: 33.3%" in printed.out
 
 
 def test_a_lie_with_a_number_is_followed_into_the_parent(folder):

@@ -121,11 +121,13 @@ def test_the_best_documents_come_first():
 
 
 def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
-    told = []
+    built_counts = []
     for _ in range(2):
-        with open_index(village, components(), tmp_path, lambda *n: told.append(n)) as index:
+        with open_index(
+            village, components(), tmp_path, lambda *n: built_counts.append(n)
+        ) as index:
             assert len(index.manifests) == 3
-    assert told == [(3, 3)]
+    assert built_counts == [(3, 3)]
     key = index_key(village, components())
     assert key != index_key(village, components(tree={"max_layers": 1}))
     assert key != index_key(village, Components(components().settings))
