@@ -120,7 +120,8 @@ def _another_name(stored: StoreIdentity) -> str:
     return (
         f'name the corpus differently, such as store.corpus = "{name}_2", and run raptor build: '
         "all nodes are embedded again, into a second store. Remove the old one when nobody uses it "
-        f"any more: qdrant/{name} of the home, or {Collection(stored).place} of the server"
+        f"any more: the folder qdrant/{name} of the home, or the collection "
+        f"{Collection(stored).place} of the server"
     )
 
 

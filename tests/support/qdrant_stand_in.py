@@ -161,12 +161,17 @@ class StandIn:
 
     def _require_indexes(self, collection, body):
         """Refuse what strict mode refuses of a collection that is there."""
-        indexed = self.indexed.get(collection, {})
+        indexed = self.indexed.get(self.named(collection), {})
         for name, is_range in filtered_fields(body):
             kinds = {"float", "integer"} if is_range else {"keyword", "integer"}
             kind = indexed.get(name, {}).get("type")
             if kind not in kinds and self.client.collection_exists(collection):
                 raise ValueError(f"Bad request: Index required for {name!r}, one of {kinds}")
+
+    def named(self, name):
+        """The collection of an alias; any other name as it is."""
+        aliases = {a.alias_name: a.collection_name for a in self.client.get_aliases().aliases}
+        return aliases.get(name, name)
 
     def on_change_aliases(self, body):
         request = models.ChangeAliasesOperation(**body)
@@ -177,7 +182,10 @@ class StandIn:
 
     def on_collection(self, name, body):
         info = plain(self.client.get_collection(name))
-        kinds = {field: schema["type"] for field, schema in self.indexed.get(name, {}).items()}
+        kinds = {
+            field: schema["type"]
+            for field, schema in self.indexed.get(self.named(name), {}).items()
+        }
         schema = {field: {"data_type": kind, "points": 0} for field, kind in kinds.items()}
         return info | {"payload_schema": schema}
 

@@ -21,12 +21,16 @@ def root(tmp_path):
     return tmp_path
 
 
+def engine(root):
+    return next((root / NAME).glob("engine.*"))
+
+
 def lose_engine(root):
-    shutil.rmtree(root / NAME / "engine")
+    shutil.rmtree(engine(root))
 
 
 def damage_engine(root):
-    for file in (root / NAME / "engine").rglob("*"):
+    for file in engine(root).rglob("*"):
         if file.suffix == ".json":
             file.write_bytes(b"damaged " * 600)
 

@@ -26,10 +26,11 @@ def settings_for(stand_in):
 def test_a_collection_is_made_with_its_record_and_what_lacks_of_its_indexes(stand_in):
     open_at(None, "server", url=stand_in.url).close()
     paths = [path.partition("?")[0] for method, path, _, _ in stand_in.requests if method != "GET"]
-    assert paths == ["/collections/corpus", *["/collections/corpus/index"] * 9]
-    assert stand_in.indexed["corpus"]["layer"]["type"] == "integer"
+    made = "/collections/corpus.ab12cd34"
+    assert paths == [made, "/collections/aliases", *[f"{made}/index"] * 9]
+    assert stand_in.indexed["corpus.ab12cd34"]["layer"]["type"] == "integer"
     assert stored_identity(settings_for(stand_in), None) == IDENTITY
-    del stand_in.indexed["corpus"]["layer"]  # as after a death before the last one
+    del stand_in.indexed["corpus.ab12cd34"]["layer"]  # as after a death before the last one
     stand_in.requests.clear()
     open_at(None, "server", url=stand_in.url).close()
     assert [body["field_name"] for method, _, body, _ in stand_in.requests if method != "GET"] == [
@@ -183,14 +184,14 @@ def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monke
 
 def test_a_collection_has_our_defaults_and_a_server_chooses_the_rest(stand_in):
     opened(stand_in).close()
-    made = stand_in.created[NAME]
+    made = stand_in.created[f"{NAME}.ab12cd34"]
     assert {option: made[option] for option in made if option != "metadata"} == {
         "vectors": {"dense": {"size": 16, "distance": "Cosine"}},
         "sparse_vectors": {"lexical": {"modifier": "idf"}},
         "on_disk_payload": True,
         "optimizers_config": {"indexing_threshold": 150_000},
     }
-    assert stand_in.indexed[NAME]["tree"] == {"type": "keyword", "enable_hnsw": True}
+    assert stand_in.indexed[f"{NAME}.ab12cd34"]["tree"] == {"type": "keyword", "enable_hnsw": True}
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_what_a_request_before_made_is_taken_over(stand_in):
     stand_in.faults = [None, Fault(cut=True, applied=True)]
     opened(stand_in).close()
     made = [path for method, path, *_ in stand_in.requests if method == "PUT"]
-    assert made[:2] == [f"/collections/{NAME}"] * 2
+    assert made[:2] == [f"/collections/{NAME}.ab12cd34"] * 2
     with opened(stand_in) as store:
         publish(store, make_tree())
 
