@@ -486,6 +486,13 @@ def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[M
         ]
 
 
+def publish_unchanged(store: VectorStore, editions: Iterable[Edition]) -> None:
+    """Publish trees with the readers and pins that they have, in a store that nobody reads yet."""
+    with store.publishing() as batch:
+        for edition in editions:
+            batch.publish([edition])
+
+
 def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
     """Withdraw from published trees what people set aside, and what is gone from pinned ones.
 

@@ -4,10 +4,11 @@ The next build publishes these trees again under the new settings: it keeps each
 stay (``tree.cluster``), and finds each text by its key.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.publication import publish_unchanged
 from raptor_core.errors import StoreMismatchError
 from raptor_core.identity import embedding_key, summary_content_key
 from raptor_core.nodes import Node
@@ -66,11 +67,15 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
         return planned
     with access.store.open_existing() as store:
         manifests = store.manifests()
-    with access.store.replacing() as new, new.publishing() as batch:
+
+    def editions() -> Iterator[Edition]:
         for manifest in manifests:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
-            batch.publish([_edition(manifest, nodes, components)])
+            yield _edition(manifest, nodes, components)
+
+    with access.store.replacing() as new:
+        publish_unchanged(new, editions())
     components.cache.forget([manifest.tree for manifest in manifests if manifest.hold])
     report(
         f"{planned.n_texts:,} texts of {planned.n_trees:,} trees were embedded again, and their "
