@@ -17,6 +17,7 @@ from raptor_core.documents.base import Document
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
 from raptor_formats.blocks import Section, is_rule
+from raptor_lab.chunking import WindowChunker
 
 
 class Words:
@@ -107,11 +108,16 @@ def test_a_sentence_that_fits_is_never_cut(text, limit):
             assert not any(start < bound < end for bound in bounds)
 
 
+def chunker_of(method, limit):
+    if method == "windows":
+        return WindowChunker(ChunkingSettings(max_tokens=limit), Words())
+    return make_chunker(ChunkingSettings(method=method, max_tokens=limit), Words())
+
+
 @pytest.mark.parametrize("method", ["greedy", "windows"])
 @given(text=ANY_TEXT, limit=LIMITS)
 def test_the_other_methods_keep_the_law_of_spans(method, text, limit):
-    chunker = make_chunker(ChunkingSettings(method=method, max_tokens=limit), Words())
-    chunks = chunker.chunk(Document(id="d", text=text))
+    chunks = chunker_of(method, limit).chunk(Document(id="d", text=text))
     bounds = [0, *(bound for c in chunks for bound in (c.start, c.end)), len(text)]
     assert bounds == sorted(bounds)
     gaps = (text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True))
@@ -230,9 +236,7 @@ def test_a_packing_has_the_least_price_of_all(weights, limit, seed):
 @given(ANY_TEXT, LIMITS, st.sampled_from(["sentences", "greedy", "windows"]))
 def test_chunks_know_their_paragraphs(text, limit, method):
     document = Document("d", text)
-    chunks = make_chunker(ChunkingSettings(method=method, max_tokens=limit), Words()).chunk(
-        document
-    )
+    chunks = chunker_of(method, limit).chunk(document)
     found = parts_of(document, chunks, Words())
     starts = {block.start for block in blocks_of(document)}
     texts = {}

@@ -45,7 +45,7 @@ def encrypted_pdf():
         ("a.txt", b"\xef\xbb\xbf", "contains no text"),
         ("a.html", b"<script>x</script><p> </p>", "contains no text"),
         ("a.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff", "binary data"),
-        ("a.txt", b"\xff\xfea\x00b", "begins with the mark of utf-16"),
+        ("a.txt", b"\xff\xfea\x00b", "begins with the byte order mark of utf-16"),
         ("a.pdf", b"not a pdf", "damaged, or no PDF"),
         ("a.pdf", b"%PDF-1.4\n1 0 obj\n<< /Type", "damaged, or no PDF"),
         ("a.docx", b"not a zip", "damaged, or no Word"),

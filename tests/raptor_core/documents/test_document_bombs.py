@@ -62,7 +62,7 @@ def test_an_entity_that_names_a_file_brings_none_of_it_in(tmp_path):
         f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>open &f;</w:t></w:r></w:p></w:body>'
         "</w:document>"
     )
-    with pytest.raises(UnreadableError, match="declares entities"):
+    with pytest.raises(UnreadableError, match="declares XML entities"):
         parse("docx", word(body.encode()))
 
 
