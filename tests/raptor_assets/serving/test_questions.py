@@ -117,7 +117,7 @@ def test_unanswered_questions_are_listed_in_groups_and_make_lines_of_a_golden_se
     assert (line["question"], line["expected"]) == (FAR[0], [])
     file = tmp_path / "golden.jsonl"
     file.write_text(json.dumps(line))
-    with pytest.raises(SettingsError, match="expected 'expected'"):
+    with pytest.raises(SettingsError, match="got neither"):
         load_golden(file)  # until a person names the documents
     file.write_text(json.dumps({**line, "expected": ["rates.md"]}))
     assert load_golden(file)[0].sources == ("rates.md",)
