@@ -9,7 +9,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-all test-quick test-power test-lowest test-neighbours lint ui install browser servers audit build docs clean
+.PHONY: demo test test-all test-quick test-power test-lowest test-neighbours lint ui install browser screenshots servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -28,6 +28,10 @@ demo: $(STAMP)
 # Tests look at the report in a Chromium: one that is there, or else Debian's, or Playwright's own.
 browser: $(STAMP)
 	$(BIN)/python tests/support/browser.py
+
+# The pictures of the README and of some pages, from the example handbook.
+screenshots: browser
+	$(BIN)/python tests/support/screenshots.py
 
 # Tests start servers of their own: those that are there, or else Debian's.
 servers: $(STAMP)
