@@ -75,6 +75,9 @@ def test_an_edit_is_shown_once_it_is_approved_and_never_after_a_rollback(place):
     assert place.call("versions", "rollback", "a.md", "--reason", "wrong").code == 0
     back = shown(place)
     assert (OLD in back, NEW in back) == (True, False)
+    client = TestClient(make_app(HomeRetriever(place.home), ServerKeys()))
+    (row,) = client.get("/window/corpus").json()["trees"]
+    assert (row["cost"], row["change"]) == (None, None)  # those of the build that was withdrawn
 
 
 def test_a_chunk_that_is_set_aside_is_left_out_of_the_text_of_its_document(place):
