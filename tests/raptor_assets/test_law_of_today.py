@@ -236,7 +236,7 @@ class Today(RuleBasedStateMachine):
     def publish(self, call, tree):
         try:
             done = call(self.workshop.access())
-        except UnknownTreeError:
+        except (UnknownTreeError, EmptySourceError):  # no text of the source can be read today
             return
         self.pins ^= {tree} if bool(done.manifest.hold) is not (tree in self.pins) else set()
         self.compare([tree])
