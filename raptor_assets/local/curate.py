@@ -15,6 +15,7 @@ from raptor_assets.home.folder import Home
 from raptor_core.curation import (
     RIGHT,
     WRONG,
+    Curation,
     Decision,
     Kind,
     subject_of_chunk,
@@ -147,6 +148,19 @@ class Curator:
         )
 
     def _set_aside(self, leaf: Node, author: Author) -> Decision:
+        (document,) = leaf.documents
+        partition = partition_key(leaf.tree, self._settings.grouping)
+        table = self._tables.find(CHAIN_NAMES.chunks.path, partition)
+        cut = Curation(read_decisions(self._tables)).excludes_chunk
+        chunks = {
+            n.content_key
+            for n in (table_to_nodes(table) if table else ())
+            if n.documents == (document,)
+        }
+        if chunks and all(key == leaf.content_key or cut(document, key) for key in chunks):
+            raise CurationError(
+                f"this is the only chunk left of {document!r}; set the whole document aside"
+            )
         subject = subject_of_chunk(leaf.documents[0], leaf.content_key)
         return self._decide("chunk", leaf.tree, leaf.documents, subject, "", leaf.text, author)
 
