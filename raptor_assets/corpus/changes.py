@@ -14,9 +14,10 @@ from functools import cached_property
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import Today, explain_pin, outdated, sets_readers
+from raptor_assets.home.publication import explain_pin, outdated, sets_readers
 from raptor_assets.home.published import Previous, Published, documents_by_tree, pins_in_force
 from raptor_assets.home.rollback import trees_to_forget
+from raptor_assets.home.today import Today
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,

@@ -15,9 +15,10 @@ from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw,
 from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import PublishedBuild, Today, publishing
+from raptor_assets.home.publication import PublishedBuild, publishing
 from raptor_assets.home.regression import PUBLISHED, compare_baseline
 from raptor_assets.home.rollback import refuse_gone, release, roll_back
+from raptor_assets.home.today import Today
 from raptor_assets.shown.tree_records import TreeRecord, trees_table
 from raptor_core.checks.base import blocking_failures, explain_refusal, with_severities
 from raptor_core.documents import partition_key

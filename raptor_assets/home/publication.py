@@ -5,224 +5,29 @@ Builds, approvals, rollbacks, releases, imports and removals hand their editions
 to the corpus tree, which is built from what is published. Nothing else of this package writes to a
 store of published trees; ``tests/test_architecture.py`` makes sure of it.
 
-Two rules stand side by side in ``Today``: where it is unknown whether a document still exists, it
-stays published; where its readers are unknown, nobody may read it.
+What the source and people say is in ``today``.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from raptor_assets.assets.versions import NARROWED, TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
-from raptor_core.curation import Curation
-from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_assets.home.today import Readers, Today
+from raptor_core.documents import Inventory
 from raptor_core.documents.base import readers_of_both
-from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
-from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Mark, PublicationCounts, Where, readers_digest
+from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
 from raptor_core.store.facts import common_readers
-from raptor_core.store.publishing import UNFINISHED, PublicationBatch
+from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.corpus_tree import top_readers
-from raptor_core.tree.publish import forbidden_nodes, without_nodes
-
-Readers = Mapping[str, tuple[str, ...]]
-"""Readers by document."""
 
 IMPORTED = "imported"
 """``Manifest.inputs`` of an imported tree with a document of the source: the next build replaces
 it, or drops it where the source has the document in another tree."""
-
-
-def _every_tree(marks: Iterable[Mark]) -> list[str]:
-    return [mark.tree for mark in marks]
-
-
-@dataclass(frozen=True)
-class Today:
-    """What the source and people say today of documents that are, or will be, published.
-
-    Attributes:
-        curation: the decisions of people that apply.
-        readers_of: returns the readers of a document of a manifest. *Unknown is closed.* A right
-            that was given with a new text is not given for an older one, but where a person
-            published that on purpose, by a rollback.
-        is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
-        differing: returns the trees whose readers may differ from their published ones.
-        entries: the documents of the source.
-    """
-
-    curation: Curation
-    readers_of: Callable[[Manifest, PublishedDocument], tuple[str, ...]]
-    is_gone: Callable[[str, str, str], bool]
-    differing: Callable[[Iterable[Mark]], list[str]] = field(default=_every_tree)
-    entries: Sequence[Entry] = ()
-
-    @classmethod
-    def of(cls, access: CorpusAccess, inventory: Inventory | None = None) -> Today:
-        """Look at the source of a corpus, or at the trees below a corpus tree."""
-        if access.below is not None:
-            if not access.below.store.exists():
-                return cls.of_tops(access, ())
-            with access.below.store.open_existing() as store:
-                return cls.of_tops(access, store.manifests())
-        if not access.source.settings.is_named:
-            return cls(access.curation(), _published_readers, lambda *_: False, lambda _: [])
-        return cls._of_source(access, inventory or access.source.today())
-
-    @classmethod
-    def _of_source(cls, access: CorpusAccess, inventory: Inventory) -> Today:
-        partitions = inventory.partitions(access.settings.grouping)
-        trees = {tree: entries for of in partitions.values() for tree, entries in of.items()}
-        present = {tree: {entry.id for entry in entries} for tree, entries in trees.items()}
-        curation = access.curation()
-        entries = (*inventory.documents, *inventory.aside)
-        contents = {entry.id: entry.content_hash for entry in entries}
-        unread = Unread(inventory.skipped)
-        readers_of_text = _readers_by_text(inventory)
-
-        def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
-            published = manifest.readers.get(document.id, ())
-            content = contents.get(document.id)
-            is_foreign = not manifest.inputs and content is None
-            if is_foreign and not unread.place_of(document.id, document.source):
-                return published  # the import is all that says anything of it
-            today = inventory.readers_today(document.id, document.source, published)
-            if content == document.content_hash:
-                return today
-            elsewhere = readers_of_text.get(document.content_hash)
-            if elsewhere is not None:  # the text moved, and another one may have its id
-                today = readers_of_both(today, elsewhere)
-            is_meant = content is None or bool(manifest.hold)
-            return today if is_meant else readers_of_both(published, today)
-
-        def is_gone(tree: str, document: str, source: str) -> bool:
-            if document in present.get(tree, ()) or inventory.failure:
-                return False
-            return not unread.place_of(document, source)
-
-        def differing(marks: Iterable[Mark]) -> list[str]:
-            return [
-                mark.tree
-                for mark in marks
-                if mark.readers
-                != readers_digest({e.id: e.readers for e in trees.get(mark.tree, ()) if e.readers})
-                or (mark.readers and not is_current(mark))
-            ]
-
-        def is_current(mark: Mark) -> bool:
-            name = partition_key(mark.tree, access.settings.grouping)
-            digest = documents_version(partitions.get(name, {}), curation)
-            return TreeVersion.of(name, digest, access.build_version).text == mark.inputs
-
-        return cls(
-            curation,
-            readers_of,
-            is_gone,
-            differing,
-            entries,
-        )
-
-    @classmethod
-    def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
-        """Return what the published trees ``below`` say of the corpus trees above them.
-
-        The kept rows of the corpus tree have each top text with the readers that it had then.
-        """
-        readers = top_readers(below)
-        is_named = access.source.settings.is_named
-        entries = access.source.today().documents if is_named else ()
-        rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}
-
-        def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
-            known = (document.id, document.content_hash)
-            published = manifest.readers.get(document.id, ())
-            return readers_of_both(rows.get(known, published), readers.get(document.id, ()))
-
-        def is_gone(_tree: str, document: str, _source: str) -> bool:
-            return document not in readers
-
-        return cls(access.curation(), readers_of, is_gone)
-
-    def readers(self, manifest: Manifest) -> Readers:
-        """Return the readers of a manifest's documents, of those that have some.
-
-        The manifest's own readers bound those of a document that cannot be read now.
-        """
-        found = {d.id: self.readers_of(manifest, d) for d in manifest.published_documents}
-        return {name: names for name, names in found.items() if names}
-
-    def knows(self, manifest: Manifest) -> bool:
-        """Return whether the source has a document of a tree, in whatever tree."""
-        return any(entry.id in manifest.documents for entry in self.entries)
-
-    def deleted_since(self, manifest: Manifest) -> set[str]:
-        """Return the documents of an imported tree that the source no longer has.
-
-        There are none of a tree that the source knows nothing of: it was made in another home.
-        """
-        if not self.knows(manifest):
-            return set()
-        texts = {entry.content_hash for entry in self.entries}
-        present = {entry.id for entry in self.entries}
-        documents = manifest.documents
-        return {d for d in self.gone(manifest) - present if documents[d] not in texts}
-
-    def gone(self, manifest: Manifest) -> set[str]:
-        """Return the documents of a manifest that certainly left its tree."""
-        documents = manifest.published_documents
-        return {d.id for d in documents if self.is_gone(manifest.tree, d.id, d.source)}
-
-    def moved(self, documents: Collection[str], manifest: Manifest, store: VectorStore) -> set[str]:
-        """Return those of a tree's documents that the source has elsewhere, not published yet."""
-        published = {d for m in store.manifests() if m.tree != manifest.tree for d in m.documents}
-        new = [entry for entry in self.entries if entry.id not in published]
-        ids, hashes = {entry.id for entry in new}, {entry.content_hash for entry in new}
-        return {d for d in documents if d in ids or manifest.documents[d] in hashes}
-
-    def forbids(self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]) -> bool:
-        """Return whether people do not want to show some nodes of a published tree."""
-        if not self.curation.digest(manifest.documents):
-            return False
-        return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation))
-
-    def apply(self, edition: Edition, gone: Collection[str] = ()) -> Edition:
-        """Return an edition with the readers of today, without what people do not want to show."""
-        manifest = replace(edition.manifest, readers=self.readers(edition.manifest))
-        edition = replace(edition, manifest=manifest)
-        if not (gone or self.curation.documents or self.curation.digest(manifest.documents)):
-            return edition
-        forbidden = forbidden_nodes(edition.nodes, self.curation, gone)
-        if not forbidden:
-            return edition
-        shown = without_nodes(edition, forbidden)
-        return replace(shown, manifest=replace(shown.manifest, inputs=_stale(manifest.inputs)))
-
-
-def _readers_by_text(inventory: Inventory) -> Readers:
-    """Return who may read each text of the source, by content hash, in whatever document."""
-    readers: defaultdict[str, set[str]] = defaultdict(set)
-    for entry in (*inventory.documents, *inventory.aside):
-        readers[entry.content_hash].update(entry.readers or ())
-    return {text: tuple(sorted(names)) for text, names in readers.items()}
-
-
-def _published_readers(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
-    """Return the published readers, in a home without a source of its own."""
-    return manifest.readers.get(document.id, ())
-
-
-def _stale(inputs: str) -> str:
-    """Return ``Manifest.inputs`` that no build has, so that the next one publishes the tree."""
-    if not inputs or inputs == UNFINISHED:
-        return inputs
-    return replace(TreeVersion.parse(inputs), documents=NARROWED).text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from raptor_assets.assets.names import CHAIN_NAMES, table_paths
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import PublishedBuild, Today, publishing
+from raptor_assets.home.publication import PublishedBuild, publishing
+from raptor_assets.home.today import Today
 from raptor_core.documents import Entry, Inventory, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import UnknownTreeError

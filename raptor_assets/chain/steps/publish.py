@@ -15,8 +15,9 @@ from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.publication import Publication, PublishedBuild, Today, publishing
+from raptor_assets.home.publication import Publication, PublishedBuild, publishing
 from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.today import Today
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,

@@ -13,7 +13,7 @@ from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import approve
-from raptor_core.errors import SourceError
+from raptor_core.errors import CurationError, SourceError
 from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
@@ -220,3 +220,17 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
         (manifest,) = store.manifests()
     assert list(manifest.documents) == ["north/a.md"]
     assert decide(made.access()).actions == ()
+
+
+def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
+    made = Workshop(tmp_path)
+    made.write("a.md", "The vault stayed cold after the relay closed.")
+    made.build()
+    made.home.settings.write_text(settings_text(made.docs))
+    with made.access().store.open_existing() as store:
+        (leaf,) = store.nodes(Where(layers=(0,)))
+    curator = Curator(made.home.path)
+    with pytest.raises(CurationError, match="set the whole document aside"):
+        curator.set_chunk_aside(leaf.id, Author("Ines"))
+    curator.set_document_aside("a.md", Author("Ines"))
+    assert made.build().failed == {}
