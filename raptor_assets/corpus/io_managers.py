@@ -19,7 +19,7 @@ _TREE = CHAIN_NAMES.tree.path
 
 
 class TablesIOManager(dg.IOManager):
-    """IO manager of the chain's tables as data frames, several by partition key."""
+    """Reads tables of the chain as data frames: one, or several by partition key."""
 
     def __init__(self, access: CorpusAccess) -> None:
         self._access = access

@@ -152,7 +152,8 @@ class Today:
     def deleted_since(self, manifest: Manifest) -> set[str]:
         """Return the documents of an imported tree that the source no longer has.
 
-        There are none of a tree that the source knows nothing of: it was made in another home.
+        If the source has none of the tree's documents, the tree was made in another home, and
+        nothing counts as deleted.
         """
         if not self.knows(manifest):
             return set()
