@@ -1,15 +1,12 @@
 """Check of every number and name of a written summary against the leaves beneath it.
 
 ``raptor_core.audit.facts`` finds the facts; ``summarizer.foreign_facts`` says what a build does
-about them.
+about them, and ``registry.layer_checks`` how severe they are.
 """
 
-from dataclasses import replace
-
 from raptor_core.audit.facts import find_foreign
-from raptor_core.checks.base import CheckedLayer, CheckInfo, CheckMeasurement, WorstNode, check
+from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.curation import CURATED
-from raptor_core.settings import Settings
 
 
 @check(
@@ -19,10 +16,7 @@ from raptor_core.settings import Settings
     "holds.",
 )
 def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of facts that no leaf holds; summaries of people are not looked at.
-
-    A failure warns where the settings only report such facts.
-    """
+    """Measure the number of facts that no leaf holds; summaries of people are not looked at."""
     written = [node for node in layer.written if CURATED not in node.quality]
     checked = [node for node in written if node.id in layer.leaves]
     found = [(node, find_foreign(node.text, layer.leaves[node.id]).facts) for node in checked]
@@ -40,11 +34,4 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
         numbers,
         worst,
         'Let summarizer.foreign_facts = "remove" leave such sentences out, and build again.',
-        only_warns=layer.settings.summarizer.foreign_facts == "report",
     )
-
-
-def facts_check(settings: Settings) -> CheckInfo:
-    """Return the check; it warns where the settings only report such facts."""
-    warns = settings.summarizer.foreign_facts == "report"
-    return replace(foreign_facts, severity="warn") if warns else foreign_facts

@@ -183,7 +183,8 @@ class SummarizerSettings(ChatPart):
     leaf beneath the summary holds. "remove" tells the model once, and then leaves the sentence out;
     where too little is left, sentences of the children take its place. "strict" also leaves out
     sentences that resemble none of the leaves: with a small model most of them are wrong, but a
-    good model loses true ones. "report" only lets the check `foreign_facts` warn.
+    good model loses true ones. "report" leaves summaries as they are; the check `foreign_facts`
+    warns then, unless `checks.severity` says otherwise.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Without it a name
