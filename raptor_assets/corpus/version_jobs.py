@@ -89,7 +89,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
 
 
 def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
-    """Publish builds as they were made; then drop the partitions that these take the place of."""
+    """Publish builds that wait for approval, then drop the partitions that they replace."""
     inventory, grouping = access.source.inventory(), access.settings.grouping
     today, chosen = Today.of(access, inventory), {partition_key(t, grouping): t for t in trees}
     waiting = access.waiting.among(chosen)
@@ -150,7 +150,7 @@ def _approved(
 
 
 def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
-    """Return the decision on what the published builds took the place of, which builds nothing."""
+    """Decide what the published builds replace; the decision builds nothing."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     decision = decide(access, begun)
     if decision.refusal:
@@ -163,7 +163,7 @@ def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncD
 
 
 def note_of(config: RollbackConfig) -> str:
-    """Return who went back, when and why."""
+    """Return who rolled back, when and why."""
     moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"
 

@@ -57,7 +57,7 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOutcomes:
-    """Return the last result of each check by partition or None, none of a planned check."""
+    """Return the last result of each check by partition (or None), without planned checks."""
     keys = {dg.AssetCheckKey(asset.key, check.name): asset.name for asset, check in checks}
     outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
     for info in instance.event_log_storage.get_asset_check_partition_info(list(keys)):
@@ -70,7 +70,7 @@ def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOu
 
 
 def read_failures(instance: dg.DagsterInstance, tree: names.ChainAsset) -> dict[str, str]:
-    """Return why the last build of partitions failed, where nothing was published since."""
+    """Return why the last build of partitions failed, unless something was published since."""
     published = instance.get_latest_storage_id_by_partition(tree.key, _MATERIALIZED)
     observed = instance.get_latest_storage_id_by_partition(tree.key, _OBSERVED)
     ids = [i for partition, i in observed.items() if i > published.get(partition, 0)]
@@ -93,7 +93,7 @@ _OBSERVED = dg.DagsterEventType.ASSET_OBSERVATION
 def _last(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey, partition: str | None
 ) -> CheckOutcome | None:
-    """Return the last result of a check, None if it was only planned."""
+    """Return the last result of a check; None if it was only planned."""
     history = instance.event_log_storage.get_asset_check_execution_history(
         key, limit=PLANNED_ROWS, partition_filter=PartitionKeyFilter(key=partition)
     )
@@ -108,7 +108,7 @@ def _last(
 
 @contextmanager
 def _damage_named(folder: Path) -> Iterator[None]:
-    """Raise a RecordsError with the remedy where a database of Dagster refuses."""
+    """Raise a RecordsError with a remedy if one of Dagster's databases fails."""
     try:
         yield
     except Exception as error:
@@ -130,7 +130,7 @@ def is_postgres(instance: dg.DagsterInstance) -> bool:
 
 
 def _require_driver(name: str | None) -> None:
-    """Refuse other drivers, such as psycopg, SQLAlchemy 2.1's default."""
+    """Refuse drivers other than psycopg2, such as psycopg, SQLAlchemy 2.1's default."""
     if name != _DRIVER:
         raise SettingsError(
             f"the address of Dagster's database asks for the driver {name}; begin it with "
@@ -183,7 +183,7 @@ def database_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _opening_lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time open the records: two leave Dagster's tables unreadable."""
+    """Lock the opening of the records: two processes at once would damage Dagster's tables."""
     path = folder / "opening.lock"
     with ExitStack() as lock:
         try:
