@@ -23,7 +23,7 @@ ELSEWHERE = {
     ("docs/alerts.md", "python"): "tests/raptor_assets/local/test_alerts.py",
     ("docs/applications.md", "json"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/applications.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
-    ("docs/chat.md", "python"): "tests/raptor_assets/cli/test_chat_doc.py",
+    ("docs/chat.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/dagster.md", "python"): "tests/test_dagster_doc.py",
     ("docs/dagster.md", "yaml"): "tests/test_dagster_doc.py",
 }
