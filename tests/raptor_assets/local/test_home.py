@@ -1,4 +1,4 @@
-"""A home's folders, Dagster's instance settings in it, and the precision of its store."""
+"""A home: its folders, the settings of its Dagster instance, and the embedder of its store."""
 
 import socketserver
 import subprocess
@@ -6,13 +6,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.command import Place
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
 
 from raptor_assets.corpus.raptor_corpus import build_raptor_corpus
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_assets.local.storage import PooledSqliteEventLogStorage
-from raptor_core.store import stored_identity
 
 
 def test_a_path_wins_over_the_variable_and_the_variable_over_the_default(tmp_path, monkeypatch):
@@ -54,40 +54,29 @@ def test_git_keeps_the_settings_of_a_home_and_nothing_else(tmp_path):
     assert shown[1::2] == ["home/.gitignore", "home/raptor.toml"]
 
 
-@pytest.fixture
-def place(tmp_path):
-    place = Place(tmp_path)
-    place.write("tides.txt", "The gauge stands in the harbour. The ferry is late when it storms.")
-    assert place.call("init", place.docs).code == 0
-    return place
-
-
-def stored(place):
-    home = Home.at(place.home)
-    return stored_identity(home.load_settings().store, home.qdrant).embedder_fingerprint
+class Other(HashingEmbedder):
+    model = "another"
+    fingerprint = "f" * 32
 
 
 @pytest.mark.slow
-@pytest.mark.rare
-def test_another_precision_is_refused_until_another_corpus_is_built_with_it(place):
-    full, half = ({"RAPTOR_EMBEDDER__PRECISION": value} for value in ("float32", "bfloat16"))
-    assert place.call("build", **full).code == 0
-    made_with = stored(place)
-    refused = place.call("query", "when is the ferry late?", **half)
-    assert refused.code != 0
-    assert "was made for" in refused.err
-    for command in ("plan", "build"):
-        refused = place.call(command, **half)
-        assert refused.code != 0
-        assert 'store.corpus = "corpus_2"' in refused.err
-    assert stored(place) == made_with
-    assert place.call("build", **half, RAPTOR_STORE__CORPUS="corpus_2").code == 0
-    assert stored(place) == made_with
-    for corpus, precision in (("corpus", full), ("corpus_2", half)):
-        asked = place.call(
-            "query", "when is the ferry late?", RAPTOR_STORE__CORPUS=corpus, **precision
-        )
-        assert asked.code == 0
+def test_another_embedder_is_refused_and_built_beside_under_another_name(tmp_path):
+    place = Place(tmp_path)
+    place.write("tides.txt", "The gauge stands in the harbour. The ferry is late when it storms.")
+    place.call("init", place.docs)
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        assert place.call("build").code == 0
+        before = place.call("query", "ferry", "--json").json
+    with embedder_made_by(lambda *_: Other()):
+        for command in (["query", "ferry"], ["plan"], ["build"]):
+            refused = place.call(*command, "--json")
+            assert (refused.code, refused.json["error"]) == (1, "StoreMismatchError")
+            assert command[0] == "query" or "corpus_2" in refused.json["message"]
+        beside = {"RAPTOR_STORE__CORPUS": "corpus_2"}
+        assert place.call("build", "--json", **beside).json["built"] == ["tides.txt"]
+        assert place.call("query", "ferry", **beside).code == 0
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        assert place.call("query", "ferry", "--json").json == before
 
 
 @pytest.mark.slow
