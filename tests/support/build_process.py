@@ -27,7 +27,7 @@ from support.summarizers import ScriptedSummarizer
 from support.word_judge import WordJudge
 from support.workshop import Workshop, settings_text
 
-from raptor_assets.chain import run
+from raptor_assets.chain import run, run_log
 from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
@@ -91,15 +91,18 @@ def build_logged(root, point):
     if when == "committed":
         die_after_a_commit()
     elif when in ("before", "after"):
-        name = {"before": "_attempt", "after": "_report"}[when]
-        method = getattr(run.ChainRun, name)
+        place, name = {
+            "before": (run.ChainRun, "_attempt"),
+            "after": (run_log.RunLog, "step"),
+        }[when]
+        method = getattr(place, name)
 
         def dying(self, step, *given):
-            if step.asset.name == asset:
+            if getattr(step, "asset", step).name == asset:
                 die()
             return method(self, step, *given)
 
-        setattr(run.ChainRun, name, dying)
+        setattr(place, name, dying)
     elif when != "never":
         summarizer.last, summarize.FLUSH_SECONDS = int(when), -1.0
     workshop = Workshop(root, components={"summarizer": summarizer})
