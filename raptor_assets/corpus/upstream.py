@@ -212,9 +212,8 @@ def keep_rows(
 ) -> None:
     """Replace the source of a home by rows."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
-    table = folder / ROWS
-    _write(table, lines)
-    _keep(folder, {"rows": str(table)}, is_confirmed=is_confirmed)
+    _write(folder / ROWS, lines)
+    _keep(folder, {"rows": ROWS}, is_confirmed=is_confirmed)
 
 
 def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:

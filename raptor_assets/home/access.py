@@ -7,7 +7,6 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
@@ -194,8 +193,9 @@ class SourceAccess:
         if "rows" not in followed:
             paths = tuple(followed.get("paths", ()))
             return source.model_copy(update={"paths": paths, **update})
-        update |= {"paths": (followed["rows"],), "include": (), "exclude": ()}
-        size_mb = Path(followed["rows"]).stat().st_size / MEGABYTE
+        rows = self._access.home.followed / followed["rows"]
+        update |= {"paths": (str(rows),), "include": (), "exclude": ()}
+        size_mb = rows.stat().st_size / MEGABYTE
         limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
         return source.model_copy(update={**update, "max_file_mb": limit})
 
