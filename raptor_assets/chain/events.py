@@ -96,6 +96,7 @@ def failed_checks_in(
 
 
 NAMED_FAILURES = 20
+NO_REASON = "the run failed; see it in the UI"
 
 
 def failure_event(key: dg.AssetKey, name: str, failure: Failure) -> dg.AssetObservation:
@@ -130,3 +131,22 @@ def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failur
         },
         allow_retries=False,
     )
+
+
+def failure_reason(context: dg.RunFailureSensorContext) -> str:
+    """Return why a run failed, for run-failure sensors: partitions, assets, causes.
+
+    Dagster's own message of a failed run names only steps.
+    """
+    reasons = [described(event) for event in context.get_step_failure_events()]
+    return "\n".join(reasons) or context.failure_event.message or NO_REASON
+
+
+def described(event: dg.DagsterEvent) -> str:
+    """Return why a step or run failed: the text of a ``dagster.Failure``, else of the error."""
+    failed = event.step_failure_data if event.is_step_failure else None
+    if failed and failed.user_failure_data and failed.user_failure_data.description:
+        return failed.user_failure_data.description
+    if failed is None or failed.error is None:
+        return NO_REASON
+    return (failed.error.cause or failed.error).message.strip()

@@ -7,7 +7,7 @@ import dagster as dg
 
 from raptor_assets.assets import names
 from raptor_assets.assets.names import DROP, POOL
-from raptor_assets.chain.run import Event
+from raptor_assets.chain.run_log import Event
 from raptor_assets.chain.runs import process_tags, turn
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import publishing

@@ -9,7 +9,8 @@ import dagster as dg
 from pydantic import Field
 
 from raptor_assets.assets.names import SYNC
-from raptor_assets.chain.run import ChainRun, Events
+from raptor_assets.chain.run import ChainRun
+from raptor_assets.chain.run_log import Events
 from raptor_assets.chain.runs import fail_dead_runs
 from raptor_assets.corpus.changes import (
     BuildPartitions,

@@ -10,7 +10,7 @@ from raptor_assets.assets.names import APPROVE, ROLLBACK, checks_of_all_trees
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.events import evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
-from raptor_assets.chain.run import Event, Events
+from raptor_assets.chain.run_log import Event, Events
 from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
 from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute

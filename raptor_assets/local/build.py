@@ -15,7 +15,7 @@ from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_look, look
-from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
+from raptor_assets.local.dagster import begun_partitions, open_instance, run_job
 from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
 from raptor_core.checks.document_text import document_text
 from raptor_core.documents import Scan, Skipped
@@ -238,10 +238,7 @@ def _execute(
     config: Mapping[str, Any],
 ) -> str:
     """Run a job; return the reason of its failure, or ""."""
-    from raptor_assets.chain.runs import run_job
-
-    location = None if access.home.owner.names().corpus else CODE_LOCATION
-    run_id, error = run_job(job, instance, {"loggers": QUIET, **config}, {}, location)
+    run_id, error = run_job(access, instance, job, config)
     report.run_ids.append(run_id)
     return error
 

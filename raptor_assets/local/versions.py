@@ -11,7 +11,7 @@ from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_golden
-from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
+from raptor_assets.local.dagster import open_instance, run_job
 from raptor_assets.shown.versions import Change
 from raptor_core.documents import partition_key
 from raptor_core.errors import CheckError, UnknownTreeError
@@ -234,16 +234,13 @@ def approve(
 
 
 def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
-    from raptor_assets.chain.runs import run_job
     from raptor_assets.corpus.jobs import job_config
     from raptor_assets.corpus.version_jobs import build_version_jobs
 
     jobs = {job.name: job for job in build_version_jobs(access)}
-    location = None if access.home.owner.names().corpus else CODE_LOCATION
-    run_config = {"loggers": QUIET, **job_config(access.names, name, config)}
     with open_instance(access.home) as instance:
         job = jobs[access.names.of(name)]
-        run_id, error = run_job(job, instance, run_config, {}, location)
+        run_id, error = run_job(access, instance, job, job_config(access.names, name, config))
     if error.startswith(f"check {GOLDEN_REGRESSION.name}"):
         raise CheckError(error)
     if error:

@@ -27,7 +27,7 @@ from support.summarizers import ScriptedSummarizer
 from support.word_judge import WordJudge
 from support.workshop import Workshop
 
-from raptor_assets.chain import run
+from raptor_assets.chain import run, run_log
 from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
@@ -120,15 +120,18 @@ def build_logged(root, point):
     """
     when, _, asset = point.partition(" ")
     if when != "never":
-        name = {"before": "_attempt", "after": "_report"}[when]
-        method = getattr(run.ChainRun, name)
+        place, name = {
+            "before": (run.ChainRun, "_attempt"),
+            "after": (run_log.RunLog, "step"),
+        }[when]
+        method = getattr(place, name)
 
         def dying(self, step, *given):
-            if step.asset.name == asset:
+            if getattr(step, "asset", step).name == asset:
                 die()
             return method(self, step, *given)
 
-        setattr(run.ChainRun, name, dying)
+        setattr(place, name, dying)
     workshop = Workshop(root, components={"summarizer": LoggedSummarizer(root / "finished.log")})
     workshop.components = Components(
         workshop.settings,

@@ -20,8 +20,9 @@ from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.cluster import cluster_top, cohesion
+from raptor_core.tree.cluster import cluster_top
 from raptor_core.tree.components import Components
+from raptor_core.tree.layer_fit import cohesion
 
 WORDS = (
     *("harbour", "gauge", "vault", "relay", "seed", "crew"),
