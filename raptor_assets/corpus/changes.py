@@ -27,7 +27,7 @@ from raptor_core.documents import (
     partition_key,
 )
 from raptor_core.errors import SourceError
-from raptor_core.home.published import refuse_unknown
+from raptor_core.home.published import require_known
 from raptor_core.settings import Settings
 
 _NAMED = 10  # partitions that an explanation names
@@ -316,7 +316,7 @@ def _select(
     for tree, note in changes.pins.items():
         if partition_key(tree, settings.grouping) in set(partitions) - changes.buildable:
             raise SourceError(explain_pin(tree, note))
-    refuse_unknown("partition is called", partitions, changes.buildable)
+    require_known("partition is called", partitions, changes.buildable)
     return selected & set(partitions)
 
 

@@ -26,7 +26,7 @@ from raptor_core.documents import (
     partition_key,
     read_scanned,
 )
-from raptor_core.documents.catalog.scan import refuse_unassigned
+from raptor_core.documents.catalog.scan import skip_without_readers
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
@@ -212,7 +212,7 @@ class SourceAccess:
         """Read the documents of these partitions (None: all), without those set aside by people."""
         corpus, aside = self._read(partitions), self._access.curation().documents
         if self._settings.access.required:
-            corpus = refuse_unassigned(corpus)
+            corpus = skip_without_readers(corpus)
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
@@ -249,7 +249,7 @@ class SourceAccess:
     def today(self) -> Inventory:
         """Return the inventory of what can be read now; its ``failure`` says what cannot."""
         inventory = self._look().inventory.without(self._access.curation().documents)
-        return refuse_unassigned(inventory) if self._settings.access.required else inventory
+        return skip_without_readers(inventory) if self._settings.access.required else inventory
 
     def _look(self) -> Scan:
         """Return the given scan, or scan the source now and keep the catalog."""
