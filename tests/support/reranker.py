@@ -23,8 +23,11 @@ class FakeReranker:
                 asked = json.loads(self.rfile.read(length))
                 fake.asked.append((self.path, self.headers["Authorization"], asked))
                 time.sleep(fake.seconds)
-                body = json.dumps(fake.answer or fake.scored(asked)).encode()
-                self.send_response(200)
+                is_long = len(asked.get("texts", ())) > 32  # the default of TEI
+                error = {"error": "batch size > maximum allowed batch size 32"}
+                answer = error if is_long else fake.answer or fake.scored(asked)
+                body = json.dumps(answer).encode()
+                self.send_response(413 if is_long else 200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -179,6 +179,9 @@ def test_errors_are_those_that_the_client_knows(client, model, address):
     with pytest.raises(openai.NotFoundError, match="there are: corpus") as unknown:
         client.models.retrieve("gpt-4o")
     assert unknown.value.code == "model_not_found"
+    with pytest.raises(openai.NotFoundError) as nowhere:
+        client.embeddings.create(model="corpus", input="a")
+    assert nowhere.value.code == "NotFoundError"
     for messages in ([], [{"role": "system", "content": "Be kind."}], [{"role": "user"}]):
         with pytest.raises(openai.BadRequestError) as invalid:
             client.chat.completions.create(model="corpus", messages=messages)

@@ -75,6 +75,15 @@ def test_an_endpoint_puts_its_best_passage_first(retriever, kind, monkeypatch):
         assert (asked["model"], asked["top_n"]) == ("m", len(asked["documents"]))
 
 
+def test_a_server_that_takes_few_texts_at_once_gets_them_in_parts():
+    fake, texts = FakeReranker(SOUGHT), [f"text {number}" for number in range(49)] + [SOUGHT]
+    with fake.serving() as url:
+        settings = RerankerSettings(kind="tei", base_url=url)
+        assert list(score_within(settings, QUESTION, texts)) == [0.0] * 49 + [1.0]
+    sizes = [(len(asked["texts"]), asked["truncate"]) for _, _, asked in fake.asked]
+    assert sizes == [(32, True), (18, True)]
+
+
 @pytest.mark.parametrize(
     ("fake", "reason"),
     [
