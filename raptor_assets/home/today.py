@@ -6,6 +6,7 @@ stays published; if its readers are unknown, nobody may read it. ``publication``
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from raptor_core.curation import Curation
 from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
 from raptor_core.documents.base import readers_of_both
 from raptor_core.documents.removal import Unread
+from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Mark, readers_digest
 from raptor_core.store.publishing import UNFINISHED
@@ -120,11 +122,13 @@ class Today:
     def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
         """Return what the published trees ``below`` imply for the corpus trees above them.
 
-        The kept rows of the corpus tree have each top text with its readers at that time.
+        The kept rows of the corpus tree give a text its readers, as long as they are those of what
+        is published below. Otherwise readers are only revoked, since a tree may have lost a
+        document that the text above it still summarizes.
         """
         readers = top_readers(below)
-        is_named = access.source.settings.is_named
-        entries = access.source.today().documents if is_named else ()
+        is_current = access.source.settings.is_named and rows_are_of(access, below)
+        entries = access.source.today().documents if is_current else ()
         rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
@@ -191,6 +195,25 @@ class Today:
             return edition
         shown = without_nodes(edition, forbidden)
         return replace(shown, manifest=replace(shown.manifest, inputs=_stale(manifest.inputs)))
+
+
+STAMP = "stamp.json"
+"""File beside the kept rows of a corpus tree: the trees whose top nodes they are."""
+
+
+def stamp_of(below: CorpusAccess, marks: Iterable[Mark]) -> str:
+    """Return the digest of published trees below a corpus tree."""
+    least = str(below.settings.corpus_tree.min_trees)
+    return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in marks))
+
+
+def rows_are_of(above: CorpusAccess, published: Sequence[Manifest]) -> bool:
+    """Return whether the kept rows of a corpus tree are the top nodes of these trees."""
+    file = above.home.followed / STAMP
+    if above.below is None or not file.exists():
+        return False
+    stamp = stamp_of(above.below, (manifest.mark for manifest in published))
+    return bool(json.loads(file.read_text(encoding="utf-8"))["stamp"] == stamp)
 
 
 def _readers_by_text(inventory: Inventory) -> Readers:

@@ -285,7 +285,8 @@ class Manifest:
     def part_for(self, readers: Collection[str]) -> Self:
         """Return the manifest restricted to documents that one of these readers may read.
 
-        A restricted manifest has no build id and no title; its counts still include the whole tree.
+        A restricted manifest has no build id, title or ``end``, which may count nodes of the
+        whole tree; its own counts still include the whole tree.
         """
         known = {*readers, EVERYONE} if readers else set()
         readable = {name for name, names in self.readers.items() if not known.isdisjoint(names)}
@@ -297,6 +298,7 @@ class Manifest:
             documents=_part(self.documents, readable),
             sources=_part(self.sources, readable),
             readers=_part(self.readers, readable),
+            end="",
             fits=(),
             title="",
             inputs="",
