@@ -29,7 +29,7 @@ from raptor_core.vectors import Vectors
 
 Trees = Mapping[str, Sequence[Document]]  # documents of one partition by tree
 
-HELD_NODES = 1000  # for so few, which take seconds, the store stays open
+QUICK_NODES = 1000  # for so few, which take seconds, the store stays open
 
 
 BATCH_PARTITIONS = 64  # published before the next batch begins
@@ -90,8 +90,8 @@ def release_memory() -> None:
             trim(0)
 
 
-class HeldStore:
-    """Store that stays open from its first use between ``hold`` and ``release``.
+class RunStore:
+    """Store that stays open from its first use between ``keep_open`` and ``release``.
 
     Opening an embedded store takes a tenth of a second, and searches in other processes wait while
     it is open. It therefore stays open during short work only: a search may have to wait for one
@@ -111,7 +111,7 @@ class HeldStore:
             self._store = self._stack.enter_context(self._opener.open())
         return nullcontext(self._store)
 
-    def hold(self) -> None:
+    def keep_open(self) -> None:
         """Keep the store open from its next use."""
         if self._stack is None:
             self._stack = ExitStack()
@@ -126,7 +126,7 @@ class HeldStore:
 class KnownStore:
     """Vectors and texts of the vector store, which is opened for each look-up."""
 
-    def __init__(self, opener: StoreAccess | HeldStore) -> None:
+    def __init__(self, opener: StoreAccess | RunStore) -> None:
         self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
@@ -166,7 +166,7 @@ class RunContext:
         self.settings_fingerprint = build_settings_fingerprint(self.settings, custom)
         self.components = components
         self.tables = access.tables
-        self.store = HeldStore(access.store)
+        self.store = RunStore(access.store)
         self.source = access.source
         self._published = access.published
         self.needs_approval = self.settings.runs.publish == "when_approved"

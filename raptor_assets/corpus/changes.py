@@ -433,7 +433,7 @@ def find_changes(
         frozenset(filter(published.is_refused, look.current)),
         pins,
         {
-            manifest.tree: manifest.hold
+            manifest.tree: manifest.pin
             for manifest in published.pins
             if manifest.tree not in pins and partition_key(manifest.tree, grouping) in removed
         },

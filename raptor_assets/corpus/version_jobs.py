@@ -58,7 +58,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
             published = release(access, config.tree)
         else:
             published = roll_back(access, config.tree, config.to, note_of(config))
-        pin = published.manifest.hold
+        pin = published.manifest.pin
         note = f"pinned to an earlier build: {pin}" if pin else "released"
         if published.n_withheld:
             note += f"; {published.n_withheld} nodes are left out, since people set chunks aside"
@@ -180,7 +180,7 @@ def _materialization(
             "tree": manifest.tree,
             "build": build_name(manifest),
             "build_before": build_name(replaced) if replaced else "",
-            "pin": manifest.hold,
+            "pin": manifest.pin,
             "n_nodes": sum(manifest.layer_sizes),
             "n_nodes_withheld": published.n_withheld,
             **{f"n_nodes_{name}": getattr(counts, name) for name in ("added", "removed")},

@@ -109,7 +109,7 @@ class CorpusAccess:
         if not self.store.exists():
             return set()
         with self.store.open_existing() as store:
-            return {mark.tree for mark in store.marks(list(names)) if mark.hold}
+            return {mark.tree for mark in store.marks(list(names)) if mark.pin}
 
     def notes_of(self, published: Manifest) -> dict[str, object]:
         """Return the notes on a published build: its changes and cost, if they are recorded."""

@@ -113,9 +113,7 @@ class Publication:
     def _ready(self, edition: Edition, live: Manifest | None, pin: str | None) -> Edition:
         """Return the part of an edition to publish; raise a SourceError if the tree is pinned."""
         tree = edition.manifest.tree
-        manifest = replace(
-            edition.manifest, hold=pin or "", readers=_bounds(edition.manifest, live)
-        )
+        manifest = replace(edition.manifest, pin=pin or "", readers=_bounds(edition.manifest, live))
         deleted = set() if manifest.inputs else self._today.deleted_since(manifest)
         edition = self._today.apply(replace(edition, manifest=manifest), deleted)
         if not edition.nodes:
@@ -124,16 +122,16 @@ class Publication:
                 "its chunks aside; `raptor curate list` names them"
             )
         manifest = edition.manifest
-        if live and live.hold and pin is None:
+        if live and live.pin and pin is None:
             if live.build_id != manifest.build_id:
-                raise SourceError(explain_pin(tree, live.hold))
-            pin = live.hold
+                raise SourceError(explain_pin(tree, live.pin))
+            pin = live.pin
         if not manifest.inputs:  # an import
             is_published = live is not None and live.build_id == manifest.build_id
             known = self._today.knows(manifest)
             inputs = live.inputs if live and is_published else IMPORTED if known else ""
             manifest = replace(manifest, inputs=inputs)
-        return replace(edition, manifest=replace(manifest, hold=pin or ""))
+        return replace(edition, manifest=replace(manifest, pin=pin or ""))
 
     def _keep(self, live: Manifest | None, new: Manifest) -> None:
         """Keep the replaced build, and delete kept builds that contain a deleted document."""
@@ -284,7 +282,7 @@ def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[M
         return [
             manifest
             for manifest in store.manifests(list(trees))
-            if (manifest.hold and _gone_for_good(today, manifest, store))
+            if (manifest.pin and _gone_for_good(today, manifest, store))
             or today.forbids(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
         ]
 
@@ -302,15 +300,15 @@ def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
         return 0
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
-        pinned = {mark.tree for mark in store.marks() if mark.hold}
+        pinned = {mark.tree for mark in store.marks() if mark.pin}
         decided = {name for decision in today.curation.decisions for name in decision.documents}
         chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
         trees = sorted(pinned.union(node.tree for node in chunks))
     manifests = outdated(access, today, trees)
     if not manifests:
         return 0
-    of_pinned = [manifest for manifest in manifests if manifest.hold]
-    others = [manifest for manifest in manifests if not manifest.hold]
+    of_pinned = [manifest for manifest in manifests if manifest.pin]
+    others = [manifest for manifest in manifests if not manifest.pin]
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
         n_nodes = publication.bring_up_to_date(of_pinned, forgets=True)
         return n_nodes + publication.bring_up_to_date(others)

@@ -82,7 +82,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
     """
     with open_store() as store:
         marks = store.marks()
-        names = [mark.tree for mark in marks if mark.hold]
+        names = [mark.tree for mark in marks if mark.pin]
         pins = store.manifests(names) if names else ()
     by_partition = _by_partition(marks, grouping)
 
@@ -118,7 +118,7 @@ def pins_in_force(
         present: ids of the documents of the source, by tree.
     """
     return {
-        manifest.tree: manifest.hold
+        manifest.tree: manifest.pin
         for manifest in pins
         if not manifest.documents.keys().isdisjoint(present.get(manifest.tree, ()))
     }

@@ -74,8 +74,8 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
             edition = _edition(manifest, nodes, components, earlier)
-            publication.publish([edition], pin=manifest.hold or None)
-    components.cache.forget([manifest.tree for manifest in manifests if manifest.hold])
+            publication.publish([edition], pin=manifest.pin or None)
+    components.cache.forget([manifest.tree for manifest in manifests if manifest.pin])
     report(
         f"{planned.n_texts:,} texts of {planned.n_trees:,} trees were embedded again, and their "
         "summaries stay. Earlier builds of these trees have vectors of the earlier embedder: they "

@@ -55,7 +55,7 @@ def release(access: CorpusAccess, tree: str) -> PublishedBuild:
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
         (replaced,) = require_trees(store, [tree])
-        if not replaced.hold:
+        if not replaced.pin:
             raise UnknownTreeError(f"the tree {tree!r} is not pinned; builds publish it")
         present = _version(access, tree, inventory)
         builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]

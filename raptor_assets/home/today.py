@@ -88,7 +88,7 @@ class Today:
             elsewhere = readers_of_text.get(document.content_hash)
             if elsewhere is not None:  # the text moved, and another one may have its id
                 today = readers_of_both(today, elsewhere)
-            is_meant = content is None or bool(manifest.hold)
+            is_meant = content is None or bool(manifest.pin)
             return today if is_meant else readers_of_both(published, today)
 
         def is_gone(tree: str, document: str, source: str) -> bool:

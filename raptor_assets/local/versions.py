@@ -80,7 +80,7 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
     kept = {build.id: build for build in access.kept.builds(tree)}
     again = kept.pop(build_name(live), None)  # went back to it
     notes = again.notes if again else access.notes_of(live)
-    builds = [(build_name(live), live, "pinned" if live.hold else "published", notes)]
+    builds = [(build_name(live), live, "pinned" if live.pin else "published", notes)]
     builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
     runs = _runs(home, access, partition)
     return [
@@ -153,7 +153,7 @@ def compare_builds(
             first = _published(store, live[0]) if live else replace(second, nodes=())
         else:
             (manifest,) = require_trees(store, [tree])
-            newest = access.kept.ids(tree)[-1:] if manifest.hold and not old else [old]
+            newest = access.kept.ids(tree)[-1:] if manifest.pin and not old else [old]
             first = _edition(access, store, manifest, "".join(newest))
             published = _published(store, manifest)
             second = _edition(access, store, manifest, new) if new else published

@@ -96,7 +96,7 @@ def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(w
     daemon.tick()
     assert daemon.run()
     assert daemon.tick()[:2] == ([], [])
-    assert workshop.manifests()[TREE].hold
+    assert workshop.manifests()[TREE].pin
     assert readable(workshop, "ana") == set()
     assert (readable(workshop, "eva"), readable(workshop, "ben")) == ({A, B, BOTH}, {B})
     configure(workshop, a="eva", b="eva")
@@ -330,7 +330,7 @@ def test_a_right_is_taken_though_the_process_died_while_it_was_taken(workshop, m
         set_readers(workshop.access())
         assert readable(workshop, name) == set()
         assert not set_readers(workshop.access())
-    assert workshop.manifests()[TREE].hold
+    assert workshop.manifests()[TREE].pin
 
 
 @pytest.mark.parametrize("goes_back", [False, True])

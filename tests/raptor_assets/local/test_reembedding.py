@@ -74,7 +74,7 @@ def texts(retriever):
 
 
 def pins(retriever):
-    return {m.tree: (m.hold, m.readers) for m in retriever.manifests()}
+    return {m.tree: (m.pin, m.readers) for m in retriever.manifests()}
 
 
 def test_trees_are_embedded_again_without_a_summary_and_open_readers_follow(place_of_engine):

@@ -180,7 +180,7 @@ def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
     corpus.build()
     assert chunk.text not in corpus.texts("a")
     assert corpus.texts("a")
-    assert corpus.manifests()["a"].hold
+    assert corpus.manifests()["a"].pin
     assert corpus.build().run_ids == []
     assert corpus.embedder.n_embedded == n_embedded
 
