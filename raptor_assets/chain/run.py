@@ -18,7 +18,7 @@ from raptor_assets.assets.versions import PAST_TOP
 from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, release_memory
 from raptor_assets.chain.events import measured_golden, measured_questions, past_top, run_failure
 from raptor_assets.chain.run_log import Events, RunLog
-from raptor_assets.chain.runs import turn
+from raptor_assets.chain.runs import one_run_at_a_time
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps import build_steps
 from raptor_assets.chain.steps.base import Step
@@ -62,7 +62,7 @@ def build_chain(
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
         selected = context.selected_asset_keys, context.selected_asset_check_keys
         run = ChainRun(context.op_execution_context, config.partitions, access, progress, selected)
-        with turn(access.home, context.op_execution_context):
+        with one_run_at_a_time(access.home, context.op_execution_context):
             if run.reads_source:
                 set_readers(access)
             yield from run.events()

@@ -106,7 +106,7 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 @contextmanager
-def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
+def one_run_at_a_time(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
     """Wait until no other run of this machine works in a home, and keep others out.
 
     If Dagster's records are in PostgreSQL, Dagster's pool limits the concurrent runs instead.

@@ -108,7 +108,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         before = _Cursor.model_validate_json(context.cursor or "{}")
-        after = _look(access, context.instance, before)
+        after = _problems_now(access, context.instance, before)
         known, found = before.records | before.source, after.records | after.source
         message = _message(access.names.corpus, _less(found, known), _less(known, found))
         if message:
@@ -119,7 +119,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     return alerts
 
 
-def _look(access: CorpusAccess, instance: dg.DagsterInstance, before: _Cursor) -> _Cursor:
+def _problems_now(access: CorpusAccess, instance: dg.DagsterInstance, before: _Cursor) -> _Cursor:
     """Return what is wrong now."""
     fail_dead_runs(instance)
     latest = instance.get_run_records(limit=1, order_by="update_timestamp")

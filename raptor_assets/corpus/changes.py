@@ -331,7 +331,7 @@ def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
 
 
 @dataclass
-class _Look:
+class _Found:
     """Facts that decide the states: source and published trees, without pinned trees."""
 
     source: Mapping[str, Mapping[str, Sequence[Entry]]]
@@ -354,7 +354,7 @@ class _Look:
         }
 
 
-def state_of(partition: str, look: _Look) -> State | None:
+def state_of(partition: str, found: _Found) -> State | None:
     """Return the state of a partition; the first row that fits counts.
 
     | partition | state | action |
@@ -369,20 +369,20 @@ def state_of(partition: str, look: _Look) -> State | None:
     | it is not published | NEW | build |
 
     While a removal is unconfirmed nothing at all is built: new trees would count as present, and
-    the next look would let the removal pass.
+    the next scan would let the removal pass.
     """
-    if partition in look.unknown:
+    if partition in found.unknown:
         return State.UNKNOWN
-    if partition in look.unconfirmed:
+    if partition in found.unconfirmed:
         return State.UNCONFIRMED
-    if partition not in look.source:
-        is_ours = look.published.is_built(partition) or partition in look.begun
+    if partition not in found.source:
+        is_ours = found.published.is_built(partition) or partition in found.begun
         return State.REMOVED if is_ours else None
-    if partition in look.current:
+    if partition in found.current:
         return State.UNCHANGED
-    if look.needs_approval and look.waiting.get(partition) == look.versions[partition].text:
+    if found.needs_approval and found.waiting.get(partition) == found.versions[partition].text:
         return State.WAITING
-    return State.CHANGED if look.published.is_built(partition) else State.NEW
+    return State.CHANGED if found.published.is_built(partition) else State.NEW
 
 
 def find_changes(
@@ -411,7 +411,7 @@ def find_changes(
         pins = pins_in_force(published.pins, documents_by_tree(source))
         source, published = inventory.partitions(grouping, pins), published.without(pins)
         begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
-    look = _Look(
+    found = _Found(
         source,
         published,
         {
@@ -422,15 +422,15 @@ def find_changes(
         begun,
         settings.runs.publish == "when_approved",
     )
-    renames = _judge_removals(look, settings, inventory, curation, is_confirmed=is_confirmed)
+    renames = _judge_removals(found, settings, inventory, curation, is_confirmed=is_confirmed)
     partitions = sorted({*source, *published.partitions(), *begun})
-    states = {name: state for name in partitions if (state := state_of(name, look))}
+    states = {name: state for name in partitions if (state := state_of(name, found))}
     removed = {name for name, state in states.items() if state == State.REMOVED}
     return Changes(
         states,
         renames.documents,
         renames.successors,
-        frozenset(filter(published.is_refused, look.current)),
+        frozenset(filter(published.is_refused, found.current)),
         pins,
         {
             manifest.tree: manifest.pin
@@ -442,22 +442,22 @@ def find_changes(
 
 
 def _judge_removals(
-    look: _Look,
+    found: _Found,
     settings: Settings,
     inventory: Inventory,
     curation: Curation | None,
     *,
     is_confirmed: bool,
 ) -> Renames:
-    """Judge missing documents; set the unknown and unconfirmed partitions of ``look``."""
-    source, published = look.source, look.published
-    stale, stored = source.keys() - look.current, published.partitions()
+    """Judge missing documents; set the unknown and unconfirmed partitions of ``found``."""
+    source, published = found.source, found.published
+    stale, stored = source.keys() - found.current, published.partitions()
     shrunken = {
         name
         for name in stale & stored
-        if not published.has_documents(name, source[name], look.versions[name])
+        if not published.has_documents(name, source[name], found.versions[name])
     }
-    absent = (stored | set(look.begun)) - source.keys()
+    absent = (stored | set(found.begun)) - source.keys()
     previous = published.documents(sorted(absent | shrunken))
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
@@ -478,6 +478,6 @@ def _judge_removals(
         ),
         is_confirmed=is_confirmed,
     )
-    look.unknown = removals.unknown.keys()
-    look.unconfirmed = removals.unconfirmed
+    found.unknown = removals.unknown.keys()
+    found.unconfirmed = removals.unconfirmed
     return replace(renames, doubt=removals.reason)

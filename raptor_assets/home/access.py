@@ -13,7 +13,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
-from raptor_assets.home.source_state import keep_look, load_catalog, look
+from raptor_assets.home.source_state import keep_catalog, load_catalog, rescan
 from raptor_assets.home.waiting import WaitingBuilds
 from raptor_core.curation import Curation
 from raptor_core.documents import (
@@ -221,7 +221,7 @@ class SourceAccess:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        scan = self._look()
+        scan = self._scan_now()
         scanned = scan.inventory.partitions(grouping)
         groups = (scanned.get(name, {}) for name in set(partitions))
         ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
@@ -248,15 +248,15 @@ class SourceAccess:
 
     def today(self) -> Inventory:
         """Return the inventory of what can be read now; its ``failure`` says what cannot."""
-        inventory = self._look().inventory.without(self._access.curation().documents)
+        inventory = self._scan_now().inventory.without(self._access.curation().documents)
         return skip_without_readers(inventory) if self._settings.access.required else inventory
 
-    def _look(self) -> Scan:
+    def _scan_now(self) -> Scan:
         """Return the given scan, or scan the source now and keep the catalog."""
         if self._scan is not None:
             return self._scan
-        scan = look(self._access.tables, self.settings, is_whole=False)
-        keep_look(self._access.tables, self.settings, scan)
+        scan = rescan(self._access.tables, self.settings, is_whole=False)
+        keep_catalog(self._access.tables, self.settings, scan)
         return scan
 
 

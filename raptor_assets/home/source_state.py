@@ -35,7 +35,7 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
     return catalog
 
 
-def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
+def rescan(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
     """Scan the source without writing anything.
 
     Raises:
@@ -48,7 +48,7 @@ def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True)
     return scan
 
 
-def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
+def keep_catalog(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     """Keep the catalog of a scan for the next one, if it differs from the previous catalog."""
     if scan.is_new:
         table = _READINGS.table(scan.catalog.rows())

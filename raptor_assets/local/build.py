@@ -14,7 +14,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, DROP, SYNC, TREE, ChainAsset
 from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
-from raptor_assets.home.source_state import keep_look, look
+from raptor_assets.home.source_state import keep_catalog, rescan
 from raptor_assets.local.dagster import begun_partitions, open_instance, run_job
 from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
 from raptor_core.checks.document_text import document_text
@@ -108,10 +108,10 @@ def build(
         SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
         RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
     """
-    scan = scan or look(home.table_store(settings), settings.source, is_whole=False)
+    scan = scan or rescan(home.table_store(settings), settings.source, is_whole=False)
     access = CorpusAccess(settings, home, components=components, scan=scan)
     with open_instance(home) as instance:
-        keep_look(access.tables, settings.source, scan)
+        keep_catalog(access.tables, settings.source, scan)
         if reembeds:
             _reembed(instance, access, scan)
         decision = decide(
@@ -170,7 +170,7 @@ def update_corpus_tree(
         above.home,
         above.settings.model_copy(update={"source": source}),
         force=force,
-        scan=look(above.tables, source),
+        scan=rescan(above.tables, source),
         components=above.components(),
         on_plan=on_plan,
         on_progress=on_progress,

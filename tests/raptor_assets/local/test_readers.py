@@ -10,7 +10,7 @@ from raptor_assets.corpus.changes import State
 from raptor_assets.home.access import corpus_tree_access
 from raptor_assets.home.publication import set_readers
 from raptor_assets.home.rollback import release, roll_back
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import ReaderSet, forecast
@@ -160,7 +160,7 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
     plan = forecast(
         apart.home,
         apart.settings,
-        look(apart.access().tables, apart.settings.source),
+        rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
@@ -224,7 +224,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     plan = forecast(
         apart.home,
         apart.settings,
-        look(apart.access().tables, apart.settings.source),
+        rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     refused = ["guide/c.md", "guide/d.md"]
