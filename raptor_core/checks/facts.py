@@ -1,7 +1,7 @@
-"""Check of every number and name of a written summary against the leaves beneath it.
+"""The check that every number and name in a chat model's summary is in a leaf below it.
 
-``raptor_core.audit.facts`` finds the facts; ``summarizer.foreign_facts`` says what a build does
-about them, and ``registry.layer_checks`` how severe they are.
+``raptor_core.audit.facts`` finds foreign facts; the setting ``summarizer.foreign_facts`` decides
+what a build does about them, and ``registry.layer_checks`` how severe they are.
 """
 
 from raptor_core.audit.facts import find_foreign
@@ -12,11 +12,11 @@ from raptor_core.curation import CURATED
 @check(
     "foreign_facts",
     "error",
-    "No summary of a chat model holds a number, a date, a code or a name that no leaf beneath it "
-    "holds.",
+    "No summary of a chat model contains a number, date, code or name that no leaf below it "
+    "contains.",
 )
 def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of facts that no leaf holds; summaries of people are not looked at."""
+    """Measure the number of foreign facts in summaries that a chat model wrote."""
     written = [node for node in layer.written if CURATED not in node.quality]
     checked = [node for node in written if node.id in layer.leaves]
     found = [(node, find_foreign(node.text, layer.leaves[node.id]).facts) for node in checked]
@@ -24,8 +24,8 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
     n_facts = sum(len(facts) for _, facts in foreign)
     numbers = {"summaries": len(checked), "with_foreign": len(foreign), "foreign": n_facts}
     summary = (
-        f"{len(foreign)} of {len(checked)} summaries hold {n_facts} facts that no leaf beneath "
-        "them holds (none is allowed)."
+        f"{len(foreign)} of {len(checked)} summaries contain {n_facts} facts that no leaf below "
+        "them contains (none is allowed)."
     )
     worst = (WorstNode.of(node, len(facts), ", ".join(facts[:6])) for node, facts in foreign)
     return CheckMeasurement(
@@ -33,5 +33,5 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
         summary,
         numbers,
         worst,
-        'Let summarizer.foreign_facts = "remove" leave such sentences out, and build again.',
+        'Set summarizer.foreign_facts = "remove", which removes such sentences, and build again.',
     )
