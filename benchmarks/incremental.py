@@ -41,7 +41,7 @@ from raptor_core import Components, Document, Query, Retriever, Settings, Tree
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.cluster import cohesion
+from raptor_core.tree.layer_fit import cohesion
 from raptor_lab.comparison.measures import evidence_recall
 from raptor_lab.datasets.load import load_dataset
 

@@ -1,26 +1,24 @@
-"""Runs of a corpus: partitions, tags with costs, and runs whose process was killed.
+"""Runs of a corpus: their partitions, those under way, and those whose process was killed.
 
-Dagster's tag names a single partition, the run's configuration several ones. Dagster's own runs
-over several partitions cover only neighbours and plan every asset of each of them.
+Dagster's partition tag can name only one partition, so a run over several names them in its
+configuration. Dagster's own runs over several partitions need a contiguous range, and plan every
+asset for each of them.
 """
 
 import logging
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import dagster as dg
 
 from raptor_assets.assets import names
 from raptor_assets.assets.names import CorpusNames
-from raptor_assets.dagster_private import InMemoryJob, execute_run_iterator
 from raptor_assets.home.folder import Home
 from raptor_assets.home.records import is_postgres
 from raptor_core.disk import disk_errors, file_lock
-from raptor_core.models.money.ledger import Ledger
 
 _log = logging.getLogger(__name__)
 
@@ -30,48 +28,26 @@ MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in me
 def runs_over(
     partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
 ) -> list[tuple[str, ...]]:
-    """Return partitions by run, at most ``longest`` in each."""
+    """Divide partitions into runs of at most ``longest`` partitions each."""
     starts = range(0, len(partitions), longest)
     return [tuple(partitions[start : start + longest]) for start in starts]
 
 
-PAID_PREFIX = "raptor/paid-"
 PROCESS_TAG = ".dagster/raptor-process"
 """Tag with the run, the host and the process id; the UI hides it."""
 
 
 def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
-    """Return the tag of a run's process; none in a step's process, which ends before the run."""
+    """Return the tag of a run's process; none if each step has its own, shorter-lived process."""
     if context.job_def.executor_def.name not in ("in_process", "execute_in_process_executor"):
         return {}
     return {PROCESS_TAG: f"{context.run.run_id}@{socket.gethostname()}:{os.getpid()}"}
 
 
-def run_spending_tags(ledger: Ledger) -> dict[str, str]:
-    """Return the costs of a run so far as tags, by model, without money for unknown prices.
-
-    "raptor/paid-summaries-gpt-4o-mini": "53 calls, 91,204 tokens, 0.021 USD".
-    """
-    tags = {}
-    for line in ledger.spendings:
-        usage = line.usage
-        if usage.calls and line.model:
-            money = "" if usage.usd is None else f", {usage.usd:.6g} USD"
-            model = re.sub(r"[^A-Za-z0-9._-]", "-", line.model)[:40]  # a tag's key allows these
-            cost = f"{usage.calls:,} calls, {usage.tokens:,} tokens{money}"
-            tags[f"{PAID_PREFIX}{line.purpose}-{model}"] = cost
-    return tags
-
-
-def voided_costs(tags: Mapping[str, str]) -> dict[str, str]:
-    """Return values that void the costs of a previous run, which a retry inherits."""
-    return {key: "0 calls, 0 tokens" for key in tags if key.startswith(PAID_PREFIX)}
-
-
 def is_dead(run: dg.DagsterRun) -> bool:
-    """Return whether the process of a run has ended; False for one of another host.
+    """Return whether the process of a run has ended; False for a run on another host.
 
-    A retried run inherits the tag of the first attempt, which names that attempt's run.
+    A retry inherits the tag of the first attempt, so a tag with another run's id says nothing.
     """
     run_id, _, process = run.tags.get(PROCESS_TAG, "").partition("@")
     host, _, pid = process.rpartition(":")
@@ -106,8 +82,8 @@ def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
 
 
 _KILLED = (
-    "The process of this run ended without a word: it was killed, or the machine went down. What "
-    "it finished is kept; the next build goes on from there."
+    "The process of this run ended without reporting a status: it was killed, or the machine went "
+    "down. What it finished is kept; the next build continues from there."
 )
 
 
@@ -131,9 +107,9 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 @contextmanager
 def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
-    """Let one run at a time work in a home, in any process of this machine.
+    """Wait until no other run of this machine works in a home, and keep others out.
 
-    With Dagster's records in PostgreSQL, Dagster's pool says how many runs work at once.
+    If Dagster's records are in PostgreSQL, Dagster's pool limits the concurrent runs instead.
     """
     if is_postgres(context.instance):
         yield
@@ -148,63 +124,3 @@ def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
             _log.warning(message)
             locks.enter_context(file_lock(path, wait_seconds=-1))
         yield
-
-
-_REPOSITORY_TAG = ".dagster/repository"
-_INTERRUPTED = "UNEXPECTED_TERMINATION"  # Dagster's reason after a signal
-_NO_REASON = "the run failed; see it in the UI"
-
-
-def run_job(
-    job: dg.JobDefinition,
-    instance: dg.DagsterInstance,
-    run_config: Mapping[str, Any],
-    tags: Mapping[str, str],
-    location: str | None,
-) -> tuple[str, str]:
-    """Run ``job`` to its end, and return the run's id and the reason of a failure, else "".
-
-    ``location`` is the module of the job's code location, under which the UI shows the run.
-    ``execute_in_process`` would keep every event in memory, 0.4 MB for each partition.
-
-    Raises:
-        KeyboardInterrupt: a signal interrupted the run; Dagster has recorded it as failed.
-    """
-    location_tags = {_REPOSITORY_TAG: f"__repository__@{location}"} if location else {}
-    run = instance.create_run_for_job(
-        job_def=job,
-        run_config=run_config,
-        tags={**job.run_tags, **location_tags, **tags},
-    )
-    error, is_interrupted = "", False
-    for event in execute_run_iterator(InMemoryJob(job), run, instance):
-        if event.is_failure and error in ("", _NO_REASON):
-            error = _described(event) if event.is_step_failure else _reason(event)
-        if event.event_type == dg.DagsterEventType.RUN_FAILURE:
-            reason = event.job_failure_data.failure_reason
-            is_interrupted = reason is not None and reason.value == _INTERRUPTED
-    if is_interrupted:
-        raise KeyboardInterrupt
-    return run.run_id, error
-
-
-def failure_reason(context: dg.RunFailureSensorContext) -> str:
-    """Return why a run failed, for run-failure sensors: partitions, assets, causes.
-
-    Dagster's own message of a failed run names only steps.
-    """
-    reasons = [_described(event) for event in context.get_step_failure_events()]
-    return "\n".join(reasons) or context.failure_event.message or _NO_REASON
-
-
-def _described(event: dg.DagsterEvent) -> str:
-    """Return the description of a ``dagster.Failure``, else the message of the error."""
-    failure = event.step_failure_data.user_failure_data
-    return failure.description if failure and failure.description else _reason(event)
-
-
-def _reason(event: dg.DagsterEvent) -> str:
-    failed = event.step_failure_data if event.is_step_failure else None
-    if failed is None or failed.error is None:
-        return _NO_REASON
-    return (failed.error.cause or failed.error).message.strip()

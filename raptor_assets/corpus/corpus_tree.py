@@ -1,7 +1,7 @@
 """The corpus tree of a home: a second corpus in the home's folder ``corpus_tree``.
 
-Its source are the top nodes of the published trees, kept as rows like those of an upstream asset.
-They are read again when other trees are published below.
+Its source is the top nodes of the published trees, kept as rows like those of an upstream asset.
+They are read again whenever other trees have been published below.
 """
 
 import json
@@ -23,10 +23,10 @@ BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
 
 def refresh(above: CorpusAccess) -> int:
-    """Keep the top nodes below as rows if the store changed.
+    """Update the rows of top nodes if other trees have been published below.
 
     Returns:
-        Number of trees below the largest corpus tree, 0 if each has too few.
+        Number of trees below the largest corpus tree; 0 if none has enough.
     """
     below = above.below
     assert below is not None  # noqa: S101 - only the corpus tree has access below it
@@ -78,7 +78,7 @@ def documents_above(below: CorpusAccess) -> list[Document]:
 
 
 def prepare(above: CorpusAccess, instance: dg.DagsterInstance) -> str:
-    """Refresh the source of a corpus tree, and return why it has to wait, "" if it has not."""
+    """Refresh the source of a corpus tree; return why it has to wait, or ""."""
     below = above.below
     if below is None:
         return ""

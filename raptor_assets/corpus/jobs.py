@@ -7,7 +7,7 @@ import dagster as dg
 
 from raptor_assets.assets import names
 from raptor_assets.assets.names import DROP, POOL
-from raptor_assets.chain.run import Event
+from raptor_assets.chain.run_log import Event
 from raptor_assets.chain.runs import process_tags, turn
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import publishing
@@ -43,9 +43,9 @@ def build_asset_job(
 def corpus_job(
     access: CorpusAccess, name: str, description: str, config: type[dg.Config], body: Body
 ) -> dg.JobDefinition:
-    """Return a job of one step over a corpus, which waits for its turn in the home.
+    """Return a job of one step over a corpus; it waits while another run works in the home.
 
-    An error of ours fails the run with its text and is not retried.
+    A RaptorError fails the run with its message, and the run is not retried.
     """
     corpus = access.names
 

@@ -10,7 +10,7 @@ from raptor_assets.assets.names import APPROVE, ROLLBACK, checks_of_all_trees
 from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.events import evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
-from raptor_assets.chain.run import Event, Events
+from raptor_assets.chain.run_log import Event, Events
 from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
 from raptor_assets.corpus.jobs import corpus_job
 from raptor_assets.corpus.sync import execute
@@ -89,7 +89,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
 
 
 def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
-    """Publish builds as they were made; then drop the partitions that these take the place of."""
+    """Publish builds that wait for approval, then drop the partitions that they replace."""
     inventory, grouping = access.source.inventory(), access.settings.grouping
     today, chosen = Today.of(access, inventory), {partition_key(t, grouping): t for t in trees}
     waiting = access.waiting.among(chosen)
@@ -150,7 +150,7 @@ def _approved(
 
 
 def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
-    """Return the decision on what the published builds took the place of, which builds nothing."""
+    """Decide what the published builds replace; the decision builds nothing."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     decision = decide(access, begun)
     if decision.refusal:
@@ -163,7 +163,7 @@ def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncD
 
 
 def note_of(config: RollbackConfig) -> str:
-    """Return who went back, when and why."""
+    """Return who rolled back, when and why."""
     moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"
 

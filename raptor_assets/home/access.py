@@ -7,7 +7,6 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
@@ -48,11 +47,11 @@ if TYPE_CHECKING:
 
 
 VERSIONS, WAITING = "versions", "waiting_builds"
-"""Folders of earlier builds and of builds that wait for approval, beside the tables."""
+"""Folders for earlier builds and for builds that wait for approval, beside the tables."""
 
 
 class CorpusAccess:
-    """Access to the corpus of one home; its parts are loaded at their first use."""
+    """Access to the corpus of one home; each part is loaded when it is first used."""
 
     below: CorpusAccess | None = None
     """Access to the corpus below, for a corpus tree."""
@@ -81,7 +80,7 @@ class CorpusAccess:
         return self.home.table_store(self.settings)
 
     def components(self, instance: dg.DagsterInstance | None = None) -> Components:
-        """Return the components, whose results go into the home or an instance's PostgreSQL."""
+        """Return the components; their cache is in the home, or in the instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
         from raptor_assets.home.records import shared_cache
@@ -113,7 +112,7 @@ class CorpusAccess:
             return {mark.tree for mark in store.marks(list(names)) if mark.hold}
 
     def notes_of(self, published: Manifest) -> dict[str, object]:
-        """Return what a published build says of itself, where that is recorded."""
+        """Return the notes on a published build: its changes and cost, if they are recorded."""
         from raptor_assets.shown.tree_records import read_records  # loads Dagster
 
         partition = partition_key(published.tree, self.settings.grouping)
@@ -136,9 +135,9 @@ class CorpusAccess:
 
     @cached_property
     def n_layers(self) -> int:
-        """Most layers of summaries that a tree has; all that may be where nothing is known.
+        """Number of summary layers of the highest tree, or the maximum if that is not known.
 
-        Tables in a bucket are not looked at, since definitions are loaded often.
+        Tables in a bucket are not searched for it, since definitions are loaded often.
         """
         layers = list(range(1, self.settings.tree.max_layers + 1))
         is_local = "://" not in self.home.tables_url(self.settings)
@@ -155,7 +154,7 @@ class CorpusAccess:
             self.home.declare(self.names, effective)
 
     def partitions(self, begun: Collection[str]) -> set[str]:
-        """Return the partitions that were begun or are published, by whomever."""
+        """Return the partitions that a build began or that are published, also by an import."""
         return {*begun, *self.published().marks}
 
     def published(self) -> Published:
@@ -176,7 +175,7 @@ def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
 
 
 class SourceAccess:
-    """Source of the settings; reading raises a SourceError if it is missing or empty."""
+    """Source that the settings name; reading it raises a SourceError if it is missing or empty."""
 
     def __init__(self, access: CorpusAccess, scan: Scan | None) -> None:
         self._access = access
@@ -185,7 +184,7 @@ class SourceAccess:
 
     @property
     def settings(self) -> SourceSettings:
-        """Settings of the source, with the place of an upstream asset's last documents."""
+        """Settings of the source; for an upstream asset, with the path of its last documents."""
         source = self._settings.source
         if not self._access.names.follows:
             return source
@@ -194,8 +193,9 @@ class SourceAccess:
         if "rows" not in followed:
             paths = tuple(followed.get("paths", ()))
             return source.model_copy(update={"paths": paths, **update})
-        update |= {"paths": (followed["rows"],), "include": (), "exclude": ()}
-        size_mb = Path(followed["rows"]).stat().st_size / MEGABYTE
+        rows = self._access.home.followed / followed["rows"]
+        update |= {"paths": (str(rows),), "include": (), "exclude": ()}
+        size_mb = rows.stat().st_size / MEGABYTE
         limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
         return source.model_copy(update={**update, "max_file_mb": limit})
 
@@ -209,7 +209,7 @@ class SourceAccess:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
-        """Read the documents of these partitions, or all, without those that people set aside."""
+        """Read the documents of these partitions (None: all), without those set aside by people."""
         corpus, aside = self._read(partitions), self._access.curation().documents
         if self._settings.access.required:
             corpus = refuse_unassigned(corpus)
@@ -228,7 +228,7 @@ class SourceAccess:
         return read_scanned(scan, ids)
 
     def tree_of(self, document: str) -> str:
-        """Return the tree of a document by the last scan, which knows its readers."""
+        """Return the tree of a document according to the last scan, which has its readers."""
         readings = load_catalog(self._access.tables, self.settings).values()
         entries = (e for reading in readings for _, e in reading.documents if e.id == document)
         entry = ReaderRules(self.settings).apply(next(entries, Entry(document, "", "")))
@@ -247,12 +247,12 @@ class SourceAccess:
         return inventory
 
     def today(self) -> Inventory:
-        """Return the ``inventory`` of what can be read; its ``failure`` says what cannot."""
+        """Return the inventory of what can be read now; its ``failure`` says what cannot."""
         inventory = self._look().inventory.without(self._access.curation().documents)
         return refuse_unassigned(inventory) if self._settings.access.required else inventory
 
     def _look(self) -> Scan:
-        """Return the scan that was given, or a new one, whose catalog is kept."""
+        """Return the given scan, or scan the source now and keep the catalog."""
         if self._scan is not None:
             return self._scan
         scan = look(self._access.tables, self.settings, is_whole=False)
@@ -269,7 +269,7 @@ class StoreAccess:
         self._root = access.home.qdrant
 
     def open(self) -> VectorStore:
-        """Open the collection of the settings' embedder, or make it."""
+        """Open the collection for the settings' embedder; create it if it does not exist."""
         identity = self._access.components().probed_identity
         return open_store(self._settings, self._root, identity, owner=self._access.names.corpus)
 
@@ -287,7 +287,7 @@ class StoreAccess:
         return stored_identity(self._settings, self._root) is not None
 
     def check_embedder(self) -> None:
-        """Raise StoreMismatchError where the store was made for another embedder."""
+        """Raise StoreMismatchError if the store was made with another embedder."""
         if stored := stored_identity(self._settings, self._root):
             embedder = self._access.components().embedder
             where = f"the store of corpus {stored.corpus!r}"

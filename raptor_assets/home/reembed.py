@@ -1,4 +1,4 @@
-"""Published trees get vectors of the embedder that the settings name; clusters and texts stay.
+"""Re-embedding: give published trees vectors of another embedder; clusters and texts stay.
 
 The next build publishes these trees again under the new settings: it keeps each cluster whose nodes
 stay (``tree.cluster``), and each text (``tree.summarize``).
@@ -21,7 +21,7 @@ from raptor_core.tree.publish import build_id
 
 @dataclass(frozen=True, slots=True)
 class Reembedding:
-    """Cost of new vectors for published trees: different texts, and their tokens."""
+    """Cost of re-embedding published trees: the number of distinct texts, and their tokens."""
 
     n_trees: int = 0
     n_texts: int = 0
@@ -56,8 +56,8 @@ def plan_reembedding(access: CorpusAccess) -> Reembedding:
 def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     """Embed the nodes of all published trees, and replace the store by one with these vectors.
 
-    Pins stay; readers and decisions are those of today. Finished vectors survive a failure. The
-    caller keeps every other run out of the home.
+    Pins stay, and the present readers and decisions apply. Finished vectors survive a failure. The
+    caller must keep every other run out of the home.
 
     Raises:
         StoreMismatchError: see ``plan_reembedding``.

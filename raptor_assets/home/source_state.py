@@ -1,7 +1,7 @@
 """Cache of the last scans of the source, next to the tables, for the next tick or process.
 
-It may be deleted, and several machines may write it: an entry is valid for a file with the stamp
-that it names. Files of a missing or damaged cache are read again.
+It may be deleted, and several machines may write it: an entry is valid only for a file with the
+same stamp. If the cache is missing or damaged, all files are read again.
 """
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
@@ -24,7 +24,7 @@ _PARSERS = "parsers"
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """Return the kept catalog; an empty one if it is missing, damaged or of other settings."""
+    """Return the kept catalog, or an empty one if it is missing, damaged or from other settings."""
     catalog = Catalog()
     try:
         table = tables.read(KEY, _NAME)

@@ -1,21 +1,24 @@
-"""Dagster's instance of a home."""
+"""Dagster's instance of a home, and runs of its jobs in this process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_core.errors import SettingsError
 
 if TYPE_CHECKING:
     import dagster as dg
 
-QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
+_QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 """Loggers of runs of the command, which prints their progress itself."""
+_REPOSITORY_TAG = ".dagster/repository"
+_INTERRUPTED = "UNEXPECTED_TERMINATION"  # Dagster's reason after a signal
 CODE_LOCATION = "raptor_assets.local.definitions"
 """Module that Dagster loads for a home, and the name of that code location in its records."""
 
@@ -35,6 +38,42 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     with open_records(folder) as instance:
         fail_dead_runs(instance)
         yield instance
+
+
+def run_job(
+    access: CorpusAccess,
+    instance: dg.DagsterInstance,
+    job: dg.JobDefinition,
+    config: Mapping[str, Any],
+) -> tuple[str, str]:
+    """Run a job of a corpus to its end in this process; return its run's id and why it failed.
+
+    The UI shows the run under the code location of the home, that of a project under none.
+    ``execute_in_process`` would keep every event in memory, 0.4 MB for each partition.
+
+    Raises:
+        KeyboardInterrupt: a signal interrupted the run; Dagster has recorded it as failed.
+    """
+    import dagster as dg
+
+    from raptor_assets.chain.events import NO_REASON, described
+    from raptor_assets.dagster_private import InMemoryJob, execute_run_iterator
+
+    is_project = bool(access.home.owner.names().corpus)
+    tags = {} if is_project else {_REPOSITORY_TAG: f"__repository__@{CODE_LOCATION}"}
+    run = instance.create_run_for_job(
+        job_def=job, run_config={"loggers": _QUIET, **config}, tags={**job.run_tags, **tags}
+    )
+    error, is_interrupted = "", False
+    for event in execute_run_iterator(InMemoryJob(job), run, instance):
+        if event.is_failure and error in ("", NO_REASON):
+            error = described(event)
+        if event.event_type == dg.DagsterEventType.RUN_FAILURE:
+            reason = event.job_failure_data.failure_reason
+            is_interrupted = reason is not None and reason.value == _INTERRUPTED
+    if is_interrupted:
+        raise KeyboardInterrupt
+    return run.run_id, error
 
 
 def begun_partitions(home: Home) -> list[str]:

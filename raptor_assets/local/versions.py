@@ -1,4 +1,4 @@
-"""Builds of a tree that are kept: what they were, how two differ, and the way back to one."""
+"""Kept builds of a tree: list them, compare two, roll back to one, approve a new one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_golden
-from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
+from raptor_assets.local.dagster import open_instance, run_job
 from raptor_assets.shown.versions import Change
 from raptor_core.documents import partition_key
 from raptor_core.errors import CheckError, UnknownTreeError
@@ -37,10 +37,10 @@ class TreeBuild:
     """Build of a tree that is published or kept.
 
     Attributes:
-        id: names it for ``raptor versions``.
+        id: its id in ``raptor versions``.
         state: "published", "pinned" or "kept".
-        notes: nodes that came and went with it, and its cost, where they are known.
-        run_id: Dagster run that made it; empty where its records are gone.
+        notes: numbers of nodes that it added and removed, and its cost, if they are known.
+        run_id: Dagster run that made it; empty if its records are gone.
         failed: checks of that run that failed.
     """
 
@@ -193,7 +193,7 @@ def _published(store: VectorStore, manifest: Manifest) -> Edition:
 
 
 def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:
-    """Yield the summaries that differ, from the top down; a cluster's keep their slot."""
+    """Yield the summaries that differ, from the top down; a cluster keeps its slot."""
     first, second = ({(n.layer, n.slot): n for n in nodes if not n.is_leaf} for nodes in (old, new))
     for key in sorted(first.keys() | second.keys(), key=lambda key: (-key[0], key[1])):
         pair = first.get(key), second.get(key)
@@ -209,7 +209,7 @@ def change_build(
     config: Mapping[str, Any],
     components: Components | None = None,
 ) -> str:
-    """Run the job that goes back to a build, or releases a tree; return the run's id.
+    """Run the job that rolls a tree back to a build, or releases it; return the run's id.
 
     ``config`` are the fields of ``RollbackConfig``.
 
@@ -234,16 +234,13 @@ def approve(
 
 
 def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
-    from raptor_assets.chain.runs import run_job
     from raptor_assets.corpus.jobs import job_config
     from raptor_assets.corpus.version_jobs import build_version_jobs
 
     jobs = {job.name: job for job in build_version_jobs(access)}
-    location = None if access.home.owner.names().corpus else CODE_LOCATION
-    run_config = {"loggers": QUIET, **job_config(access.names, name, config)}
     with open_instance(access.home) as instance:
         job = jobs[access.names.of(name)]
-        run_id, error = run_job(job, instance, run_config, {}, location)
+        run_id, error = run_job(access, instance, job, job_config(access.names, name, config))
     if error.startswith(f"check {GOLDEN_REGRESSION.name}"):
         raise CheckError(error)
     if error:

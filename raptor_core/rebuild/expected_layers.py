@@ -21,8 +21,8 @@ from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
+from raptor_core.tree.drafts import draft_summaries, mark_summaries, text_keys
 from raptor_core.tree.earlier import mean_direction
-from raptor_core.tree.summarize import draft_summaries, mark_summaries, text_keys
 from raptor_core.vectors import Vectors
 
 
@@ -86,7 +86,7 @@ def _expected_layer(
     """Return a layer whose nodes have the published lengths of their slots, or usual lengths."""
     old = nodes_of(previous, clustering.layer + 1)
     ids, lengths = {node.id for node in old}, {node.slot: node.n_tokens for node in old}
-    drafts = [node for node, _ in draft_summaries(below, clustering, components)]
+    drafts = draft_summaries(below, clustering, components)
     new = {node.content_key for node in drafts if node.id not in ids}
     texts = known.texts(text_keys(new, components))
     kept = {n.content_key for n in old if not n.quality.keys().isdisjoint(KEPT_MARKS)}

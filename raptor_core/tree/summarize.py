@@ -1,11 +1,11 @@
 """Summary nodes of the next layer, one for each cluster; each distinct text is paid for once.
 
-Summarizers are in ``raptor_core.models.summarizing``; ``naming`` adds names, ``embed`` vectors.
+Summarizers are in ``raptor_core.models.summarizing``. ``drafts`` makes the nodes without texts,
+``naming`` adds names, ``embed`` vectors.
 """
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,90 +19,7 @@ from raptor_core.nodes import Layer, Node, Tree, grouped, leaf_texts
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
-from raptor_formats.base import MetadataValue
-
-Draft = tuple[Node, tuple[int, ...]]
-"""Node without text, tokens and embedding key, with the rows of its children."""
-
-
-def draft_summaries(
-    nodes: Sequence[Node], clustering: Clustering, components: Components
-) -> list[Draft]:
-    """Make one draft for each cluster over ``nodes``, ordered by rows.
-
-    A draft with a text of people has another content key, so that its ancestors are summarized
-    again.
-    """
-    summarizer, number = components.summarizer.fingerprint, clustering.layer + 1
-    row_of = {node.id: row for row, node in enumerate(nodes)}
-    groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
-    occurrences: Counter[str] = Counter()
-    drafts = []
-    for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
-        children = [nodes[row] for row in rows]
-        keys = [child.content_key for child in children]
-        documents = tuple(sorted({d for child in children for d in child.documents}))
-        curated = components.curation.summary(documents, keys)
-        content_key = (
-            curated.content_key if curated else identity.summary_content_key(keys, summarizer)
-        )
-        node = Node(
-            id=identity.summary_id(clustering.tree, number, content_key, occurrences[content_key]),
-            tree=clustering.tree,
-            layer=number,
-            content_key=content_key,
-            text="",
-            n_tokens=0,
-            position=children[0].position,
-            documents=documents,
-            children=tuple(child.id for child in children),
-            fingerprint=summarizer,
-            embedding_key="",
-            metadata=_common_metadata(children),
-            slot=slot,
-        )
-        occurrences[content_key] += 1
-        drafts.append((node, rows))
-    return drafts
-
-
-def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
-    """Yield summaries with the mark in their quality, content key and id; "" is no mark."""
-    occurrences: Counter[tuple[str, str]] = Counter()
-    for node, mark in pairs:
-        if not mark:
-            yield node
-            continue
-        key = identity.marked_content_key(node.content_key, mark)
-        marked_id = identity.summary_id(node.tree, node.layer, key, occurrences[node.tree, key])
-        occurrences[node.tree, key] += 1
-        yield replace(node, id=marked_id, content_key=key, quality={**node.quality, mark: 1.0})
-
-
-def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
-    """Return the content keys under which texts of these summaries may exist, marked or not."""
-    keys = set(content_keys)
-    if components.quotes:
-        return keys
-    marked = (identity.marked_content_key(k, mark) for k in keys for mark in identity.KEPT_MARKS)
-    return keys.union(marked)
-
-
-def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
-    """Return the entries that all children share; of lists, the items that all of them have."""
-    common = dict(children[0].metadata)
-    for child in children[1:]:
-        shared = {k: _shared(value, child.metadata.get(k, ())) for k, value in common.items()}
-        common = {key: value for key, value in shared.items() if value != ()}
-    return common
-
-
-def _shared(value: MetadataValue, second: MetadataValue) -> MetadataValue:
-    """Return a value that both children have, the common items of lists, or ()."""
-    if isinstance(value, tuple) and isinstance(second, tuple):
-        return tuple(item for item in value if item in second)
-    return value if value == second else ()
-
+from raptor_core.tree.drafts import draft_summaries, mark_summaries, text_keys
 
 LowerLayers = Callable[[str], Sequence[Sequence[Node]]]
 """Function from a tree to the nodes of its lower layers, from the leaves up."""
@@ -153,11 +70,6 @@ class _Draft:
     def children(self) -> list[Node]:
         """Nodes that it summarizes, in document order."""
         return [self.layer.nodes[row] for row in self.rows]
-
-    @property
-    def key_in_tree(self) -> str:
-        """Key of its text in its tree alone."""
-        return f"{self.node.tree}\0{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +129,7 @@ def summarize_clusters(
     nodes = _finish(drafts, texts, fallbacks, components)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
-        if draft.key in failures and draft.key_in_tree not in fallbacks:
+        if draft.key in failures and draft.node.id not in fallbacks:
             failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
     complete = (node for node in nodes if node.tree not in failed)
     layers = grouped(sorted(complete, key=lambda node: node.order), lambda node: node.tree)
@@ -239,20 +151,21 @@ def _drafts(
 ) -> list[_Draft]:
     nodes = draft_summaries(layer.nodes, clustering, components)
     prefix = f"{clustering.tree}\0" if components.quotes else ""
-    curated = components.curation.texts(node.content_key for node, _ in nodes)
+    curated = components.curation.texts(node.content_key for node in nodes)
+    row_of = {node.id: row for row, node in enumerate(layer.nodes)}
     leaves: Mapping[str, tuple[str, ...]] = {}
-    if components.is_grounded and nodes and nodes[0][0].layer > 1:
-        leaves = leaf_texts([node for node, _ in nodes], [*lower(clustering.tree), layer.nodes])
+    if components.is_grounded and nodes and nodes[0].layer > 1:
+        leaves = leaf_texts(nodes, [*lower(clustering.tree), layer.nodes])
     return [
         _Draft(
             node,
             layer,
-            rows,
+            tuple(row_of[child] for child in node.children),
             prefix + node.content_key,
             curated.get(node.content_key, ""),
             leaves.get(node.id, ()),
         )
-        for node, rows in nodes
+        for node in nodes
     ]
 
 
@@ -368,7 +281,7 @@ def _mark(answer: Summary | FailedSummary) -> str:
 def _fall_back(
     drafts: Sequence[_Draft], failures: Mapping[str, FailedSummary], components: Components
 ) -> dict[str, _Text]:
-    """Return extractive texts of refused summaries by ``key_in_tree``.
+    """Return extractive texts of refused summaries by the id of their nodes.
 
     A tree gets none if a summary of it failed in another way, or if ``max_fallback`` is exceeded.
     """
@@ -377,15 +290,13 @@ def _fall_back(
     by_tree: dict[str, list[_Draft]] = {}
     for draft in drafts:
         by_tree.setdefault(draft.node.tree, []).append(draft)
-    requests: dict[str, SummaryRequest] = {}
+    requests: list[SummaryRequest] = []
     for members in by_tree.values():
         refused = [draft for draft in members if draft.key in failures]
         n_allowed = max(1, int(components.settings.summarizer.max_fallback * len(members)))
         if len(refused) <= n_allowed and all(failures[d.key].is_refused for d in refused):
-            for draft in refused:
-                key = draft.key_in_tree
-                requests.setdefault(key, replace(_request(draft), key=key))
-    answers = components.fallback.summarize(list(requests.values()))
+            requests += (replace(_request(draft), key=draft.node.id) for draft in refused)
+    answers = components.fallback.summarize(requests)
     return {a.key: _Text(a.text, identity.FALLBACK) for a in answers if isinstance(a, Summary)}
 
 
@@ -424,7 +335,7 @@ def _finish(
     fallbacks: Mapping[str, _Text],
     components: Components,
 ) -> list[Node]:
-    known = [texts.get(draft.key) or fallbacks.get(draft.key_in_tree) for draft in drafts]
+    known = [texts.get(draft.key) or fallbacks.get(draft.node.id) for draft in drafts]
     ready = [(draft, text) for draft, text in zip(drafts, known, strict=True) if text]
     marked = mark_summaries((draft.node, text.mark) for draft, text in ready)
     counts = components.counter.count([text.text for _, text in ready])

@@ -157,7 +157,7 @@ class ClustersStep(Step):
         return [check(checked) for check in CLUSTER_CHECKS]
 
     def _input(self, state: PartitionState) -> list[str]:
-        """Return vectors, tokens, order and published clusters, on which the clusters depend."""
+        """Return what the clusters depend on: vectors, token counts, order, published clusters."""
         lines = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
             for tree, nodes in state.nodes(self.layer - 1).items()
@@ -170,7 +170,7 @@ class ClustersStep(Step):
 
 
 class EmbeddingsStep(Step):
-    """Step that embeds and stages the nodes of all partitions at once; vectors are reused."""
+    """Step that embeds and stages the nodes of all partitions together, reusing known vectors."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""

@@ -27,7 +27,7 @@ NAMED_FAILURES = 3
 
 
 class SummariesStep(Step):
-    """Summarizes the clusters of all partitions at once."""
+    """Step that summarizes the clusters of all partitions together."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""

@@ -2,20 +2,21 @@
 
 import pytest
 from support.hashing import HashingEmbedder
+from support.homes import built_once, copy_home
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain import context
-from raptor_assets.corpus.changes import State
+from raptor_assets.corpus.changes import Changes, State, find_renames
 from raptor_assets.shown.progress import by_cause
+from raptor_core.documents import Document, Entry, PublishedDocument
 from raptor_core.errors import (
     EmptySourceError,
     EndpointError,
     SourceError,
 )
-
-pytestmark = pytest.mark.slow
+from raptor_core.tree import cluster
 
 
 def versions(workshop, partition):
@@ -23,6 +24,7 @@ def versions(workshop, partition):
     return {asset.name: workshop.data_version(asset.name, partition) for asset in chain}
 
 
+@pytest.mark.slow
 def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair):
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
@@ -36,6 +38,7 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
         assert pair.metadata(asset.name, "a.md")["reused"], asset
 
 
+@pytest.mark.slow
 def test_white_space_stops_above_the_embeddings(pair):
     before, n_made = versions(pair, "a.md"), pair.summarizer.n_made
     pair.write("a.md", "\n\n\n" + prose(24, seed=1))
@@ -47,6 +50,7 @@ def test_white_space_stops_above_the_embeddings(pair):
     assert pair.summarizer.n_made == n_made
 
 
+@pytest.mark.slow
 def test_an_empty_or_missing_source_removes_nothing(pair):
     before = pair.manifests()
     for name in ("a.md", "b.md"):
@@ -71,6 +75,7 @@ class PickyEmbedder(HashingEmbedder):
         return super().embed(texts)
 
 
+@pytest.mark.slow
 def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, monkeypatch):
     monkeypatch.setattr(context, "BATCH_PARTITIONS", 3)
     monkeypatch.setattr(PickyEmbedder, "words", ("",))
@@ -85,6 +90,7 @@ def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, m
     assert len(causes) < len(report.failed)
 
 
+@pytest.mark.slow
 def test_a_blocking_check_keeps_what_was_published(pair):
     pair.summarizer.unclosed = "zebra"
     before, texts = pair.manifests(), pair.texts("b.md")
@@ -106,6 +112,7 @@ def test_a_blocking_check_keeps_what_was_published(pair):
     assert "b.md, at layer_1/summaries: check junk_text" in message
 
 
+@pytest.mark.slow
 def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     workshop = Workshop(tmp_path, grouping={"shards": 2})
     for at in range(4):
@@ -123,6 +130,7 @@ def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     assert documents == {"x": {"x/d0.md", "x/d1.md", "x/d2.md"}}
 
 
+@pytest.mark.slow
 def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tmp_path):
     workshop = Workshop(
         tmp_path,
@@ -139,3 +147,81 @@ def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tm
     assert cache.unfinished() == []
     with workshop.access().store.open() as store:
         assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
+
+
+SETTINGS = {
+    "grouping": {"by": "corpus"},
+    "clustering": {"method": "raptor"},
+    "tree": {"max_layers": 3},
+}
+
+
+def build_corpus(root):
+    made = Workshop(root, **SETTINGS)
+    made.write("a.md", prose(160, seed=1))
+    made.write("b.md", prose(60, seed=2))
+    made.build()
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    """A published tree of two documents."""
+    copy_home(built_once(tmp_path_factory, "corpus-of-two", build_corpus), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **SETTINGS)
+
+
+@pytest.mark.slow
+def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch):
+    monkeypatch.setattr(cluster, "REFIT_SHARE", 0.01)
+    monkeypatch.setattr(cluster, "COHESION_LOSS", 0.0)
+    workshop.write("c.md", prose(20, seed=3))
+    workshop.build()
+    then = workshop.metadata("tree", "corpus")
+    assert then["layers_fitted"] > 0
+    assert then["summaries_made"] == then["summaries_planned"]
+
+
+def entries(*pairs):
+    return tuple(Entry.of(Document(name, text)) for name, text in pairs)
+
+
+def renames(now, before):
+    """By partition: what the source holds, and what is published; all of both has changed."""
+    partitions = {name: {name: entries(*pairs)} for name, pairs in now.items()}
+    published = {
+        name: [PublishedDocument(e.id, e.content_hash) for e in entries(*pairs)]
+        for name, pairs in before.items()
+    }
+    present = {document_id for pairs in now.values() for document_id, _ in pairs}
+    found = find_renames(partitions, set(now), published, present)
+    return dict(found.documents), dict(found.successors)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "documents", "successors"),
+    [
+        ({"b": ["bx"]}, {"a": ["ax"]}, {"b": "a"}, {"a": ("b",)}),
+        ({"b": ["by"]}, {"a": ["ax"]}, {}, {}),
+        ({"b": ["bx"], "a": ["ax"]}, {"a": ["ax"]}, {}, {}),  # a copy
+        ({"c": ["cx"], "d": ["dx"]}, {"a": ["ax"], "b": ["bx"]}, {"c": "a", "d": "b"}, None),
+        ({"c": ["cx"], "d": ["dx"]}, {"a": ["ax"]}, {"c": "a"}, {"a": ("c",)}),
+        ({"f": ["bx", "cy"]}, {"f": ["ax", "cy"]}, {"b": "a"}, {}),  # within one partition
+        ({"f": ["cy"], "g": ["bx"]}, {"f": ["ax", "cy"]}, {"b": "a"}, {"f": ("g",)}),
+        ({"a": ["ay"], "b": ["bx"]}, {"a": ["ax"], "b": ["by"]}, {}, {}),  # texts were swapped
+        ({}, {"a": ["ax"]}, {}, {}),
+        ({"a": ["ax"]}, {}, {}, {}),
+    ],
+)
+def test_pairs(now, before, documents, successors):
+    def split(trees):
+        return {name: [tuple(item) for item in items] for name, items in trees.items()}
+
+    found = renames(split(now), split(before))
+    assert found[0] == documents
+    if successors is not None:
+        assert found[1] == successors
+
+
+def test_partitions_that_documents_leave_come_last():
+    changes = Changes(successors={"a": ("c",)})
+    assert changes.in_order("dcab") == ["b", "c", "d", "a"]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.command import embedder_made_by, raptor
+from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.corpus.changes import State, UpdateReaders, decide
@@ -34,15 +35,26 @@ def readable(access, *readers):
         return {name for node in store.nodes(Where(readers=readers)) for name in node.documents}
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    """Three published rows with a corpus tree above them."""
-    made = Workshop(tmp_path)
+def open_corpus(root):
+    """A workshop over rows, with a corpus tree above their trees."""
+    made = Workshop(root)
     source = {"paths": [str(made.docs)], "max_removed": 1.0}
     made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2})
+    return made
+
+
+def build_corpus(root):
+    made = open_corpus(root)
     write_rows(made, a=["ana"], b=["ana"], c=["ana"])
     made.build()
     update_corpus_tree(made.home, made.settings, components=made.components)
+
+
+@pytest.fixture
+def corpus(tmp_path_factory, tmp_path):
+    """Three published rows with a corpus tree above them, in a home that was moved."""
+    copy_home(built_once(tmp_path_factory, "rows", build_corpus), tmp_path / "rows")
+    made = open_corpus(tmp_path / "rows")
     assert readable(corpus_tree_access(made.access()), "ana") == {"a", "b", "c"}
     return made
 
