@@ -116,6 +116,13 @@ def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
     assert look(tables, settings).n_read == 0
 
 
+@pytest.mark.usefixtures("later")
+def test_another_setting_of_the_parsers_reads_every_file_again(tables, settings):
+    keep(tables, settings)
+    changed = settings.model_copy(update={"encoding": "cp1252"})
+    assert look(tables, changed).n_read == 40
+
+
 MARKER = "The zebra Quixotl signed here."
 
 
