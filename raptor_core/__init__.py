@@ -1,7 +1,7 @@
-"""RAPTOR trees: build them, keep them in Qdrant, search them. Knows nothing of Dagster.
+"""RAPTOR trees: building them, storing them in Qdrant and searching them, without Dagster.
 
-Importing this package loads no model and no vendor; the names in ``__init__.pyi`` are loaded when
-they are used.
+Importing this package loads no model or vendor library; the names in ``__init__.pyi`` are loaded
+when they are used.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
-"""Keys that environment variables hold, checked before they are used.
+"""Validation of API keys from environment variables, before they are sent.
 
-Settings name the variables (``raptor_core.settings``). No error shows a key.
+``raptor_core.settings`` names the variables. No error shows a key.
 """
 
 from ipaddress import ip_address
@@ -8,18 +8,18 @@ from ipaddress import ip_address
 from raptor_core.errors import MissingKeyError
 
 MAX_KEY_CHARS = 4096
-"""Maximum length of a key that fits into the headers of most servers."""
+"""Maximum length of a key; most servers accept headers of this length."""
 
 
 def check_key(key: str, variable: str, use: str) -> str:
-    """Return the key if an HTTP header can carry it unchanged, else raise MissingKeyError.
+    """Return the key if it can be sent in an HTTP header, else raise MissingKeyError.
 
-    ``use`` is the purpose of the key for the message, such as "the summarizer".
+    ``use`` is what needs the key, for the message, such as "the summarizer".
     """
     if fault := _fault(key):
         raise MissingKeyError(
-            f"the environment variable {variable} holds no usable key for {use}: it {fault}. Set "
-            "the key again, in printable ASCII letters, without spaces or quotes around it"
+            f"the environment variable {variable} contains no usable key for {use}: it {fault}. "
+            "Set it again, in printable ASCII characters, without spaces or quotes around it"
         )
     return key
 
@@ -33,15 +33,15 @@ def is_loopback(host: str) -> bool:
 
 
 def _fault(key: str) -> str:
-    """Return the fault of a key, or ""."""
+    """Return what is wrong with a key as a predicate, such as "is empty", or ""."""
     if not key.strip():
         return "is empty"
     if key != key.strip():
         return "begins or ends with a space or a line break"
     if not (key.isascii() and key.isprintable()):
-        return "holds characters that no key has (line breaks or letters beyond ASCII)"
+        return "has characters that no key has (line breaks or letters beyond ASCII)"
     if key[0] == key[-1] and key[0] in "\"'`":
-        return "stands in quotes"
+        return "is in quotes"
     if len(key) > MAX_KEY_CHARS:
         return f"has {len(key):,} characters, and at most {MAX_KEY_CHARS:,} are sent"
     return ""

@@ -1,10 +1,10 @@
-"""Decisions of people: excluded documents and chunks, corrected summaries, marks.
+"""People's decisions: texts to set aside, corrected summaries, and judged findings.
 
-A decision names its subject by its documents and its content, never by a tree. So it applies again
-if the subject disappears and returns, and when the tree gets other readers and thereby another
+A decision names its subject by its documents and its content, never by a tree. So it still applies
+after the subject disappears and returns, or after the tree gets other readers and therefore another
 name. It never applies to the same text in another document, which its author may not be allowed to
-read. Decisions are inputs of a build, like documents: a changed decision makes its tree stale, and
-so all summaries above a changed text. ``raptor_core.tables.curation`` stores them.
+read. Decisions are inputs of a build, like documents: a changed decision makes its tree stale, with
+all summaries above a changed text. ``raptor_core.tables.curation`` stores them.
 """
 
 import json
@@ -17,32 +17,32 @@ from raptor_core.identity import digest, summary_content_key
 from raptor_core.vectors import Vectors
 
 Kind = Literal["document", "chunk", "summary", "finding"]
-"""Effect of a decision: exclude a document or chunk, correct a summary, mark a finding."""
+"""Effect of a decision: set a document or chunk aside, correct a summary, judge a finding."""
 
 RIGHT, WRONG = "right", "wrong"
-"""Values of a marked finding: the judge's "unsupported" is right, or it is wrong."""
+"""Values of a decision on a finding: "unsupported" is right or wrong."""
 
 CURATED = "curated"
-"""Quality of a summary whose text people wrote."""
+"""Mark of a summary whose text a person wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Decision of a person.
+    """A person's decision on a document, chunk, summary or finding.
 
     Attributes:
-        id: unique id; the order of ids is the order of decisions.
+        id: unique id; ids sort in the order of the decisions.
         kind: effect of the decision.
-        tree: name that the tree had at the time, for people.
+        tree: name of the tree at that time, for display only.
         subject: id of a document, or a value of ``subject_of_chunk``, ``subject_of_summary`` or
             ``subject_of_finding``.
-        value: text of the summary, or "right" or "wrong"; empty for an excluded document or chunk.
-        about: subject in words, for people.
+        value: corrected text, "right" or "wrong"; empty if the subject is set aside.
+        about: description of the subject, for display only.
         who: person who decided.
-        when: ISO time, UTC.
+        when: ISO 8601 time in UTC.
         why: reason.
-        documents: ids of all documents under the subject. A caller with readers sees the decision
-            if all of them may be read; one without documents is for operators.
+        documents: ids of all documents under the subject. A caller sees the decision if the caller
+            may read all of them; only operators see one without documents.
         undone: person who reverted it, and the time; empty while it applies.
     """
 
@@ -65,10 +65,10 @@ class Decision:
 
 
 class Curation:
-    """Decisions that apply; the last one on a subject counts.
+    """The decisions that apply: the last one on each subject, without reverted ones.
 
     Args:
-        decisions: decisions in order; reverted ones are skipped.
+        decisions: all decisions, oldest first.
     """
 
     def __init__(self, decisions: Iterable[Decision] = ()) -> None:
@@ -79,16 +79,16 @@ class Curation:
 
     @cached_property
     def documents(self) -> frozenset[str]:
-        """Ids of excluded documents."""
+        """Ids of documents that are set aside."""
         return frozenset(d.subject for d in self.decisions if d.kind == "document")
 
     @cached_property
     def chunks(self) -> frozenset[str]:
-        """Subjects of excluded chunks."""
+        """Subjects of chunks that are set aside."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
     def excludes_chunk(self, document: str, content_key: str) -> bool:
-        """Return whether a chunk is excluded."""
+        """Return whether a chunk is set aside."""
         return bool(self.chunks) and subject_of_chunk(document, content_key) in self.chunks
 
     def summary(self, documents: Sequence[str], child_keys: Sequence[str]) -> Decision | None:
@@ -100,21 +100,24 @@ class Curation:
         return self._marks.get(subject_of_finding(node_id, sentence)) if self._marks else None
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return texts of corrected summaries; see ``raptor_core.tree.cache.Known``."""
+        """Return the texts of corrected summaries by content key, as in ``tree.cache.Known``."""
         return {key: self._texts[key] for key in content_keys if key in self._texts}
 
     def vectors(self, _embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Return no vectors, because people write only texts."""
+        """Return no vectors, because decisions contain only texts."""
         return {}
 
     def digest(self, documents: Collection[str]) -> str:
-        """Return the digest of all decisions on a tree of these documents, or "" without any."""
-        known = set(documents)
+        """Return a digest of all decisions on a tree of these documents, or "" if there are none.
+
+        A decision on a whole document is not included; it changes which documents a tree has.
+        """
+        ids = set(documents)
         rows = sorted(
             (d.kind, d.subject, d.value)
-            for document in known
+            for document in ids
             for d in self._by_document.get(document, ())
-            if known.issuperset(d.documents)
+            if ids.issuperset(d.documents)
         )
         return digest("curation", json.dumps(rows)) if rows else ""
 
@@ -137,12 +140,12 @@ class Curation:
 
 
 def subject_of_chunk(document: str, content_key: str) -> str:
-    """Return the subject of an excluded chunk: its document and its content key."""
+    """Return the subject of a decision to set a chunk aside."""
     return digest("chunk", document, content_key)
 
 
 def subject_of_summary(documents: Iterable[str], child_keys: Iterable[str]) -> str:
-    """Return the subject of a correction: the summary's documents and its children's content keys.
+    """Return the subject of a correction: a digest of the summary's documents and children.
 
     The summarizer is not included, so the correction also applies to another model's text.
     """
@@ -150,5 +153,5 @@ def subject_of_summary(documents: Iterable[str], child_keys: Iterable[str]) -> s
 
 
 def subject_of_finding(node_id: str, sentence: str) -> str:
-    """Return the subject of a mark: a sentence of a summary."""
+    """Return the subject of a decision on the finding for a summary's sentence."""
     return digest("finding", node_id, sentence)

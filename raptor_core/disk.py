@@ -1,6 +1,7 @@
 """Atomic replacement of files, locks between processes, and free space on the disk.
 
-Functions with StoreError in their docstring explain system errors; the others raise OSError.
+Functions whose docstring names StoreError turn system errors into it; the others raise OSError.
+Files on other storages are in ``filesystems``.
 """
 
 import errno
@@ -14,13 +15,14 @@ from pathlib import Path
 from raptor_core.errors import StoreError
 
 SPARE_BYTES = 64 * 2**20
-"""Reserve of free space; without space for a memory-mapped page, the engine kills the process."""
+"""Space that stays free. If a memory-mapped page finds none, the engine kills the process."""
 
 
 def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
-    """Replace ``path`` by ``data`` completely or not at all; create its folder if needed.
+    """Write ``data`` to ``path`` completely or not at all; create its folder if needed.
 
-    ``part`` is the file that is written first. Without it, several processes may write ``path``.
+    ``part`` is the temporary file. By default its name is random, so that several processes may
+    write ``path`` at the same time.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part or path.with_name(f".{uuid.uuid4().hex}.part")
@@ -39,7 +41,8 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
 def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
     """Lock a file; yield False if another process keeps the lock for ``wait_seconds``.
 
-    A disk that ``require_refusal`` rejects is an error.
+    Raises:
+        OSError: the disk has no working locks, see ``require_exclusive_locks``.
     """
     import filelock
 
@@ -50,17 +53,17 @@ def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
         yield False
         return
     try:
-        require_refusal(path)
+        require_exclusive_locks(path)
         yield True
     finally:
         lock.release()
 
 
-def require_refusal(path: Path) -> None:
-    """Raise OSError if the disk grants a lock twice.
+def require_exclusive_locks(path: Path) -> None:
+    """Raise OSError if the disk grants the same lock twice.
 
-    Some network folders grant every lock, and then two processes destroy each other's files.
-    ``path`` is a file whose lock this process has.
+    Some network folders grant every lock, so that two processes destroy each other's files.
+    ``path`` is a file that this process has locked.
     """
     if os.name != "posix":
         return
@@ -90,11 +93,11 @@ _REMEDIES = {
 
 
 def disk_remedy(error: OSError) -> str:
-    """Return the remedy for a system error, as an instruction for a person."""
+    """Return an instruction that tells a person how to resolve a system error."""
     if isinstance(error, ConnectionError | TimeoutError):
         return "check the address and the network"
-    known = (remedy for remedy, codes in _REMEDIES.items() if error.errno in codes)
-    return next(known, "free space, or let this user read and write it")
+    remedies = (remedy for remedy, codes in _REMEDIES.items() if error.errno in codes)
+    return next(remedies, "free space, or let this user read and write it")
 
 
 @contextmanager
@@ -104,13 +107,17 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{path}: {error.strerror or error}; {disk_remedy(error)}, then repeat it. What was "
-            "published stays"
+            f"{path}: {error.strerror or error}; {disk_remedy(error)}, then repeat the command. "
+            "What was published is unchanged"
         ) from error
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Replace ``path`` by ``data`` durably, or raise StoreError; only one process may write."""
+    """Write ``data`` to ``path`` and sync the folder; only one process may write at a time.
+
+    Raises:
+        StoreError: the disk failed.
+    """
     with disk_errors(path):
         replace_file(path, data, path.with_name(f"{path.name}.part"))
         sync_directory(path.parent)
@@ -128,7 +135,7 @@ def sync_directory(path: Path) -> None:
 
 
 def check_space(path: Path, n_bytes: int) -> None:
-    """Raise StoreError if less than ``n_bytes`` and a reserve are free."""
+    """Raise StoreError if fewer than ``n_bytes`` plus ``SPARE_BYTES`` are free."""
     with disk_errors(path):
         free = shutil.disk_usage(path).free
     if free < n_bytes + SPARE_BYTES:

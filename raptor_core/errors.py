@@ -1,6 +1,6 @@
-"""Errors that the package raises on purpose, each base class above its subclasses.
+"""Errors that this project raises on purpose; each base class stands above its subclasses.
 
-A message says what was expected, what came, where, and what to do about it.
+A message says what was expected, what was found, where, and what to do about it.
 """
 
 from raptor_core.redaction import printable
@@ -14,7 +14,7 @@ class RaptorError(Exception):
 
 
 class SettingsError(RaptorError):
-    """A setting is unknown, malformed or contradicts a different setting."""
+    """A setting is unknown, malformed or contradicts another setting."""
 
 
 class QuestionError(SettingsError):
@@ -22,7 +22,7 @@ class QuestionError(SettingsError):
 
 
 class MissingHomeError(SettingsError):
-    """There is no home, and therefore no settings."""
+    """The folder is not a home, so it has no settings."""
 
 
 class MissingExtraError(RaptorError):
@@ -36,23 +36,23 @@ class MissingExtraError(RaptorError):
 
 
 class MissingKeyError(RaptorError):
-    """The environment lacks a key that is needed, or has one that no request can carry."""
+    """The environment lacks a required key, or its key cannot be sent in a request."""
 
 
 class SourceError(RaptorError):
-    """A complete source cannot be read."""
+    """A source cannot be read at all, unlike a source with some unreadable documents."""
 
 
 class EmptySourceError(SourceError):
-    """A source can be read but contains no document."""
+    """A source is readable but contains no documents."""
 
 
 class ModelError(RaptorError):
-    """A model cannot be loaded, or differs from the named model."""
+    """A model cannot be loaded, or is not the one that the settings name."""
 
 
 class CheckError(RaptorError):
-    """A check refuses a publication."""
+    """A check blocks a publication."""
 
 
 class ClusteringError(RaptorError):
@@ -64,29 +64,31 @@ class SummaryError(RaptorError):
 
 
 class EndpointError(RaptorError):
-    """An HTTP model endpoint failed for good; with ``comes_again``, retrying would fail, too."""
+    """A model endpoint failed after all retries; if ``is_permanent``, a later call fails, too."""
 
-    def __init__(self, message: str = "", *, comes_again: bool = False) -> None:
+    def __init__(self, message: str = "", *, is_permanent: bool = False) -> None:
         super().__init__(message)
-        self.comes_again = comes_again
+        self.is_permanent = is_permanent
 
 
 class AnswerError(EndpointError):
-    """A working endpoint gave no usable answer to one call; ``kind`` is a ``CallFault``.
+    """A working endpoint gave no usable answer to a call.
 
-    ``text`` is the readable part of an answer that was cut off, or "".
+    Attributes:
+        kind: what was wrong, a ``CallFault``.
+        text: the readable part of an answer that was cut off, or "".
     """
 
     def __init__(
-        self, message: str = "", kind: str = "unfit", text: str = "", *, comes_again: bool = False
+        self, message: str = "", kind: str = "unfit", text: str = "", *, is_permanent: bool = False
     ) -> None:
-        super().__init__(message, comes_again=comes_again)
+        super().__init__(message, is_permanent=is_permanent)
         self.kind = kind
         self.text = text
 
 
 class EndpointDownError(EndpointError):
-    """An endpoint failed every call for as long as the settings wait."""
+    """An endpoint failed every call, including all retries that the settings allow."""
 
 
 class BudgetError(RaptorError):
@@ -98,27 +100,27 @@ class InvariantError(RaptorError):
 
 
 class TableError(RaptorError):
-    """A stored table is missing or of a different version, or its location does not respond."""
+    """A stored table is missing or has another version, or its storage does not respond."""
 
 
 class DamagedTableError(TableError):
-    """The bytes of a stored table changed since it was written."""
+    """The bytes of a stored table have changed since it was written."""
 
 
 class CurationError(RaptorError):
-    """The object of a person's decision does not exist."""
+    """The document, chunk, summary or finding that a person decides on does not exist."""
 
 
 class AccessError(RaptorError):
-    """A caller did not identify itself, or may not do what it requested."""
+    """A caller did not say who it is, or lacks the right to do what it requested."""
 
 
 class ExportError(RaptorError):
-    """Exported trees are missing, damaged or of a different version."""
+    """Exported trees are missing, damaged or have another version."""
 
 
 class RecordsError(RaptorError):
-    """The database of Dagster's records failed."""
+    """Dagster's run and event storage failed."""
 
 
 class StoreError(RaptorError):
@@ -126,7 +128,7 @@ class StoreError(RaptorError):
 
 
 class StoreLockedError(StoreError):
-    """A different process has the embedded store open."""
+    """Another process has the embedded store open."""
 
 
 class DamagedTreeError(StoreError):
@@ -138,7 +140,7 @@ class StoreRefusedError(StoreError):
 
 
 class StoreMismatchError(StoreError):
-    """The store belongs to a different embedder, dimension or version."""
+    """The store was built with another embedder, vector length or version."""
 
 
 class UnknownTreeError(StoreError):

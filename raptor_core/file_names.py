@@ -1,4 +1,4 @@
-"""Names and marks of raptor's own files: homes, exports, tables, pages.
+"""Names of raptor's own files (homes, exports, tables, pages), and bytes that identify them.
 
 Sources of documents omit these files; see ``documents/own_files.py``.
 """
@@ -8,7 +8,7 @@ HOME_DECLARATION = "corpus.json"
 HOME_RECORDS = "dagster"
 
 ROWS, ROWS_PLACE = "documents.jsonl", "source.json"
-"""Files with rows of an upstream asset, or of the trees of a corpus."""
+"""Files with the rows of an upstream asset, or with the top nodes of a corpus's trees."""
 
 EXPORT_MANIFEST = "export.json"
 EXPORT_FORMAT = "raptor-export"
@@ -20,12 +20,12 @@ FOOTER_PREFIX = "raptor-"
 """Prefix of names in the footer of every Parquet file of tables and exports."""
 
 PAGE_MARK, PAGE_MARK_BYTES = '<meta name="generator" content="raptor-assets">', 1000
-"""Element of every page, and the bytes at the page's start that contain it."""
+"""Element of every page, and number of bytes at the start of a page that contain it."""
 
 INSTANCE_MARK = "# Written by raptor and kept up to date by it"
-"""Beginning of Dagster's settings in a home, until a person writes them."""
+"""Beginning of a home's Dagster settings as long as no person has edited them."""
 
 DATA_MARKS = tuple(
     mark.encode() for mark in (*('"embedder_fingerprint": "', f'"{EXPORT_FORMAT}"', INSTANCE_MARK),)
 )
-"""Words at the beginning of JSON and YAML files of homes and exports."""
+"""Bytes at the beginning of JSON and YAML files in homes and exports."""

@@ -1,4 +1,7 @@
-"""Places behind fsspec: opening, reading and writing them, and the errors of their clients."""
+"""Files on any storage that fsspec supports: opening, reading and writing them, and their errors.
+
+Atomic replacement and locks on a local disk are in ``disk``.
+"""
 
 import posixpath
 import tarfile
@@ -22,29 +25,33 @@ _EXTRAS = {
 def open_place(url: str, error: type[RaptorError]) -> tuple[Any, str]:
     """Return the fsspec file system of a folder or URL, and the path in it.
 
-    Chained URLs are allowed. Time limits are those of the storage's client.
+    Chained URLs are allowed. The storage's client sets the time limits.
+
+    Args:
+        url: folder or fsspec URL.
+        error: class of the error to raise.
 
     Raises:
         MissingExtraError: the protocol needs an extra that is not installed.
-        RaptorError: ``error``; the protocol is unknown, unusable or FTP, the place does not answer,
-            or a file that is opened at once is missing or no archive.
+        RaptorError: an ``error``, because the protocol is unknown, unusable or FTP, the storage
+            does not respond, or an archive in a chained URL is missing or damaged.
     """
     import fsspec
 
     shown = hide_credentials(url)
     if any(part.startswith("ftp://") for part in url.split("::")):
         raise error(
-            f"{shown}: FTP is not supported, since its client shows a folder that it may not list "
-            "as an empty one; use sftp://, https:// or a mounted folder"
+            f"{shown}: FTP is not supported, because its client shows a folder that it may not "
+            "list as an empty one; use sftp://, https:// or a mounted folder"
         )
-    with storage_errors(shown, error):  # SFTP already logs in, archives are opened
+    with storage_errors(shown, error):  # because SFTP logs in here, and archives are opened
         try:
             return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
         except FileNotFoundError as failure:
             missing = hide_credentials(str(failure.filename or failure))
             raise error(f"nothing at {missing}, named in {shown}; check the address") from failure
         except (zipfile.BadZipFile, tarfile.TarError, EOFError) as failure:
-            raise error(f"{shown} names no whole archive: {failure}; check the file") from failure
+            raise error(f"{shown} is not a complete archive: {failure}; check it") from failure
         except ImportError as failure:
             extra = _EXTRAS.get(url.partition("://")[0])
             if extra is not None:
@@ -63,8 +70,8 @@ def storage_errors(
 ) -> Iterator[None]:
     """Raise every failure of a storage's client, except FileNotFoundError, as ``error``.
 
-    The clients behind fsspec (botocore, aiohttp, google) share no base class but Exception.
-    ``shown`` is the place in the message, ``address`` the object to correct.
+    The clients behind fsspec (botocore, aiohttp, google) share no base class but Exception. The
+    message names the location ``shown`` and asks the user to check ``address``.
     """
     try:
         yield
@@ -73,34 +80,34 @@ def storage_errors(
     except Exception as failure:
         reason = hide_credentials(f"{type(failure).__name__}: {failure}")
         raise error(
-            f"{shown} does not answer, or refuses: {reason}. Check {address}, the network and the "
-            "credentials in the environment, then repeat; what stands there is unharmed"
+            f"{shown} does not answer, or denies access: {reason}. Check {address}, the network "
+            "and the credentials in the environment, then repeat; existing files are unchanged"
         ) from failure
 
 
 class Folder:
-    """Folder of files by name, on this machine or on any storage that fsspec knows.
+    """Folder of files by name, on this machine or on any storage that fsspec supports.
 
-    A name has ``/`` between its parts. A file is written and read completely or not at all, also
-    while a process replaces it. No bucket is made.
+    Names separate folders by ``/``. A file is written and read completely or not at all, even
+    while another process replaces it. Buckets are never created.
 
     Args:
         url: path, or fsspec URL such as ``s3://bucket/folder``.
-        error: error of a failing place.
-        wrong: error for a URL that fsspec does not know; None for ``error``.
-        address: the setting to correct, for messages.
+        error: class of the error that a failing storage raises.
+        url_error: class of the error for an unusable URL; None for ``error``.
+        address: name of the setting that contains the URL, for messages.
     """
 
     def __init__(
         self,
         url: str,
         error: type[RaptorError],
-        wrong: type[RaptorError] | None = None,
+        url_error: type[RaptorError] | None = None,
         address: str = "the address",
     ) -> None:
         self.name = hide_credentials(url)
         self._error, self._address = error, address
-        self._files, self._root = open_place(url, wrong or error)
+        self._files, self._root = open_place(url, url_error or error)
         self._is_local = type(self._files).__name__ == "LocalFileSystem"
 
     def path(self, name: str) -> str:
@@ -108,7 +115,7 @@ class Folder:
         return posixpath.join(self._root, name)
 
     def shown(self, name: str) -> str:
-        """Return the place of a file, for messages."""
+        """Return the location of a file as messages show it, without credentials."""
         return posixpath.join(self.name, name)
 
     def exists(self, name: str) -> bool:
@@ -126,7 +133,7 @@ class Folder:
         return None
 
     def names(self, name: str) -> list[str]:
-        """Return the sorted names of the files in an inner folder, which may be missing."""
+        """Return the sorted file names in a subfolder; none if it does not exist."""
         path = self.path(name)
         self._files.invalidate_cache(path)
         with suppress(FileNotFoundError), self._errors(name):
@@ -134,22 +141,22 @@ class Folder:
         return []
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file, or make it; after an error the previous file is unchanged."""
+        """Create or replace a file; after an error the previous file is unchanged."""
         path = self.path(name)
         if self._is_local:
             try:
                 return replace_file(Path(path), data)
             except OSError as failure:
                 raise self._error(
-                    f"cannot write {path}: {failure}; {disk_remedy(failure)}, and repeat. What "
-                    "stood there before is unharmed"
+                    f"cannot write {path}: {failure}; {disk_remedy(failure)}, and repeat. The "
+                    "previous file is unchanged"
                 ) from failure
         try:
-            with self._errors(name):  # not in parts, since an error would close an incomplete file
+            with self._errors(name):  # in one piece: after an error, parts would leave a short file
                 self._files.pipe_file(path, data)
         except FileNotFoundError as failure:
             raise self._error(
-                f"cannot write {self.shown(name)}: {hide_credentials(str(failure))}; make the "
+                f"cannot write {self.shown(name)}: {hide_credentials(str(failure))}; create the "
                 f"bucket or container, or correct {self._address}"
             ) from failure
 
@@ -170,5 +177,5 @@ class Folder:
                 if not self._is_local or isinstance(failure, FileNotFoundError):
                     raise
                 raise self._error(
-                    f"{failure}; {disk_remedy(failure)}, and repeat. What stands there is unharmed"
+                    f"{failure}; {disk_remedy(failure)}, and repeat. Existing files are unchanged"
                 ) from failure

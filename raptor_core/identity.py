@@ -17,7 +17,7 @@ NODE_NAMESPACE = uuid.UUID("5d0e7b0a-6a34-5c1b-9a55-1e8f3c2b7d61")
 
 
 def digest(*parts: str) -> str:
-    """Return SHA-256 over length-prefixed parts, as 32 hexadecimal characters (128 bits)."""
+    """Return the first 128 bits of SHA-256 over length-prefixed parts, as 32 hex characters."""
     hasher = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -27,7 +27,7 @@ def digest(*parts: str) -> str:
 
 
 def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
-    """Return the fingerprint of settings that change a result, 32 hexadecimal characters.
+    """Return the fingerprint of settings that change a result, as 32 hexadecimal characters.
 
     ``values`` must be JSON-serializable; the order of keys does not matter.
     """
@@ -35,18 +35,18 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
 
 
 MAX_ID_BYTES = 1024
-"""Maximum bytes of document ids and tree names in UTF-8, the same as in object storages."""
+"""Maximum bytes of document ids and tree names in UTF-8, the limit of object storages, too."""
 
 MAX_NAME_BYTES = 200
-"""Maximum bytes of partition keys, because databases index them."""
+"""Maximum bytes of partition keys, which databases index."""
 
 _KEPT_BYTES = 150
 
 
 def composed(name: str) -> str:
-    """Return a name in the form in which names are compared: with composed letters (NFC).
+    """Return a name in the Unicode form NFC, in which names are compared.
 
-    Disks may store another form, such as "u" and a diaeresis for "ü".
+    Disks may store another form, such as "u" and a combining diaeresis for "ü".
     """
     return unicodedata.normalize("NFC", name)
 
@@ -57,9 +57,10 @@ def n_bytes(text: str) -> int:
 
 
 def shorten_name(name: str, kind: str, source: str, max_bytes: int = MAX_NAME_BYTES) -> str:
-    """Return ``name``, shortened to at most ``max_bytes`` bytes of UTF-8, 200 or more.
+    """Return ``name``, shortened to at most ``max_bytes`` bytes of UTF-8.
 
     A longer name keeps its beginning and ends in "%~" and a digest of its ``source``.
+    ``max_bytes`` must be 200 or more.
     """
     if n_bytes(name) <= max_bytes:
         return name
@@ -72,14 +73,14 @@ def percent_encode(text: str) -> str:
 
 
 _PLAIN_NAME = re.compile(r"[a-z0-9_/(=@+-](?:[a-z0-9 _/.,()=@+-]*[a-z0-9_/,()=@+-])?")
-"""Names that stay distinct on every disk, even if it folds case or Unicode forms."""
+"""Names that stay distinct on every disk, even if it ignores case or Unicode forms."""
 
 _UNSAFE = re.compile(r"\A[. ]+|[^\w .,()=@+-]")
 
 _RESERVED = re.compile(
     r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
 )
-"""Reserved names: the page of a corpus, and Windows devices."""
+"""Reserved names: "index", which is the page of a corpus, and devices of Windows."""
 
 MAX_FILE_NAME_BYTES = 130
 """Maximum bytes of file names without extension; encrypted shares allow 143 bytes with it."""
@@ -89,11 +90,11 @@ _KEPT_FILE_NAME_BYTES = 96
 
 @lru_cache(maxsize=1 << 14)
 def safe_name(name: str) -> str:
-    """Return a file or folder name for a name, without extension; different names stay different.
+    """Return a safe file or folder name without extension; different names stay different.
 
-    They also differ on disks that fold case (Windows, macOS) or Unicode forms. A name of lower case
-    ASCII letters, digits and some punctuation is kept, with "%2f" for "/". Any other name keeps its
-    beginning and ends in "%~" and a digest. The result has at most ``MAX_FILE_NAME_BYTES`` bytes.
+    They also differ on disks that ignore case (Windows, macOS) or Unicode forms. A name of lower
+    case ASCII letters, digits and some punctuation is kept, with "%2f" for "/". Any other name
+    keeps its beginning and ends in "%~" and a digest. A result has at most ``MAX_FILE_NAME_BYTES``.
     """
     safe = name.replace("/", "%2f")
     is_plain = _PLAIN_NAME.fullmatch(name) and not _RESERVED.fullmatch(safe)
@@ -105,10 +106,7 @@ def safe_name(name: str) -> str:
 
 
 def normalize_text(text: str) -> str:
-    """Normalize text to NFC with single spaces, stripped.
-
-    So a reflowed paragraph keeps the content keys of its chunks.
-    """
+    """Normalize text to NFC with single spaces, so that reflowed paragraphs keep content keys."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
@@ -123,35 +121,34 @@ def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) 
 
 
 FALLBACK = "fallback"
-"""Quality of a summary that quotes its children because the model gave no usable answer."""
+"""Mark of a summary that quotes its children because the model gave no usable answer."""
 
 CUT_OFF = "cut_off"
-"""Quality of a summary from a cut-off answer's whole sentences, or made in parts."""
+"""Mark of a summary made of a cut-off answer's complete sentences, or made in parts."""
 
 REPLACED = "replaced"
-"""Quality of a summary that quotes its children because the answer had invented facts."""
+"""Mark of a summary that quotes its children because the answer had invented facts."""
 
 INVENTED = "invented"
-"""Mark of the key under which an answer with invented facts is cached until a better one comes."""
+"""Mark of the key that caches an answer with invented facts until there is a better one."""
 
 KEPT_MARKS = (CUT_OFF, REPLACED)
-"""Marks of texts that later builds keep; after ``FALLBACK``, the model is asked again."""
+"""Marks of texts that later builds keep; a ``FALLBACK`` is replaced by asking the model again."""
 
 QUOTED = frozenset({FALLBACK, REPLACED})
-"""Marks of summaries that quote their children, in a layer that a model wrote."""
+"""Marks of summaries that quote their children although a model writes the layer."""
 
 
 def marked_content_key(content_key: str, mark: str) -> str:
     """Return the content key of a summary whose text has a mark, such as "fallback".
 
-    It differs from ``content_key``, so if the mark disappears, the summaries above are written
-    again.
+    It differs from ``content_key``, so the summaries above are written again when the mark goes.
     """
     return digest("marked", mark, content_key)
 
 
 def leaf_id(tree: str, document_id: str, content_key: str) -> str:
-    """Return the UUIDv5 of tree, layer 0, document and content key, in canonical text form.
+    """Return a leaf's id: the UUIDv5 of tree, layer 0, document and content key.
 
     The document is included because documents of a tree may contain equal chunks.
     """
@@ -159,7 +156,7 @@ def leaf_id(tree: str, document_id: str, content_key: str) -> str:
 
 
 def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> str:
-    """Return the UUIDv5 of tree, layer and content key, in canonical text form.
+    """Return a summary's id: the UUIDv5 of tree, layer and content key.
 
     ``occurrence`` numbers summaries of equal content in a layer from 0.
     """
@@ -167,9 +164,10 @@ def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> 
 
 
 def slot_id(tree: str, layer: int, child_keys: Iterable[str], occurrence: int = 0) -> str:
-    """Return the UUIDv5 of a cluster: tree, layer of its summary, content keys of first members.
+    """Return a cluster's id: the UUIDv5 of its tree, its summary's layer, and its first members.
 
-    ``occurrence`` numbers clusters of the same members, from 0.
+    ``child_keys`` are the content keys of the members that it had when it was first made.
+    ``occurrence`` numbers clusters of the same members from 0.
     """
     return _uuid("slot", tree, str(layer), *sorted(child_keys), str(occurrence))
 
@@ -179,5 +177,5 @@ def _uuid(*parts: str) -> str:
 
 
 def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:
-    """Return the key of one vector: the exact text that the embedder reads, and the embedder."""
+    """Return the key of a vector, which depends on the exact embedded text and on the embedder."""
     return digest("embedding", embedding_text, embedder_fingerprint)

@@ -1,4 +1,4 @@
-"""Parts of other packages, by an import path in the settings."""
+"""Loading of objects that settings name by an import path, such as custom components."""
 
 import pkgutil
 from typing import Any
@@ -7,30 +7,30 @@ from raptor_core.errors import SettingsError
 
 
 def import_named(path: str, label: str) -> Any:
-    """Return the object of an import path such as "package.module:name".
+    """Import the object at a path such as "package.module:name".
 
     Raises:
-        SettingsError: there is no such object; ``label`` is the setting that names it.
+        SettingsError: there is no such object; the message names the setting ``label``.
     """
     try:
         return pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise SettingsError(
-            f"{label}: {error}. Name package.module:factory; install its package, or name its "
-            "folder in PYTHONPATH"
+            f"{label}: {error}. Expected package.module:name; install the package, or add its "
+            "folder to PYTHONPATH"
         ) from error
 
 
 def make_named(path: str, settings: Any, label: str) -> Any:
-    """Return what the class or function of an import path makes of the settings.
+    """Import a class or function, call it with the settings and return the result.
 
     Raises:
-        SettingsError: see ``import_named``; or the call failed.
+        SettingsError: it cannot be imported, or the call failed.
     """
     factory = import_named(path, label)
     try:
         return factory(settings)
     except Exception as error:
         raise SettingsError(
-            f"{label}: a call with the settings failed: {type(error).__name__}: {error}"
+            f"{label}: calling it with the settings failed: {type(error).__name__}: {error}"
         ) from error

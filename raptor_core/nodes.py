@@ -1,6 +1,6 @@
-"""Nodes, layers and trees, as frozen values.
+"""The value classes of nodes, layers and trees.
 
-Ids and keys are computed in ``raptor_core.identity``, trees are built in ``raptor_core.tree``.
+``raptor_core.identity`` computes ids and keys; ``raptor_core.tree`` builds trees.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,10 +18,9 @@ TOP_NODE = "raptor_node"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Node of a tree: a leaf (layer 0) or a summary.
+    """A node of a tree: a leaf (layer 0) or a summary.
 
-    A field is declared here and nowhere else: tables, stored points and the schema of a store
-    follow from it.
+    Fields are declared only here; tables, stored points and the store's schema derive from them.
     """
 
     id: Annotated[str, "UUIDv5 of tree, layer and content; see ``raptor_core.identity``"]
@@ -61,23 +60,23 @@ class Node:
 
     @property
     def anchor(self) -> str:
-        """Key of this node in the cluster above: the slot of a summary, the id of a leaf."""
+        """Identity of this node as a cluster member: the slot of a summary, the id of a leaf."""
         return self.slot or self.id
 
     @property
     def label(self) -> str:
-        """Name of a summary, or title and headings of a chunk; empty if it has none."""
+        """Name of a summary, or title and headings of a leaf; empty if it has none."""
         path = (str(self.metadata.get("title", "")), *self.section)
         return self.name or " > ".join(dict.fromkeys(filter(None, path)))
 
     @property
     def is_leaf(self) -> bool:
-        """Whether this is a chunk."""
+        """Whether this is a leaf."""
         return self.layer == 0
 
     @property
     def is_summary(self) -> bool:
-        """Whether the text is not a span of a document; corpus-tree leaves may copy such texts."""
+        """Whether the text is not a span of a document, also in a leaf of the corpus tree."""
         return not self.is_leaf or bool(self.stands_for)
 
     @property
@@ -94,8 +93,8 @@ class Node:
     def pages(self) -> tuple[int, ...]:
         """First and last page of a chunk, counted from 1; empty if the document has no pages."""
         pages = (self.metadata.get("page"), self.metadata.get("last_page"))
-        known = tuple(page for page in pages if isinstance(page, int))
-        return (*known, *known)[:2] if self.is_leaf else ()  # a row may give only one page
+        numbers = tuple(page for page in pages if isinstance(page, int))
+        return (*numbers, *numbers)[:2] if self.is_leaf else ()  # a row may have only one page
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -104,22 +103,22 @@ class Node:
 
     @property
     def table(self) -> str:
-        """Title and columns of the table with whose rows a chunk begins, if it lacks them."""
+        """Title and columns of the table whose rows begin the chunk; "" if the text has them."""
         return self.context.partition("\n")[2]
 
     @property
     def shown_text(self) -> str:
-        """Text to show: the columns of its table, if it has any, and the text."""
+        """Text to show, with the columns of its table if the chunk lacks them."""
         return f"{self.table}\n{self.text}" if self.table else self.text
 
     @property
     def embedding_text(self) -> str:
-        """Text that the embedder reads: the context and the text."""
+        """Text that is embedded: the context and the text."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
 FieldKind = Literal["string", "int", "list[string]", "json"]
-"""How a field of a node is kept: as it is, or as JSON text."""
+"""Stored type of a node's field; "json" is text."""
 
 _KINDS: dict[object, FieldKind] = {str: "string", int: "int", tuple[str, ...]: "list[string]"}
 
@@ -131,12 +130,12 @@ def _declared(name: str, hint: Any) -> tuple[str, FieldKind, str]:
 NODE_FIELDS = tuple(
     _declared(*field) for field in get_type_hints(Node, include_extras=True).items()
 )
-"""Name, kind and description of each field of a node, in their order."""
+"""Name, kind and description of each field of a node, in declaration order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Nodes of a layer in document order (``Node.order``), and their vectors, row for row.
+    """The nodes of a layer in document order (``Node.order``), and their vectors.
 
     ``vectors`` has shape ``(len(nodes), n_dims)``, float32, unit norm.
     """
@@ -150,7 +149,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """End of a tree: its top ``layer``, and the ``reason`` why it is the top, in words."""
+    """Number of a tree's top ``layer``, and the ``reason`` why the tree ends there, in words."""
 
     layer: int
     reason: str
@@ -158,16 +157,17 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Last fit of the clusters over a layer, and their drift since then.
+    """The last fit of the clusters over a layer, and their drift since then.
 
     Attributes:
         fingerprint: fingerprint of the clusterer.
-        n_placed: number of nodes placed individually since clusters near them were fitted.
-        fitted_cohesion: ``cohesion`` after the last attempt to fit. Drift is measured from it.
-        cohesion: mean cosine similarity of a member to the centre of its cluster. A plan computes
-            it with the predicted vectors.
+        n_placed: number of nodes placed into existing clusters since clusters near them were
+            fitted.
+        fitted_cohesion: ``cohesion`` after the last attempt to fit, from which drift is measured.
+        cohesion: mean cosine similarity of members to the centre of their cluster. A plan computes
+            it from predicted vectors.
         reason: why clusters were fitted in this rebuild; empty if none were.
-        embedder: fingerprint of the embedder by whose vectors the layer was clustered.
+        embedder: fingerprint of the embedder whose vectors were clustered.
     """
 
     fingerprint: str
@@ -180,15 +180,15 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Tree: a layered directed acyclic graph.
+    """A tree, which is a layered directed acyclic graph.
 
     Attributes:
         name: name of the tree.
-        layers: its layers; ``layers[0]`` contains the leaves.
-        end: its top layer, and why it ended there.
+        layers: layers from the leaves up; ``layers[0]`` contains the leaves.
+        end: its top layer, and why the tree ends there.
         fits: ``fits[k]`` describes the clusters over layer ``k``, for each layer below the top.
         settings_fingerprint: fingerprint of the settings of a published tree, else "".
-        readers: readers by document, for documents that someone may read.
+        readers: readers by document id; documents that nobody may read are missing.
     """
 
     name: str
@@ -232,6 +232,9 @@ class Tree:
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
 
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._by_id
+
     def node(self, node_id: str) -> Node:
         """Return the node with this id.
 
@@ -251,7 +254,7 @@ class Tree:
         return tuple(self.node(child) for child in self.node(node_id).children)
 
     def parents(self, node_id: str) -> tuple[Node, ...]:
-        """Return the summaries over a node; soft assignment gives several."""
+        """Return the summaries of a node; with soft assignment there may be several."""
         return tuple(self.node(parent) for parent in self._parents.get(node_id, ()))
 
     @property
@@ -264,7 +267,7 @@ Key = TypeVar("Key")
 
 
 def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list[Node]]:
-    """Group nodes by ``key``; keys and nodes keep their order."""
+    """Group nodes by ``key``; groups and their nodes keep the order of the nodes."""
     groups: dict[Key, list[Node]] = {}
     for node in nodes:
         groups.setdefault(key(node), []).append(node)
@@ -274,7 +277,7 @@ def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list
 def leaf_texts(
     nodes: Iterable[Node], lower: Iterable[Sequence[Node]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the texts of the leaves below each node, in document order of its children.
+    """Return the texts of the leaves below each node by its id, in the order of its children.
 
     ``lower`` contains the layers below the nodes, from the leaves up.
     """
@@ -292,7 +295,7 @@ def leaf_texts(
 
 
 def labelled(label: str, place: str) -> str:
-    """Format a label with the place in brackets, or the place alone if there is no label."""
+    """Format a label as "label (place)", or return the place if there is no label."""
     return f"{label} ({place})" if label else place
 
 

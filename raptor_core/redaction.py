@@ -10,18 +10,18 @@ _SIGNATURE = re.compile(
     r"([?&](?:sig|signature|token|access_token|api_?key|key|x-(?:amz|goog)-[\w-]+)=)[^&\s\"']+",
     re.IGNORECASE,
 )
-"""Signatures in links of Azure, Amazon and Google, and keys."""
+"""Keys in URLs, and signatures in signed URLs of Azure, Amazon and Google."""
 
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """Control characters except tab and line break, direction overrides, zero-width characters, and
-surrogates. The joiners U+200C and U+200D stay, because words of several languages need them."""
+surrogates. The joiners U+200C and U+200D are kept, because words of several languages need them."""
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Escape control characters in a text, and unless ``lines``, also its line breaks."""
+    """Escape control characters in a text; also line breaks if ``lines`` is False."""
     shown = text.replace("\r\n", "\n")
     shown = shown if lines else shown.replace("\n", "\\n")
     return UNPRINTABLE.sub(lambda match: ascii(match.group())[1:-1], shown)
@@ -33,14 +33,14 @@ def hide_secrets(url: str) -> str:
 
 
 def hide_credentials(text: str) -> str:
-    """Replace everything before the host of any URL, and signatures, by ``***``."""
+    """Replace user, password and signature of every URL in a text by ``***``."""
     return _SIGNATURE.sub(r"\1***", _CREDENTIALS.sub("://***@", text))
 
 
 def proxy_hint(url: str) -> str:
-    """Return a hint for a failed request that goes through a proxy from the environment, or "".
+    """Return a hint for a failed request if it goes through the environment's proxy, else "".
 
-    It names the proxy's variable, because the address may contain a password.
+    The hint names the variable, because the proxy's address may contain a password.
     """
     from urllib.request import getproxies_environment, proxy_bypass  # imports http.client
 

@@ -1,16 +1,18 @@
-"""Policy of retries, for endpoints of models and for servers."""
+"""Retry policy for requests to model endpoints and vector stores."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Policy of exponential backoff with jitter, which honours the wait that a server demands.
+    """Exponential backoff with jitter, which honours the wait that a server requests.
 
     Attributes:
-        base_seconds: the mean wait before the first retry is 3/4 of it, and doubles each time.
+        max_retries: attempts after the first.
+        base_seconds: backoff before the first retry; the mean wait is 3/4 of it. It doubles with
+            each failure.
         max_seconds: maximum backoff.
-        patience_seconds: a server that demands a longer wait has failed.
+        patience_seconds: longest wait that a server may request; a longer one is a failure.
     """
 
     max_retries: int = 4
@@ -19,15 +21,15 @@ class RetryPolicy:
     patience_seconds: float = 120.0
 
     def backoff_seconds(self, n_failed: int, jitter: float) -> float:
-        """Return the wait after the ``n_failed``-th failure; ``jitter`` is in [0, 1)."""
+        """Return the wait after ``n_failed`` failures; ``jitter`` is a random number in [0, 1)."""
         full = min(self.max_seconds, self.base_seconds * 2.0 ** min(n_failed - 1, 32))
         return full * (0.5 + 0.5 * jitter)
 
-    def wait_seconds(self, n_failed: int, jitter: float, demanded: float | None) -> float | None:
-        """Return the backoff, or the ``demanded`` wait, or None if that is too long."""
+    def wait_seconds(self, n_failed: int, jitter: float, requested: float | None) -> float | None:
+        """Return the wait that the server requested, else the backoff; None if it is too long."""
         backoff = self.backoff_seconds(n_failed, jitter)
-        if demanded is None:
+        if requested is None:
             return backoff
-        if demanded > self.patience_seconds:
+        if requested > self.patience_seconds:
             return None
-        return demanded + min(backoff, 0.1 * demanded)  # never earlier, and not all at once
+        return requested + min(backoff, 0.1 * requested)  # later, so that calls spread out

@@ -1,7 +1,7 @@
 """Linear algebra on one thread, because the number of threads changes the order of sums.
 
-Products in a build are small. OpenBLAS distributes them to threads that then spin, which wasted a
-fifth of a build's CPU time outside the model.
+Matrix products in a build are small. OpenBLAS distributes them to threads that then busy-wait,
+which wasted a fifth of the CPU time that a build spends outside the model.
 """
 
 import os
@@ -16,15 +16,18 @@ SetThreads = Callable[[int], object]
 
 
 class _OneThread(ContextDecorator):
-    """Context manager and decorator; it may be nested, and entered by several threads at once."""
+    """Context manager and decorator that limits BLAS to one thread.
+
+    It may be nested, and several threads may enter it at once.
+    """
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._depth = 0
         self._previous: list[tuple[SetThreads, int]] = []
 
     def __enter__(self) -> None:
-        with self._turn:
+        with self._lock:
             self._depth += 1
             if self._depth == 1:
                 libraries = _libraries("scipy.linalg" in sys.modules)
@@ -33,7 +36,7 @@ class _OneThread(ContextDecorator):
                     set_threads(1)
 
     def __exit__(self, *_error: object) -> None:
-        with self._turn:
+        with self._lock:
             self._depth -= 1
             if not self._depth:
                 for set_threads, n_threads in self._previous:
@@ -45,8 +48,8 @@ one_blas_thread = _OneThread()
 
 @lru_cache(maxsize=2)
 def _libraries(_with_scipy: bool) -> list[Any]:
-    """Return the loaded libraries: NumPy's, and SciPy's own if it is loaded."""
-    import numpy as np  # noqa: F401 - it must be loaded
+    """Return the loaded BLAS libraries: NumPy's, and SciPy's own if it is loaded."""
+    import numpy as np  # noqa: F401  # loads its BLAS library
     from threadpoolctl import ThreadpoolController
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -1,7 +1,8 @@
-"""Spans and the token metric of OpenTelemetry, by its conventions for generative AI (1.41).
+"""OpenTelemetry spans and the token metric, by its conventions for generative AI (1.41).
 
-Here are the names of attributes and the switch for texts. A span costs next to nothing until an
-application, or ``set_up`` for the `raptor` command, installs a provider. See docs/traces.md.
+This module contains every attribute name, and the switch that adds texts to spans. A span costs
+almost nothing until an application, or ``set_up`` for the `raptor` command, installs a provider.
+See docs/traces.md.
 """
 
 import json
@@ -24,14 +25,14 @@ _BUCKETS = [4**power for power in range(14)]  # boundaries that the conventions 
 
 
 def records_texts() -> bool:
-    """Return whether spans hold texts; by default they do not."""
+    """Return whether spans contain texts; by default they do not."""
     return os.environ.get(TEXTS, "").lower() in {"true", "span_only", "span_and_event"}
 
 
 def set_up() -> None:
     """Install the SDK in this process if ``OTEL_TRACES_EXPORTER`` is "otlp".
 
-    The other variables of the standard, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``, are read, too.
+    The SDK reads the other standard variables, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``.
 
     Raises:
         MissingExtraError: the extra ``otel`` is not installed.
@@ -61,9 +62,9 @@ def set_up() -> None:
 def span(
     name: str, values: Mapping[str, Any] | None = None, kind: str = "INTERNAL"
 ) -> Iterator[Any]:
-    """Run a block in a span, and yield the span; None while nothing records spans.
+    """Run a block in a span, and yield the span, or None if no provider records spans.
 
-    A failure is recorded by its type alone, since messages may hold texts.
+    Of a failure only the type is recorded, because its message may contain texts.
     """
     from opentelemetry import trace
 
@@ -86,13 +87,13 @@ def span(
 
 
 def with_context(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Return a function whose spans in other threads stand below the current span."""
+    """Return a function whose spans are children of the current span, also in other threads."""
     context = copy_context()
     return lambda *values: context.copy().run(function, *values)
 
 
 def model_values(operation: str, model: str, provider: str, address: str = "") -> dict[str, Any]:
-    """Return the attributes of a call to a model; ``address`` is the URL of its endpoint."""
+    """Return the span attributes of a model call; ``address`` is the URL of its endpoint."""
     values: dict[str, Any] = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": provider,
@@ -106,7 +107,7 @@ def model_values(operation: str, model: str, provider: str, address: str = "") -
 
 
 def record_response(response: object) -> None:
-    """Add the model that an endpoint names in its answer to the current span."""
+    """Record the model that an endpoint names in its answer in the current span."""
     from opentelemetry import trace
 
     model = response.get("model") if isinstance(response, Mapping) else None
@@ -115,7 +116,7 @@ def record_response(response: object) -> None:
 
 
 def record_usage(values: Mapping[str, Any], input_tokens: int, output_tokens: int = 0) -> None:
-    """Add the tokens of a call to the current span and to ``gen_ai.client.token.usage``."""
+    """Record the tokens of a call in the current span and in ``gen_ai.client.token.usage``."""
     from opentelemetry import metrics, trace
 
     histogram = metrics.get_meter(SCOPE).create_histogram(
@@ -131,7 +132,7 @@ def record_usage(values: Mapping[str, Any], input_tokens: int, output_tokens: in
 
 
 def record_messages(current: Any, system: str, user: str, answer: str) -> None:
-    """Add a prompt and its answer to a span, if texts are switched on."""
+    """Record a prompt and its answer in a span, if spans contain texts."""
     if current is not None and records_texts():
         current.set_attribute(
             "gen_ai.system_instructions", json.dumps([{"type": "text", "content": system}])
@@ -146,7 +147,7 @@ def record_messages(current: Any, system: str, user: str, answer: str) -> None:
 def record_documents(
     current: Any, questions: Sequence[str], scores: Sequence[tuple[str, float]]
 ) -> None:
-    """Add the ids of retrieved nodes with their scores to a span; and questions, if switched on."""
+    """Record ids and scores of retrieved nodes in a span, and questions if spans contain texts."""
     if current is not None:
         documents = [{"id": node_id, "score": score} for node_id, score in scores]
         current.set_attribute("gen_ai.retrieval.documents", json.dumps(documents))

@@ -1,4 +1,4 @@
-"""Type of vectors, for every module that handles them."""
+"""The array type of embeddings, which every module shares."""
 
 import numpy as np
 from numpy.typing import NDArray

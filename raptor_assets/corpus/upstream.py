@@ -1,7 +1,7 @@
-"""The source of a corpus whose documents, or chunks, come from an upstream asset of the team.
+"""Source of a corpus whose documents or chunks come from an upstream asset of the team.
 
-The home keeps the last documents as a table of rows, or the place that the asset named. So sensor,
-command and runs read the same without loading the asset.
+The home keeps the last documents as a table of rows, or the path that the asset named. The sensor,
+the command and runs then read the same documents without loading the asset.
 """
 
 import json
@@ -30,7 +30,7 @@ from raptor_formats.base import READERS
 from raptor_formats.declared import CHUNKS
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
-"""Asset, by any of its names; a text has slashes between the parts of its key."""
+"""Asset in any form; in a string, slashes separate the parts of the key."""
 
 
 class SourceConfig(dg.Config):
@@ -109,9 +109,9 @@ def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
 
 
 def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
-    """Return why the documents of a corpus are older than its upstream asset, "" if they are not.
+    """Return why the documents of a corpus are older than its upstream asset, or "".
 
-    A run that went on with them would report success over old documents.
+    A run that used them would report success although it built from old documents.
     """
     file = access.home.followed / SEEN
     if not (access.names.follows and file.exists()):
@@ -254,7 +254,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _plain(value: object) -> object:
-    """Convert moments to ISO text, numbers of numpy to plain ones, and all else to text."""
+    """Convert dates to ISO text, numpy numbers to Python numbers, and anything else to text."""
     for name in ("isoformat", "tolist"):
         if hasattr(value, name):
             return getattr(value, name)()

@@ -1,7 +1,7 @@
 """Cache of the last scans of the source, next to the tables, for the next tick or process.
 
-It may be deleted, and several machines may write it: an entry is valid for a file with the stamp
-that it names. Files of a missing or damaged cache are read again.
+It may be deleted, and several machines may write it: an entry is valid only for a file with the
+same stamp. If the cache is missing or damaged, all files are read again.
 """
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
@@ -24,7 +24,7 @@ _PARSERS = "parsers"
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """Return the kept catalog; an empty one if it is missing, damaged or of other settings."""
+    """Return the kept catalog, or an empty one if it is missing, damaged or from other settings."""
     catalog = Catalog()
     try:
         table = tables.read(KEY, _NAME)
@@ -35,7 +35,7 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
     return catalog
 
 
-def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
+def rescan(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
     """Scan the source without writing anything.
 
     Raises:
@@ -48,7 +48,7 @@ def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True)
     return scan
 
 
-def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
+def keep_catalog(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     """Keep the catalog of a scan for the next one, if it differs from the previous catalog."""
     if scan.is_new:
         table = _READINGS.table(scan.catalog.rows())

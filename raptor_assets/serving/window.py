@@ -123,7 +123,7 @@ def _row(
         "layers": list(manifest.layer_sizes),
         "tokens": manifest.n_tokens,
         "published": manifest.published_at,
-        "hold": manifest.hold,
+        "pin": manifest.pin,
         "build": manifest.build_id,
         "checks": len(tree.checks),
         "failed": [_check(result) for result in tree.checks if not result.passed],

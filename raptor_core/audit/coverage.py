@@ -1,7 +1,7 @@
-"""Coverage of children by their summary: how much of each child the summary holds.
+"""Coverage: how much of each child its summary contains.
 
-Words are weighed by rarity among the siblings, so that the words of the topic, which all of them
-share, count little. A model may also write other words, so a direction near the summary's counts.
+Words are weighted by rarity among the siblings, so that topic words, which all of them share, count
+little. A model may paraphrase, so a child whose vector is near the summary's needs fewer words.
 """
 
 import math
@@ -12,14 +12,17 @@ from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.collage import folded
 from raptor_core.models.summarizing.sentence import content_terms
 
-HELD_SHARE = 0.15
-"""Share of a child's weighed words from which its summary holds something of it."""
-HELD_COSINE = 0.65
-"""Cosine of a child to its summary from which half of ``HELD_SHARE`` suffices."""
+COVERED_SHARE = 0.15
+"""Minimum share of a child's weighted words in its summary to count as covered."""
+COVERED_COSINE = 0.65
+"""Minimum cosine similarity of child and summary for which half of ``COVERED_SHARE`` suffices."""
 
 
 def word_shares(summary: str, children: Sequence[str]) -> list[float]:
-    """Return the share of each child's weighed content words in the summary; 1 without words."""
+    """Return the weighted share of each child's content words that are in the summary.
+
+    The share of a child without content words is 1.
+    """
     terms = [content_terms(child) for child in children]
     counts = Counter(term for of_child in terms for term in of_child)
     weights = {term: math.log((len(children) + 1) / (n + 0.5)) for term, n in counts.items()}
@@ -32,11 +35,11 @@ def word_shares(summary: str, children: Sequence[str]) -> list[float]:
 
 
 COPY_SHARE = 0.8
-"""Share of a summary and of a child that sentences of both make up, from which it is a copy."""
+"""Minimum share of a summary, and of a child, in common sentences for the summary to be a copy."""
 
 
 def copied_child(summary: str, children: Sequence[str]) -> int | None:
-    """Return the row of the child that the summary repeats sentence by sentence, or None."""
+    """Return the index of the child that the summary repeats sentence by sentence, or None."""
     pieces = [folded(sentence) for sentence in sentence_texts(summary)]
     n_chars = sum(map(len, pieces))
     for row, child in enumerate(map(folded, children)):
@@ -46,13 +49,16 @@ def copied_child(summary: str, children: Sequence[str]) -> int | None:
     return None
 
 
-def held_children(
+def covered_children(
     summary: str, children: Sequence[str], cosines: Sequence[float] | None = None
 ) -> list[bool]:
-    """Return for each child whether the summary holds something of it, by words and ``cosines``."""
+    """Return for each child whether the summary covers it.
+
+    ``cosines`` are the similarities of the children's vectors to the summary's, if known.
+    """
     shares = word_shares(summary, children)
-    nearness = cosines if cosines is not None else [0.0] * len(children)
+    similarities = cosines if cosines is not None else [0.0] * len(children)
     return [
-        share >= HELD_SHARE or (cosine >= HELD_COSINE and share >= HELD_SHARE / 2)
-        for share, cosine in zip(shares, nearness, strict=True)
+        share >= COVERED_SHARE or (cosine >= COVERED_COSINE and share >= COVERED_SHARE / 2)
+        for share, cosine in zip(shares, similarities, strict=True)
     ]

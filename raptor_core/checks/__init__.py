@@ -1,4 +1,4 @@
 """Checks of the quality of documents, layers, trees and the store.
 
-``base`` says what a check is, ``registry`` lists them; each other module holds some of them.
+``base`` defines what a check is, and ``registry`` lists them; every other module contains some.
 """

@@ -1,7 +1,7 @@
-"""Values of a check: its input, its measurement, and its result with the worst nodes and a remedy.
+"""The classes of a check: inputs, measurement, and the result with the worst nodes and a remedy.
 
-A check is a function under ``@check`` and an entry in a list of ``registry``. It takes an input,
-such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
+A check is a function with the decorator ``@check`` and an entry in a list of ``registry``. It takes
+an input, such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
 """
 
 import re
@@ -22,14 +22,22 @@ Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
 N_WORST = 5
 DIGITS = 4
-"""Decimals of shown values; bounds apply to exact values."""
+"""Decimals of reported numbers; bounds are compared with exact ones."""
 _QUOTATION = re.compile(r"""(?<!\w)(['"]).+\1(?!\w)|“[^”]*”""", re.DOTALL)
-"""Text between quotation marks; an apostrophe within a word is none."""
+"""Text between quotation marks; an apostrophe within a word is not a quotation mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorstNode:
-    """Node to look at first, with the number that judged it; ``node_id`` is empty for no node."""
+    """A node to look at first, and why.
+
+    Attributes:
+        node_id: id of the node; "" for a document or another text that is not a node.
+        text: text of the node, or an excerpt.
+        value: the number by which it is among the worst.
+        why: the reason in words.
+        tree: tree of the node, or id of the document.
+    """
 
     node_id: str
     text: str
@@ -39,22 +47,23 @@ class WorstNode:
 
     @classmethod
     def of(cls, node: Node, value: float, why: str) -> "WorstNode":
-        """Make the entry of a node of a tree."""
+        """Make the entry for a node of a tree."""
         return cls(node.id, node.text, value, why, node.tree)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of one check.
+    """The result of a check.
 
     Attributes:
-        passed: false if a bound is broken.
-        severity: "error" stops the publication.
-        summary: one sentence for people.
+        name: name of the check.
+        passed: False if a bound is exceeded.
+        severity: "error" blocks the publication if the check failed.
+        summary: the result in a sentence or two.
         numbers: finite numbers whose names are the same in every build, to be plotted over time.
         worst: at most ``N_WORST`` nodes, worst first, also if the check passed.
-        remedy: one line; empty if the check passed.
-        only_warns: whether it never stops the publication, whatever the settings say.
+        remedy: what to do, in one line; "" if the check passed.
+        only_warns: it never blocks the publication, whatever severity the settings give it.
     """
 
     name: str
@@ -67,19 +76,22 @@ class CheckResult:
     only_warns: bool = False
 
     def without_texts(self) -> "CheckResult":
-        """Return the result without texts of nodes and without quotations."""
+        """Return the result without texts of nodes and without quoted texts."""
         worst = (WorstNode(node.node_id, "", node.value, "", node.tree) for node in self.worst)
         return replace(self, summary=without_quotations(self.summary), worst=tuple(worst))
 
 
 def without_quotations(text: str) -> str:
-    """Return a message whose texts between quotation marks are replaced by "…"."""
+    """Replace texts between quotation marks in a message by "…"."""
     return _QUOTATION.sub("“…”", text)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckMeasurement:
-    """Measurement of a check, see ``CheckResult``; its remedy counts for a failure only."""
+    """What the function of a check measured; see ``CheckResult``.
+
+    The ``remedy`` may always be given; the result omits it if the check passed.
+    """
 
     passed: bool
     summary: str
@@ -91,7 +103,7 @@ class CheckMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class CheckInfo:
-    """Description of a check: its name, its severity, and what it measures."""
+    """A check's name, default severity, and description of what it measures."""
 
     name: str
     severity: Severity
@@ -99,11 +111,11 @@ class CheckInfo:
 
     @property
     def blocking(self) -> bool:
-        """True if a failure stops the publication."""
+        """Whether a failure blocks the publication."""
         return self.severity == "error"
 
     def result(self, measured: CheckMeasurement) -> CheckResult:
-        """Return the result of a measurement; keep the remedy only for a failure."""
+        """Return the result of a measurement."""
         return CheckResult(
             self.name,
             measured.passed,
@@ -118,26 +130,26 @@ class CheckInfo:
 
 @dataclass(frozen=True, slots=True)
 class Check(CheckInfo, Generic[Judged]):
-    """Check that can run: calling it measures its input and returns the result."""
+    """A check that can run: calling it measures its input and returns the result."""
 
     measure: Callable[Judged, CheckMeasurement]
 
     def __call__(self, *args: Judged.args, **kwargs: Judged.kwargs) -> CheckResult:
-        """Measure the input, and return the result."""
+        """Measure the input and return the result."""
         return self.result(self.measure(*args, **kwargs))
 
 
 def check(
     name: str, severity: Severity, description: str
 ) -> Callable[[Callable[Judged, CheckMeasurement]], Check[Judged]]:
-    """Make a check of the function that measures."""
+    """Turn a function that returns a measurement into a check."""
     return lambda measure: Check(name, severity, description, measure)
 
 
 def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:
-    """Return the children of a node that are known and belong to its tree, in order."""
-    known = (below.get(child) for child in node.children)
-    return [child for child in known if child is not None and child.tree == node.tree]
+    """Return the children of a node that are in ``below`` and in its tree, in order."""
+    found = (below.get(child) for child in node.children)
+    return [child for child in found if child is not None and child.tree == node.tree]
 
 
 def percent(share: float) -> str:
@@ -146,9 +158,9 @@ def percent(share: float) -> str:
 
 
 def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
-    """Return mean and interpolated quantiles as ``name_mean``, ``name_p05`` and so on, rounded.
+    """Return rounded mean and interpolated quantiles as ``name_mean``, ``name_p05`` and so on.
 
-    The result is empty without values, so that no plot shows a 0. Values must be finite.
+    The result is empty if there are no values, so that no plot shows a 0. Values must be finite.
     """
     if not len(values):
         return {}
@@ -164,7 +176,7 @@ Severe = TypeVar("Severe", CheckResult, CheckInfo)
 
 
 def with_severities(checks: Iterable[Severe], settings: CheckSettings) -> list[Severe]:
-    """Return results or checks with the severities of the settings, without those that are off."""
+    """Give results or checks the severities of the settings, and omit those that are off."""
     levels: Mapping[Any, Any] = settings.severity
     pairs = [(check, levels.get(check.name, check.severity)) for check in checks]
     return [
@@ -175,12 +187,12 @@ def with_severities(checks: Iterable[Severe], settings: CheckSettings) -> list[S
 
 
 def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:
-    """Return the results that stop the publication."""
+    """Return the results that block the publication."""
     return [result for result in results if not result.passed and result.severity == "error"]
 
 
 def explain_refusal(failed: Iterable[CheckResult]) -> str:
-    """Return what failed, and the remedies."""
+    """Describe failed checks with their remedies, for an error message."""
     return "; ".join(f"check {each.name}: {each.summary} {each.remedy}" for each in failed)
 
 
@@ -188,20 +200,20 @@ def require(results: Iterable[CheckResult]) -> None:
     """Raise InvariantError, with summaries and remedies, if a blocking check failed."""
     failed = blocking_failures(results)
     if failed:
-        raise InvariantError(f"expected a tree that keeps the laws; {explain_refusal(failed)}")
+        raise InvariantError(f"expected a tree that keeps all laws; {explain_refusal(failed)}")
 
 
 @dataclass(frozen=True)
 class CheckedLayer:
-    """Layer of summaries of one or more trees; it may be empty.
+    """A layer of summaries of one or more trees; it may be empty.
 
     Attributes:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
-        quotes: true if the summaries quote sentences of their children, so that no model can have
-            written junk or a cut text.
-        vectors: unit vectors of the nodes and of those below, by id; empty if they are unknown.
-        leaves: texts of the leaves beneath each node that a chat model wrote, by its id.
+        settings: settings of the build.
+        quotes: summaries quote sentences of their children, so checks of a model's texts are moot.
+        vectors: unit vectors of the nodes and of those below, by id; empty if there are none yet.
+        leaves: by node id, texts of the leaves below each node that a chat model wrote.
     """
 
     nodes: Sequence[Node]
@@ -213,12 +225,12 @@ class CheckedLayer:
 
     @cached_property
     def summaries(self) -> list[Node]:
-        """Nodes that are no leaves."""
+        """Nodes that are not leaves."""
         return [node for node in self.nodes if not node.is_leaf]
 
     @property
     def written(self) -> list[Node]:
-        """Summaries that a model wrote."""
+        """Summaries whose text was written by a model and not quoted."""
         return [] if self.quotes else [n for n in self.summaries if QUOTED.isdisjoint(n.quality)]
 
     def texts_below(self, node: Node) -> list[str]:
@@ -228,7 +240,7 @@ class CheckedLayer:
 
 @dataclass(frozen=True)
 class CheckedClusters:
-    """Clusters over one layer, before their summaries are made; see ``CheckedLayer``."""
+    """Clusters over a layer, before their summaries are written; see ``CheckedLayer``."""
 
     clusters: Sequence[Sequence[Node]]
     settings: Settings
@@ -236,7 +248,7 @@ class CheckedClusters:
 
 @dataclass(frozen=True)
 class CheckedTrees:
-    """Trees of a partition; ``readers`` are those of documents that have some."""
+    """The trees of a partition; ``readers`` are by document, without documents that have none."""
 
     trees: Sequence[Tree]
     settings: Settings

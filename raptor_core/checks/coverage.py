@@ -1,78 +1,79 @@
-"""Check that a summary holds something of each of its children, and repeats none of them."""
+"""The check that summaries contain something of each child, and that none is a copy of a child.
+
+The comparison of texts is in ``raptor_core.audit.coverage``.
+"""
 
 from dataclasses import dataclass
 
-from raptor_core.audit.coverage import copied_child, held_children
+from raptor_core.audit.coverage import copied_child, covered_children
 from raptor_core.checks import base
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node
 
 MIN_COVERAGE = 0.5
-"""Least share of the children of a layer's summaries of which these hold something."""
+"""Minimum share of children that their summaries cover, over a layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Coverage:
-    """Summary with its children, those that it holds, and the child that it repeats, or None."""
+    """A summary, its children, which of them it covers, and the child that it copies, or None."""
 
     node: Node
     children: list[Node]
-    is_held: list[bool]
-    repeated: Node | None
+    is_covered: list[bool]
+    copied: Node | None
 
     @property
     def share(self) -> float:
-        return sum(self.is_held) / len(self.is_held)
+        return sum(self.is_covered) / len(self.is_covered)
 
     @property
     def why(self) -> str:
-        if self.repeated:
-            return f"repeats its child {self.repeated.id}"
-        pairs = zip(self.children, self.is_held, strict=True)
-        missing = [child.id for child, is_held in pairs if not is_held]
+        if self.copied:
+            return f"repeats its child {self.copied.id}"
+        pairs = zip(self.children, self.is_covered, strict=True)
+        missing = [child.id for child, is_covered in pairs if not is_covered]
         shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
-        return f"holds nothing of {len(missing)} of {len(self.children)} children: {shown}"
+        return f"omits {len(missing)} of {len(self.children)} children: {shown}"
 
 
 @base.check(
     "summary_coverage",
     "warn",
-    "Share of children of which their summary holds something, by words and vectors, and summaries "
-    "that repeat one child.",
+    "Share of children of which their summary contains something, by words and vectors, and "
+    "summaries that repeat one child.",
 )
 def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
-    """Measure the mean share of children that are held, and summaries that copy a child."""
+    """Measure the mean share of children that are covered, and summaries that copy a child."""
     measured = [c for node in layer.summaries if (c := _measure(node, layer))]
     shares = [coverage.share for coverage in measured]
     n_children = sum(len(coverage.children) for coverage in measured)
-    n_held = sum(sum(coverage.is_held) for coverage in measured)
-    copies = [coverage for coverage in measured if coverage.repeated]
+    n_covered = sum(sum(coverage.is_covered) for coverage in measured)
+    copies = [coverage for coverage in measured if coverage.copied]
     numbers = {
         "summaries": len(measured),
         "children": n_children,
-        "children_left_out": n_children - n_held,
+        "children_left_out": n_children - n_covered,
         "copies_of_a_child": len(copies),
         **base.distribution("held_share", shares),
     }
     summary = "No summary to measure."
     passed = not copies
     if measured:
-        mean = n_held / n_children
+        mean = n_covered / n_children
         numbers["coverage"] = round(mean, base.DIGITS)
         passed = passed and mean >= MIN_COVERAGE
         summary = (
-            f"Summaries hold something of {base.percent(mean)} of their children (at least "
+            f"Summaries contain something of {base.percent(mean)} of their children (at least "
             f"{base.percent(MIN_COVERAGE)}); {len(copies)} of {len(measured)} repeat one child."
         )
-    ranked = sorted(measured, key=lambda c: (c.repeated is None, c.share, c.node.id))
+    ranked = sorted(measured, key=lambda c: (c.copied is None, c.share, c.node.id))
     worst = [
         base.WorstNode.of(coverage.node, coverage.share, coverage.why)
         for coverage in ranked
-        if coverage.repeated or coverage.share < 1
+        if coverage.copied or coverage.share < 1
     ]
-    remedy = (
-        "Read the summaries named; raise summarizer.max_tokens, or try another summarizer.model."
-    )
+    remedy = "Read these summaries; raise summarizer.max_tokens, or try another summarizer.model."
     return base.CheckMeasurement(passed, summary, numbers, worst, remedy)
 
 
@@ -84,9 +85,9 @@ def _measure(node: Node, layer: base.CheckedLayer) -> _Coverage | None:
     cosines = None
     if node.id in vectors and all(child.id in vectors for child in children):
         cosines = [float(vectors[child.id] @ vectors[node.id]) for child in children]
-    # A quoting summary of short children may be one of them, and a lone child leaves out none.
+    # A summary that quotes short children, or summarizes only one, may equal a child.
     is_quoted = layer.quotes or not QUOTED.isdisjoint(node.quality)
     quotes = is_quoted or len(children) == 1
     row = None if quotes else copied_child(node.text, texts)
-    repeated = None if row is None else children[row]
-    return _Coverage(node, children, held_children(node.text, texts, cosines), repeated)
+    copied = None if row is None else children[row]
+    return _Coverage(node, children, covered_children(node.text, texts, cosines), copied)

@@ -1,8 +1,7 @@
-"""Check of documents whose text was probably read wrongly.
+"""Checks for documents whose text was probably extracted wrongly, and for rows without a document.
 
-A parser that fails raises an error. A parser that reads wrong letters, no spaces or only numbers
-raises none, and its text would be published like any other. ``languages`` tells which language a
-text is in.
+A parser that fails raises an error. But if it returns wrong letters, no spaces or only numbers, the
+text would be published like any other. ``languages`` detects the language of a text.
 """
 
 import re
@@ -24,9 +23,9 @@ _NAMED = 5
 
 
 def language_of(document: Document) -> str:
-    """Return the language of a sample, or its script if that is not Latin; empty if not clear.
+    """Return the language of a sample, or its script if that is not Latin; "" if it is unclear.
 
-    Each paragraph is judged alone, so that a program in one hides no words of the others.
+    Each paragraph is examined separately, so that code in one does not hide words in others.
     """
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
     sample = document.text[start : start + _SAMPLE_CHARS]
@@ -37,18 +36,18 @@ def language_of(document: Document) -> str:
 
 
 MAX_GLUED = 0.05
-"""Share of letters in words of impossible length. References of programming have 0.03, PDF files
-that lost their spaces 0.06 and more."""
+"""Maximum share of letters in words of impossible length. Programming references have 0.03, PDF
+files that lost their spaces 0.06 and more."""
 MAX_UNMAPPED = 0.005
-"""Share of replacement characters and of private ones of a font."""
+"""Maximum share of replacement characters and of a font's private characters."""
 MIN_LETTERS = 0.2
-"""Share of letters below which a text is figures, ruled lines or leaders."""
+"""Minimum share of letters; a text with fewer consists of figures, ruled lines or dot leaders."""
 MIN_PAGE_CHARS = 100
-"""Mean number of characters below which pages are pictures."""
+"""Minimum mean of characters per page; with fewer, the pages are probably pictures."""
 MAX_EMPTY_PAGES = 0.2
-"""Share of pages without text above which they are scans; books have blank pages, too."""
+"""Maximum share of pages without text; with more, they are probably scans."""
 MAX_UNKNOWN = 0.3
-"""Share of tokens without a meaning for the embedding model, so that vectors become alike."""
+"""Maximum share of tokens that the embedding model does not know; with more, vectors are alike."""
 
 UNKNOWN_REASON = (
     "are unknown to the embedding model; set embedder.kind to sentence-transformers, and "
@@ -56,7 +55,7 @@ UNKNOWN_REASON = (
 )
 
 UnknownShare = Callable[[str], float]
-"""Function that returns the share of a text's tokens that an embedding model does not know."""
+"""A function that returns the share of a text's tokens that the embedding model does not know."""
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
 _READ_CHARS = 200_000
@@ -68,7 +67,7 @@ _VISIBLE = re.compile(r"\S")
 
 @dataclass(frozen=True, slots=True)
 class OddText:
-    """Document whose text looks wrong: the reason, its number, and an excerpt that shows it."""
+    """A document whose text looks wrong: the reason, the measured value, and an excerpt."""
 
     document_id: str
     reason: str
@@ -77,9 +76,9 @@ class OddText:
 
 
 def find_odd_text(document: Document, unknown_share: UnknownShare | None = None) -> OddText | None:
-    """Return what looks wrong in a text, or what of it no model reads; None if nothing does.
+    """Return what looks wrong in a text, or which part of it models cannot use, or None.
 
-    ``unknown_share`` is None where the tokenizer of the embedding model is not known.
+    ``unknown_share`` is None if the tokenizer of the embedding model is not available.
     """
     runs = data_runs(document.text)
     bounds = [0, *chain(*runs), len(document.text)]
@@ -92,7 +91,7 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
             odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
     if odd is None and runs:
         start, n_chars = runs[0][0], sum(end - start for start, end in runs)
-        reason = f"{n_chars:,} characters of encoded data or minified code, which chunks leave out"
+        reason = f"{n_chars:,} characters of encoded data or minified code, which chunks omit"
         excerpt = document.text[max(0, start - 40) : start + 80]
         odd = OddText(document.id, reason, n_chars / len(document.text), excerpt)
     return odd
@@ -107,7 +106,7 @@ def _sample(text: str) -> str:
 
 
 def _find_doubt(document: Document) -> OddText | None:
-    """Return the doubt that the reader of the file had, with the text at its first lost letter."""
+    """Return the doubt that the parser recorded, with the text around the first lost letter."""
     doubt = document.metadata.get(DOUBT)
     start = max(0, document.text.find("\ufffd") - 40)
     excerpt = document.text[start : start + _EXCERPT_CHARS]
@@ -115,7 +114,7 @@ def _find_doubt(document: Document) -> OddText | None:
 
 
 def _find_misread_text(document: Document, text: str) -> OddText | None:
-    """Return what looks wrong in the first characters of a text without runs of data."""
+    """Return what looks wrong in a text from which runs of data were removed, or None."""
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
     if isinstance(n_pages, int) and n_pages and len(document.text) <= _READ_CHARS:
@@ -136,9 +135,9 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     unknown_share = n_unknown / len(document.text)
     shares = (
         (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
-        (unknown_share, MAX_UNMAPPED, "glyphs that stand for no letter, left out", _VISIBLE),
+        (unknown_share, MAX_UNMAPPED, "omitted glyphs that stand for no letter", _VISIBLE),
         (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
-        (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are no letters", _VISIBLE),
+        (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are not letters", _VISIBLE),
     )
     for share, bound, label, pattern in shares:
         at = pattern.search(text)
@@ -151,9 +150,9 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
 @check(
     "document_text",
     "warn",
-    "Share of documents whose text looks as if it had been read wrongly: words glued together, "
-    "letters without a meaning, an encoding in doubt, hardly any letters, hardly any text for the "
-    "pages, runs of data; or whose tokens the embedding model does not know.",
+    "Share of documents whose text was probably extracted wrongly (glued words, characters "
+    "without a meaning, a doubtful encoding, hardly any letters, hardly any text on its pages), "
+    "contains runs of data, or has many tokens that the embedding model does not know.",
 )
 def document_text(
     documents: Collection[Document],
@@ -174,27 +173,27 @@ def document_text(
         )
     worst = [WorstNode("", o.excerpt, o.value, o.reason, o.document_id) for o in odd]
     remedy = (
-        "Look at the files by `raptor documents`: print them to PDF again, or run OCR over them; "
-        "name the encoding of text files by source.encoding; "
-        "leave them out by source.exclude; or raise checks.max_odd_documents where their text is "
-        "meant so."
+        "Look at the files with `raptor documents`: print them to PDF again, or run OCR on them; "
+        "set source.encoding for text files; "
+        "exclude them with source.exclude; or raise checks.max_odd_documents if their texts are "
+        "correct."
     )
     return CheckMeasurement(share <= checks.max_odd_documents, summary, numbers, worst, remedy)
 
 
-@check("unread_rows", "warn", "Share of an upstream asset's rows, or files, that are no document.")
+@check("unread_rows", "warn", "Share of an upstream asset's rows or files that are not documents.")
 def unread_rows(skipped: Sequence[Skipped], n_documents: int) -> CheckMeasurement:
-    """Measure the share of rows without text, or with the id of an earlier one; none may be.
+    """Measure the share of rows that have no text or the id of an earlier row; it must be 0.
 
-    Files of types that are not read do not count.
+    Files of unsupported types do not count.
     """
     unread = [item for item in skipped if not item.kind]
     share = len(unread) / max(1, len(unread) + n_documents)
     reasons = "; ".join(f"{item.name}: {item.reason}" for item in unread[:_NAMED])
-    summary = f"{len(unread)} of {len(unread) + n_documents} rows or files are no document"
+    summary = f"{len(unread)} of {len(unread) + n_documents} rows or files are not documents"
     return CheckMeasurement(
         not unread,
         f"{summary}: {reasons}." if unread else f"{summary}.",
         {"n_unread": len(unread), "share": share},
-        remedy="Give each row of the upstream asset a text, and an id of its own.",
+        remedy="Give each row of the upstream asset a text and a unique id.",
     )

@@ -1,7 +1,7 @@
-"""Check of every number and name of a written summary against the leaves beneath it.
+"""The check that every number and name in a chat model's summary is in a leaf below it.
 
-``raptor_core.audit.facts`` finds the facts; ``summarizer.foreign_facts`` says what a build does
-about them.
+``raptor_core.audit.facts`` finds foreign facts; the setting ``summarizer.foreign_facts`` decides
+what a build does about them.
 """
 
 from dataclasses import replace
@@ -15,13 +15,13 @@ from raptor_core.settings import Settings
 @check(
     "foreign_facts",
     "error",
-    "No summary of a chat model holds a number, a date, a code or a name that no leaf beneath it "
-    "holds.",
+    "No summary of a chat model contains a number, date, code or name that no leaf below it "
+    "contains.",
 )
 def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of facts that no leaf holds; summaries of people are not looked at.
+    """Measure the number of foreign facts in summaries that a chat model wrote.
 
-    A failure warns where the settings only report such facts.
+    A failure only warns if the settings only report such facts.
     """
     written = [node for node in layer.written if CURATED not in node.quality]
     checked = [node for node in written if node.id in layer.leaves]
@@ -30,8 +30,8 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
     n_facts = sum(len(facts) for _, facts in foreign)
     numbers = {"summaries": len(checked), "with_foreign": len(foreign), "foreign": n_facts}
     summary = (
-        f"{len(foreign)} of {len(checked)} summaries hold {n_facts} facts that no leaf beneath "
-        "them holds (none is allowed)."
+        f"{len(foreign)} of {len(checked)} summaries contain {n_facts} facts that no leaf below "
+        "them contains (none is allowed)."
     )
     worst = (WorstNode.of(node, len(facts), ", ".join(facts[:6])) for node, facts in foreign)
     return CheckMeasurement(
@@ -39,12 +39,12 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
         summary,
         numbers,
         worst,
-        'Let summarizer.foreign_facts = "remove" leave such sentences out, and build again.',
+        'Set summarizer.foreign_facts = "remove", which removes such sentences, and build again.',
         only_warns=layer.settings.summarizer.foreign_facts == "report",
     )
 
 
 def facts_check(settings: Settings) -> CheckInfo:
-    """Return the check; it warns where the settings only report such facts."""
+    """Return the check, whose severity is "warn" if the settings only report such facts."""
     warns = settings.summarizer.foreign_facts == "report"
     return replace(foreign_facts, severity="warn") if warns else foreign_facts

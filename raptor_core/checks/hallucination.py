@@ -1,4 +1,4 @@
-"""Check of a sampled audit: share of audited summaries with a sentence that no child supports.
+"""The check of an audit: the share of audited summaries with a sentence that no child supports.
 
 ``raptor_core.audit`` draws the sample and judges the sentences.
 """
@@ -18,7 +18,7 @@ HALLUCINATION = CheckInfo(
 
 
 def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
-    """Return the result: at most ``max_unsupported`` of the summaries may have such a sentence."""
+    """Compare the share of summaries with an unsupported sentence with ``max_unsupported``."""
     share, n_audited = report.unsupported_share, len(report.audited)
     n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
     numbers: dict[str, float] = {
@@ -38,7 +38,7 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
         if scores:
             numbers["score_mean"] = round(sum(scores) / len(scores), DIGITS)
         summary = (
-            f"{n_bad} of {n_audited} audited summaries hold a sentence that no child supports "
+            f"{n_bad} of {n_audited} audited summaries contain a sentence that no child supports "
             f"(at most {settings.checks.max_unsupported:.0%}; judge {report.judge} "
             f"{report.version})."
         )
@@ -47,10 +47,11 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
     if n_unknown:
         summary += f" {n_unknown} sentences were not judged: {report.not_judged[0].reason}."
     exceeds = share > settings.checks.max_unsupported
-    remedy = "Mend the judge's endpoint or model, and materialize the findings again."
+    remedy = "Repair the judge's endpoint or model, and materialize the findings again."
     if exceeds:
         remedy = (
-            "Read the sentences named; mark those that are right, or try another summarizer.model."
+            "Read these sentences; mark the findings that are wrong, or try another "
+            "summarizer.model."
         )
     passed = not exceeds and not n_unknown
     measured = CheckMeasurement(
@@ -60,14 +61,14 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
 
 
 def _worst(report: AuditReport) -> list[WorstNode]:
-    """Return the least supported sentence of each node, least supported first."""
+    """Return the least supported sentence of each node, the worst first."""
     ranked = sorted(report.unsupported, key=lambda f: (f.score, f.node_id))
-    least = {finding.node_id: finding for finding in reversed(ranked)}
+    worst = {finding.node_id: finding for finding in reversed(ranked)}
     trees = {node.id: node.tree for node in report.audited}
     return [
         WorstNode(f.node_id, f.sentence, f.score, _why(f), trees[f.node_id])
         for f in ranked
-        if f is least[f.node_id]
+        if f is worst[f.node_id]
     ]
 
 

@@ -1,8 +1,8 @@
-"""Check for prompt injection: chat markup, and characters that readers do not see.
+"""The check for prompt injection: chat markup, and characters that people do not see.
 
-Every prompt fences documents, so that a model summarizes an order like any other text. No fence is
-sure, and other applications may give the published texts to other models. Plain words that give
-orders are not searched for: they can be worded in too many ways.
+Every prompt fences documents, so that a model treats instructions in them as text to summarize. But
+no fence is perfect, and applications may pass the published texts to other models. The check does
+not look for instructions in plain words, because they can be worded in too many ways.
 """
 
 import re
@@ -10,12 +10,12 @@ import unicodedata
 
 from raptor_core.checks.base import CheckedTrees, CheckMeasurement, WorstNode, check
 
-MARKUP = "holds the markup of a chat"
-HIDDEN = "holds invisible characters"
+MARKUP = "contains chat markup"
+HIDDEN = "contains invisible characters"
 _TAGS = "\U000e0020-\U000e007e"
 _FLAG = re.compile(f"\U0001f3f4[{_TAGS}]+\U000e007f")
 _UNSEEN = re.compile(f"[{_TAGS}]|[\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{{8,}}")
-"""Unicode tags (but those of flags), reversed text, and long runs of zero-width characters."""
+"""Unicode tags except those of flags, reversed text, and long runs of zero-width characters."""
 
 _CHAT_MARKUP = re.compile(
     r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|eot_id|"
@@ -24,10 +24,10 @@ _CHAT_MARKUP = re.compile(
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\U000e0000-\U000e007f]")
 
 
-def orders(text: str) -> tuple[str, ...]:
+def injection_signs(text: str) -> tuple[str, ...]:
     """Return the signs that a text addresses a model; empty for plain text.
 
-    Width and invisible characters make no difference to markup.
+    Markup is found in characters of any width and with invisible characters in between.
     """
     plain = _NO_WIDTH.sub("", unicodedata.normalize("NFKC", text))
     kinds = [MARKUP] if _CHAT_MARKUP.search(plain) else []
@@ -38,25 +38,25 @@ def orders(text: str) -> tuple[str, ...]:
 @check(
     "prompt_injection",
     "warn",
-    "Share of chunks and summaries with chat markup or with characters that readers do not see.",
+    "Share of chunks and summaries with chat markup or with characters that people do not see.",
 )
 def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
-    """Measure the share of nodes that address a model."""
-    n_nodes = sum(map(len, checked.layers))
-    ordering = [(n, kinds) for layer in checked.layers for n in layer if (kinds := orders(n.text))]
-    ordering.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
-    n_leaves = sum(node.is_leaf for node, _ in ordering)
-    share = len(ordering) / n_nodes if n_nodes else 0.0
+    """Measure the share of nodes with signs of prompt injection."""
+    nodes = [node for layer in checked.layers for node in layer]
+    found = [(node, signs) for node in nodes if (signs := injection_signs(node.text))]
+    found.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
+    n_leaves = sum(node.is_leaf for node, _ in found)
+    share = len(found) / len(nodes) if nodes else 0.0
     numbers = {
-        "nodes": n_nodes,
+        "nodes": len(nodes),
         "chunks_with_orders": n_leaves,
-        "summaries_with_orders": len(ordering) - n_leaves,
+        "summaries_with_orders": len(found) - n_leaves,
         "share_with_orders": share,
     }
-    summary = f"{len(ordering)} of {n_nodes} nodes address a model (none is allowed)."
-    worst = [WorstNode.of(node, len(kinds), "; ".join(kinds)) for node, kinds in ordering]
+    summary = f"{len(found)} of {len(nodes)} nodes address a model (none is allowed)."
+    worst = [WorstNode.of(node, len(signs), "; ".join(signs)) for node, signs in found]
     remedy = (
-        "Read the passages. Leave the document out with source.exclude, or keep it and fence what "
-        "a model is given."
+        "Read the passages. Exclude the document with source.exclude, or keep it and fence its "
+        "texts in your own prompts."
     )
-    return CheckMeasurement(not ordering, summary, numbers, worst, remedy)
+    return CheckMeasurement(not found, summary, numbers, worst, remedy)

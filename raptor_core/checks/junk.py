@@ -1,9 +1,10 @@
 """Checks that no error, refusal, truncated or empty output becomes the text of a node (law 9).
 
 Signs of junk are the shape of a text, and phrases of errors, refusals, pages and prompts. Junk
-blocks the publication, so precision comes first. A phrase must be where a model or a client puts
-it: at the start, or as the whole text. A summary is junk only if its children do not show the same
-sign: a document about errors, a table of figures or a poem with a refrain may have such a summary.
+blocks the publication, so precision is more important than recall. A phrase counts only where a
+model or client puts it: at the start, or as the whole text. A summary is junk only if its children
+do not show the same sign, because the summary of a document about errors, of a table of figures or
+of a poem with a refrain may look like junk.
 """
 
 import json
@@ -30,9 +31,9 @@ from raptor_core.text.vocabulary import read_phrases
 from raptor_core.text.words import words
 
 MIN_LETTERS = 0.35
-"""Share of letters and marks below which a text is no prose."""
+"""Minimum share of letters and diacritics in prose."""
 MIN_CHILD_LETTERS = 0.5
-"""Share of letters below which a child is no prose, so that its summary may be none."""
+"""Minimum share of letters in a child that is prose; summaries of other children need not be."""
 _MAX_REPLACED = 0.02
 _MAX_PERIOD = 48
 _MIN_REPEATS = 4
@@ -52,25 +53,25 @@ _OPEN_END = re.compile(
     r"(?:[,(\[{«“،、，]|\s[-–—&]|\b(?:and|or|the|a|an|of|to|in|for|with|by|from|that|which|is|are|was"
     r"|were|as|at|on|its|their|und|oder|der|die|das|et|ou|le|la|les|des|du|y|el|los|las|que))$"
 )
-# Figures, lists and quotations end without a mark.
+# Figures, lists and quotations end without a full stop.
 _CLOSED = tuple(":;：；)]}>\"'”’»」』`*_|%")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+–#|>]|\d+[.)]|[a-z][.)]|```)\s*", re.IGNORECASE)
 _MIN_FRAGMENT_WORDS = 4
 
 
 def empty(text: str) -> str | None:
-    """Return a reason if ``text`` is only white space, control and format characters, or None."""
+    """Return a reason if ``text`` has no visible characters, or None."""
     if all(unicodedata.category(c) in _INVISIBLE for c in text):
         return "no visible character"
     return None
 
 
 def truncated(text: str) -> str | None:
-    """Return the end of a ``text`` that stops in mid sentence, or None.
+    """Return the end of a ``text`` that stops in mid-sentence, or None.
 
-    A missing full stop alone is no sign: list items, headings and some scripts have none. Signs are
-    a comma, an opening bracket or a function word at the end, and an unfinished clause of four
-    words or more after two finished sentences of the same line.
+    A missing full stop alone is not a sign: list items, headings and some scripts have none. Signs
+    are a comma, an opening bracket or a function word at the end, and an unfinished sentence
+    of four words or more after two finished ones in the same line.
     """
     bare = text.rstrip()
     if not bare:
@@ -87,10 +88,10 @@ def truncated(text: str) -> str | None:
 
 
 def open_end(text: str) -> str | None:
-    """Return the end of a ``text`` whose last line is no list item and has no full stop, or None.
+    """Return the end of a ``text`` whose last line has no full stop and is no list item, or None.
 
-    This sign is far weaker than ``truncated``, since headings have no full stop. It is None for
-    scripts without full stops.
+    This sign is far weaker than ``truncated``, because headings have no full stop either. It is
+    None for scripts without full stops.
     """
     bare = text.rstrip()
     if not bare or ends_unmarked(bare):
@@ -110,8 +111,9 @@ def last_fragment(line: str) -> str:
 def loop(text: str) -> str | None:
     """Return the piece that ``text`` repeats at least four times in a row, or None.
 
-    The repetition must be a quarter of the text, and at least eight words or 24 characters. A run
-    of six words that returns is a piece, too, if such runs are half of a text of 40 words or more.
+    The repetitions must make up a quarter of the text, and at least eight words or 24 characters.
+    A run of six words that comes up again and again counts, too, if half of all such runs in a text
+    of 40 words or more are repetitions.
     """
     pieces = text.casefold().split()
     numbers: dict[str, int] = {}
@@ -119,9 +121,9 @@ def loop(text: str) -> str | None:
     period = _period(codes, at_least=8)
     if period:
         return _with_words(" ".join(pieces[period[0] : period[0] + period[1]]))
-    if (start := _returning_run(codes)) is not None:
+    if (start := _repeated_run(codes)) is not None:
         return _with_words(" ".join(pieces[start : start + _RUN_WORDS]))
-    if max(map(len, pieces), default=0) < _LONG_CHARS:  # the search above covers such texts
+    if max(map(len, pieces), default=0) < _LONG_CHARS:  # the search by words is sufficient
         return None
     chars = "".join(pieces)[:_SCANNED_CHARS]
     period = _period(
@@ -130,7 +132,7 @@ def loop(text: str) -> str | None:
     return _with_words(chars[period[0] : period[0] + period[1]]) if period else None
 
 
-def _returning_run(codes: NDArray[np.uint32]) -> int | None:
+def _repeated_run(codes: NDArray[np.uint32]) -> int | None:
     """Return the start of the most frequent run of words if half of all runs are repetitions."""
     if len(codes) < _MIN_RUN_TEXT:
         return None
@@ -142,7 +144,7 @@ def _returning_run(codes: NDArray[np.uint32]) -> int | None:
 
 
 def _with_words(piece: str) -> str | None:
-    """Return a repeated piece if it holds words; None for ruled lines and leaders."""
+    """Return a repeated piece if it contains words; None for ruled lines and dot leaders."""
     return piece if any(c.isalnum() for c in piece) else None
 
 
@@ -185,7 +187,7 @@ _AROUND = {
     "pages": (r"^\s*(?:```\w*\s*)?", ""),
     "echoes": ("", ""),
 }
-"""Patterns before and after a phrase, by section of the file; the default is ``_LEAD`` before."""
+"""Patterns before and after a phrase, by section of the file; the default is (``_LEAD``, "")."""
 
 _SHORT_WORDS = 48
 _PHRASES = read_phrases(Path(__file__).with_name("junk_phrases.txt"))
@@ -193,7 +195,7 @@ _PHRASES = read_phrases(Path(__file__).with_name("junk_phrases.txt"))
 
 @cache
 def _pattern(section: str) -> re.Pattern[str]:
-    """Compile the phrases of a section at first use, since all sections take 0.1 s."""
+    """Compile the phrases of a section when it is first used, because all sections take 0.1 s."""
     prefix, suffix = _AROUND.get(section, (_LEAD, ""))
     phrases = "|".join(_PHRASES[section]).replace(" ", r"\s+")
     return re.compile(f"{prefix}(?P<phrase>{phrases}){suffix}", re.IGNORECASE | re.DOTALL)
@@ -233,7 +235,7 @@ SIGNS: dict[str, Callable[[str], str | None]] = {
     "page": page,
     "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
 }
-"""Detectors by kind of junk, in order; each returns an excerpt that shows it, or None."""
+"""Detectors by kind of junk, in the order in which they run; see ``find_junk``."""
 
 _CHILD_SIGNS: dict[str, Callable[[str], str | None]] = {
     **SIGNS,
@@ -246,20 +248,20 @@ _OPENING_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Junk:
-    """Kind of junk in a text, and the excerpt that shows it."""
+    """A kind of junk in a text, and the excerpt that shows it."""
 
     kind: str
     excerpt: str
 
 
 def find_junk(text: str, children: Sequence[str]) -> Junk | None:
-    """Return the first sign that ``text`` is no summary of ``children``, or None.
+    """Return the first sign that ``text`` is not a summary of ``children``, or None.
 
-    The children are read only if there is a sign, so every answer of a model can be tested.
+    Children are examined only if there is a sign, so it is cheap to test every answer of a model.
     """
     for kind, detect in SIGNS.items():
         excerpt = detect(text)
-        if excerpt is not None and not _shared(kind, text, excerpt, children):
+        if excerpt is not None and not _is_in_children(kind, text, excerpt, children):
             return Junk(kind, excerpt)
     return None
 
@@ -268,13 +270,13 @@ def find_junk(text: str, children: Sequence[str]) -> Junk | None:
     "junk_text",
     "error",
     "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty, without "
-    "letters or cut in mid sentence, unless its children are the same or it consists of their "
-    "pieces.",
+    "letters or cut off in mid-sentence, unless its children are like this, too, or it consists of "
+    "their pieces.",
 )
 def junk_text(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of summaries that are junk; leaves are never junk.
+    """Count the summaries that are junk; leaves are never junk.
 
-    A summary of ``summarizer.max_tokens`` or more is cut if its last line has no full stop.
+    A summary of ``summarizer.max_tokens`` or more is cut off if its last line has no full stop.
     """
     findings = ((node, _node_junk(node, layer)) for node in layer.written)
     junk_nodes = [(node, junk) for node, junk in findings if junk]
@@ -309,8 +311,8 @@ def _node_junk(node: Node, layer: CheckedLayer) -> Junk | None:
     return Junk("truncated", end) if end and not is_collage(node.text, children) else None
 
 
-def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
-    """Return whether a child shows the same sign, so that the summary only reports it."""
+def _is_in_children(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
+    """Return whether a child shows the same sign, so that it is part of the content."""
     if kind == "empty" or not children:
         return False
     if is_collage(text, children):
@@ -318,24 +320,25 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     texts = [folded(child) for child in children]
     if kind == "truncated":
         tail = folded(text)[-_TAIL_CHARS:]
-        return _quoted(tail, texts) or _quoted(folded(last_fragment(text))[-_TAIL_CHARS:], texts)
+        fragment = folded(last_fragment(text))[-_TAIL_CHARS:]
+        return _is_quoted(tail, texts) or _is_quoted(fragment, texts)
     detect = _CHILD_SIGNS[kind]
     if any(detect(child) is not None for child in children):
         return True
     if kind == "loop":
-        return any(_quoted(glue.join([folded(excerpt)] * 3), texts) for glue in (" ", ""))
+        return any(_is_quoted(glue.join([folded(excerpt)] * 3), texts) for glue in (" ", ""))
     opening = folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
-    quoted = _quoted(opening, texts) or _quoted(folded(excerpt), texts)
-    return quoted or (kind == "error" and _holds_words(excerpt, texts))
+    quoted = _is_quoted(opening, texts) or _is_quoted(folded(excerpt), texts)
+    return quoted or (kind == "error" and _contains_words(excerpt, texts))
 
 
-def _quoted(piece: str, texts: Iterable[str]) -> bool:
-    """Return whether a child holds ``piece``; short pieces occur anywhere and prove nothing."""
+def _is_quoted(piece: str, texts: Iterable[str]) -> bool:
+    """Return whether a child contains ``piece``; short pieces prove nothing."""
     return len(piece) >= _MIN_QUOTE_CHARS and any(piece in child for child in texts)
 
 
-def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
-    """Return whether ``excerpt`` has two words or more, and one child holds all of them."""
+def _contains_words(excerpt: str, texts: Iterable[str]) -> bool:
+    """Return whether ``excerpt`` has two words or more, and one child contains all of them."""
     sought = set(words(folded(excerpt)))
     return len(sought) > 1 and any(sought <= set(words(child)) for child in texts)
 
@@ -343,12 +346,12 @@ def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
 @check(
     "model_answers",
     "warn",
-    "Summaries that were written extractively, since the model gave no usable answer or invented "
-    "facts, and summaries whose answers were cut off, or whose texts were too long for the model "
-    "together.",
+    "Summaries that were written extractively because the model gave no usable answer or invented "
+    "facts, summaries whose answers were cut off, and those whose texts together were too long for "
+    "the model.",
 )
 def model_answers(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the numbers of marked summaries; any that the model did not write is reported."""
+    """Count the marked summaries; the check fails if the model gave no usable answer for any."""
     refused = [node for node in layer.summaries if FALLBACK in node.quality]
     cut = [node for node in layer.summaries if CUT_OFF in node.quality]
     replaced = [node for node in layer.summaries if REPLACED in node.quality]
@@ -358,13 +361,13 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     summary = f"The model wrote all of {n_checked} summaries."
     if refused:
         summary = (
-            f"{len(refused)} of {n_checked} summaries were written extractively, since the model "
+            f"{len(refused)} of {n_checked} summaries were written extractively, because the model "
             "gave no usable answer."
         )
     if cut:
         summary += f" {len(cut)} end where their answer was cut off, or were written in parts."
     if replaced:
-        summary += f" {len(replaced)} quote their children, since the model invented too much."
+        summary += f" {len(replaced)} quote their children, because the model invented too much."
     worst = [
         *(WorstNode.of(node, 1.0, "written extractively") for node in refused),
         *(WorstNode.of(node, 0.7, "written extractively: too much invented") for node in replaced),
@@ -379,7 +382,7 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
 
 
 def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
-    """Return the reason why ``text`` is no summary of ``sources``, or None."""
+    """Return the reason why ``text`` is not a summary of ``sources``, or None."""
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")

@@ -1,8 +1,8 @@
-"""Script of a text, language of a text in Latin letters, and the check for a change of language.
+"""Detection of scripts and languages, and the check for summaries in another language.
 
-The names of letters tell the script, function words the language. Short texts, code, names and
-mixed texts have no clear language, which is None. The check finds summaries that a model wrote in
-another language than that of the sources.
+The script follows from the Unicode names of letters, the language of Latin text from function
+words. Short texts, code, names and mixed texts have no clear language, which is None. The check
+finds summaries that a model wrote in another language than that of the children.
 """
 
 import re
@@ -33,15 +33,15 @@ _SCRIPTS = {
     "HANGUL": "Korean",
     "MYANMAR": "Burmese",
 }
-"""Scripts by the first word of their letters' names in Unicode."""
+"""Scripts by the first word of the Unicode names of their letters."""
 
 _MIN_KANA = 0.1
-"""Share of kana among the letters of the two from which a text is Japanese."""
+"""Minimum share of kana among kana and Han in a Japanese text."""
 
 
 @cache
 def languages_by_word() -> Mapping[str, tuple[str, ...]]:
-    """Return the languages of each word of ``function_words.txt``: one language per line."""
+    """Return the languages of each word in ``function_words.txt``."""
     text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
     by_word: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():
@@ -56,10 +56,10 @@ _MIN_CODE = 3
 _KEYWORDS = frozenset(
     {"and", "as", "be", "by", "for", "from", "if", "in", "is", "not", "on", "or", "this", "with"}
 )
-"""Words that programs contain; they are not counted in a text with code."""
+"""Keywords of programming languages, which are not counted in a text with code."""
 _PUNCTUATION = ".,;:!?…\"'“”‘’«»()[]{}*_`–—-¿¡"
 MIN_WORDS = 12
-"""Number of words below which a text has no clear language."""
+"""Minimum number of words of a text with a clear language."""
 _MIN_HITS = 0.2
 _MIN_LEAD = 1.7
 _MIN_DISTINCT = 3
@@ -67,12 +67,12 @@ _MIN_DISTINCT = 3
 
 @dataclass(frozen=True)
 class Writing:
-    """Letters and function words of a text.
+    """Counts of a text's letters and function words, from which script and language follow.
 
     Attributes:
-        letters: number of letters by script, Kana and Han separately.
-        n_words: number of words of Latin letters, without code.
-        scores: function words by language; a word of n languages counts 1/n for each.
+        letters: number of letters by script, with kana and Han separate.
+        n_words: number of words in Latin letters, without code.
+        scores: number of function words by language; a word of n languages counts 1/n for each.
     """
 
     letters: Counter[str]
@@ -80,14 +80,14 @@ class Writing:
     scores: Mapping[str, float]
 
     def __add__(self, second: "Writing") -> "Writing":
-        """Return the counts of both texts as one."""
+        """Add the counts of two texts."""
         names = {**self.scores, **second.scores}
         scores = {name: self.scores.get(name, 0) + second.scores.get(name, 0) for name in names}
         return Writing(self.letters + second.letters, self.n_words + second.n_words, scores)
 
     @property
     def script(self) -> str | None:
-        """Script of most letters, Japanese for Han with kana; None without a majority."""
+        """Script of more than half of the letters, or None; "Japanese" for Han with kana."""
         if not self.letters:
             return None
         kana, han = self.letters[_KANA], self.letters[HAN]
@@ -98,21 +98,21 @@ class Writing:
         return script if 2 * count > self.letters.total() else None
 
     def share(self, script: str) -> float:
-        """Return the share of a script's letters in [0, 1]; Japanese includes Han."""
+        """Return the share of letters in a script, in [0, 1]; Japanese includes Han."""
         names = (_KANA, HAN) if script in {JAPANESE, HAN} else (script,)
         return sum(self.letters[name] for name in names) / max(self.letters.total(), 1)
 
     @property
     def language(self) -> str | None:
-        """Language of the words in Latin letters; None if it is not clear."""
+        """Language of the words in Latin letters; None if it is unclear."""
         if self.n_words < MIN_WORDS or not self.scores:
             return None
         best, score = max(self.scores.items(), key=itemgetter(1))
         runner_up = max((n for name, n in self.scores.items() if name != best), default=0.0)
-        plain = score >= _MIN_HITS * self.n_words and score >= _MIN_LEAD * runner_up
-        return best if plain else None
+        is_clear = score >= _MIN_HITS * self.n_words and score >= _MIN_LEAD * runner_up
+        return best if is_clear else None
 
-    def speaks(self, language: str) -> bool:
+    def may_be(self, language: str) -> bool:
         """Return whether many of the words may belong to ``language``."""
         best = max(self.scores.values(), default=0.0)
         return bool(best) and self.scores.get(language, 0.0) >= best / 3
@@ -151,7 +151,7 @@ def _scores(words: Mapping[str, int]) -> dict[str, float]:
 
 
 def _words(text: str) -> list[str]:
-    """Return words of letters in lower case; ``name_1``, ``f(x)`` and ``a.b`` are code."""
+    """Return the words in lower case, without code such as ``name_1``, ``f(x)`` and ``a.b``."""
     plain = []
     for raw in text.casefold().split():
         word = raw.strip(_PUNCTUATION)
@@ -176,9 +176,9 @@ _MIN_SHARE = 0.1
 
 
 def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
-    """Return the language of a summary and that of its children, if they clearly differ.
+    """Return the languages of a summary and of its children if they clearly differ, else None.
 
-    A script or language that a child uses in part counts as a language of the children.
+    A summary may use any script or language that a child uses in part.
     """
     script = summary.script
     if script is None or not children:
@@ -191,8 +191,8 @@ def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str
         return _language_switch(summary, together, children)
     if script == together.script or any(child.script == script for child in children):
         return None
-    kin = {script, together.script} == {HAN, JAPANESE}
-    if not kin and any(child.share(script) >= _MIN_SHARE for child in children):
+    both_use_han = {script, together.script} == {HAN, JAPANESE}
+    if not both_use_han and any(child.share(script) >= _MIN_SHARE for child in children):
         quoted = script == LATIN and summary.language is not None
         if not quoted or any(child.language == summary.language for child in children):
             return None
@@ -203,9 +203,9 @@ def _language_switch(
     summary: Writing, together: Writing, children: Sequence[Writing]
 ) -> tuple[str, str] | None:
     mine, theirs = summary.language, together.language
-    if mine is None or theirs is None or mine == theirs or summary.speaks(theirs):
+    if mine is None or theirs is None or mine == theirs or summary.may_be(theirs):
         return None
-    if together.speaks(mine) or any(child.language == mine for child in children):
+    if together.may_be(mine) or any(child.language == mine for child in children):
         return None
     return mine, theirs
 
@@ -213,11 +213,11 @@ def _language_switch(
 @check(
     "language_switch",
     "warn",
-    "Share of summaries in another script or language than their children, where both are plain.",
+    "Share of summaries in another script or language than their children, if both are clear.",
 )
 def language_switch(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the share of summaries in another language than their children."""
-    known = cache(writing)  # a child has several parents
+    cached_writing = cache(writing)  # because a child may have several parents
     n_checked = len(layer.summaries)
     n_judged, switched = 0, []
     for node in layer.summaries:
@@ -225,7 +225,7 @@ def language_switch(layer: CheckedLayer) -> CheckMeasurement:
         n_judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
         if is_collage(node.text, children):
             continue
-        switch = find_switch(mine, [known(child) for child in children])
+        switch = find_switch(mine, [cached_writing(child) for child in children])
         if switch:
             switched.append(WorstNode.of(node, 1.0, f"{switch[0]}, its children {switch[1]}"))
     numbers: dict[str, float] = {
@@ -233,12 +233,12 @@ def language_switch(layer: CheckedLayer) -> CheckMeasurement:
         "plain_language": n_judged,
         "switched": len(switched),
     }
-    summary = "No summary to look at."
+    summary = "No summary to measure."
     if n_checked:
         numbers["switched_share"] = len(switched) / n_checked
         summary = (
             f"{len(switched)} of {n_checked} summaries are in another language than their "
             "children (none is allowed)."
         )
-    remedy = "Ask for the documents' language: try another summarizer.model; build these again."
+    remedy = "Try another summarizer.model, or name the language in the prompt, and build again."
     return CheckMeasurement(not switched, summary, numbers, switched, remedy)

@@ -1,4 +1,4 @@
-"""Lists of the checks on a layer and on finished trees."""
+"""The lists of checks, by what they are applied to."""
 
 from raptor_core.checks import sizes
 from raptor_core.checks.base import (
@@ -34,21 +34,21 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     model_answers,
 )
 VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
-"""Checks on a layer of summaries that need its vectors; ``embedding`` is on leaves, too."""
+"""Checks on a layer of summaries that need vectors; ``embedding`` also applies to leaves."""
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     prompt_injection,
     unreadable_nodes,
 )
 PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, staleness)
-"""Checks on finished trees, then on what is published of them."""
+"""Checks on finished trees, and then on what is published of them."""
 
 
 def check_layer(layer: CheckedLayer) -> list[CheckResult]:
-    """Return the results on one layer of summaries, in the order of LAYER_CHECKS."""
+    """Run ``LAYER_CHECKS`` on a layer of summaries."""
     return [check(layer) for check in LAYER_CHECKS]
 
 
 def check_trees(checked: CheckedTrees) -> list[CheckResult]:
-    """Return the results on whole trees, in the order of TREE_CHECKS."""
+    """Run ``TREE_CHECKS`` on finished trees."""
     return [check(checked) for check in TREE_CHECKS]

@@ -1,4 +1,4 @@
-"""Checks of sizes: tokens of chunks, clusters (law 3) and summaries, and children of a summary.
+"""Checks of sizes: tokens of chunks, clusters (law 3) and summaries, and children per summary.
 
 ``structure`` checks how layers connect.
 """
@@ -28,18 +28,17 @@ PAPER_CHILDREN = 6.7
 
 
 def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
-    """Return the number of parents of each child by id; soft assignment allows several."""
+    """Return the number of parents of each child, by id; soft assignment allows several."""
     return Counter(child for node in summaries for child in node.children)
 
 
 @check(
     "cluster_size",
     "warn",
-    "Mean number of children per summary, against the bounds set "
-    f"(the paper's mean is {PAPER_CHILDREN}).",
+    f"Mean number of children per summary, within bounds (the paper's mean is {PAPER_CHILDREN}).",
 )
 def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
-    """Measure the mean number of children against ``min_children`` and ``max_children``."""
+    """Compare the mean number of children with ``min_children`` and ``max_children``."""
     low, high = checked.settings.checks.min_children, checked.settings.checks.max_children
     children = [float(len(cluster)) for cluster in checked.clusters]
     mean = float(np.mean(children or [low]))  # a layer without clusters passes
@@ -67,7 +66,7 @@ def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
 @check(
     "token_budget",
     "error",
-    "No cluster holds more tokens than the summarizer may read (clustering.max_tokens).",
+    "No cluster has more tokens than the summarizer may read (clustering.max_tokens).",
 )
 def token_budget(checked: CheckedClusters) -> CheckMeasurement:
     """Measure the number of clusters over the token budget."""
@@ -80,7 +79,7 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
         **distribution("cluster_tokens", [n_tokens for n_tokens, _ in sized]),
     }
     summary = (
-        f"{len(over)} of {len(sized)} clusters hold more than {budget} tokens."
+        f"{len(over)} of {len(sized)} clusters have more than {budget} tokens."
         if over
         else f"All {len(sized)} clusters keep the budget of {budget} tokens."
     )
@@ -88,7 +87,7 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
         WorstNode.of(cluster[0], n, f"first of {len(cluster)} nodes with {n} tokens together")
         for n, cluster in over
     ]
-    remedy = "Build the layer again; if it stays, the clusterer breaks its contract on max_tokens."
+    remedy = "Build the layer again; if it fails again, the clusterer ignores max_tokens."
     return CheckMeasurement(not over, summary, numbers, worst, remedy)
 
 
@@ -97,24 +96,24 @@ PAPER_RATIO = 0.28
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """Summary, and the total tokens of its children, above 0."""
+    """A summary and the total tokens of its children, which are more than 0."""
 
     node: Node
     child_tokens: int
 
     @property
     def ratio(self) -> float:
-        """Tokens of the summary over tokens of its children."""
+        """Ratio of the summary's tokens to those of its children."""
         return self.node.n_tokens / self.child_tokens
 
     @property
     def deviation(self) -> float:
-        """Absolute logarithm of the ratio over the paper's ratio."""
+        """Distance from the paper's ratio: the absolute logarithm of their quotient."""
         return abs(math.log(max(self.ratio, 1e-6) / PAPER_RATIO))
 
 
 def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
-    """Return the compression of every summary whose children, by id in ``below``, have tokens."""
+    """Return the compression of each summary, if all its children are in ``below``."""
     measured = []
     for node in nodes:
         children = children_of(node, below)
@@ -127,11 +126,11 @@ def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compr
 @check(
     "compression_ratio",
     "warn",
-    "Mean of a summary's tokens over its children's tokens, against the bounds set "
+    "Mean ratio of a summary's tokens to those of its children, within bounds "
     f"(the paper's mean is {PAPER_RATIO}).",
 )
 def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the mean ratio against ``min_compression`` and ``max_compression``."""
+    """Compare the mean ratio with ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
     measured = compressions(layer.summaries, layer.below)
     ratios = [entry.ratio for entry in measured]
@@ -167,18 +166,18 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
 @check(
     "chunk_length",
     "warn",
-    "Tokens of the chunks, and share of those over chunking.max_tokens or over what the embedder "
-    "reads at once.",
+    "Tokens of the chunks, and share of those over chunking.max_tokens or over the embedder's "
+    "limit.",
 )
 def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement:
-    """Measure chunks over the limits of tokens."""
-    limit, window = settings.chunking.max_tokens, settings.max_window_tokens or math.inf
+    """Measure the share of chunks over the token limits."""
+    limit, embedded = settings.chunking.max_tokens, settings.max_embedded_tokens or math.inf
     over = sorted(
-        (node for node in chunks if node.n_tokens > min(limit, window)),
+        (node for node in chunks if node.n_tokens > min(limit, embedded)),
         key=lambda node: (-node.n_tokens, node.id),
     )
     n_over = sum(node.n_tokens > limit for node in chunks)
-    n_long = sum(node.n_tokens > window for node in chunks)
+    n_long = sum(node.n_tokens > embedded for node in chunks)
     numbers = {
         "chunks": len(chunks),
         **distribution("chunk_tokens", [node.n_tokens for node in chunks]),
@@ -187,9 +186,9 @@ def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement
     }
     summary = f"{n_over} of {len(chunks)} chunks are over {limit} tokens."
     if n_long:
-        summary += f" {n_long} are over the {window} tokens that the embedder reads at once."
+        summary += f" {n_long} are over the embedder's limit of {embedded} tokens."
     worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]
-    remedy = f"{settings.window_caution}."
+    remedy = f"{settings.long_text_warning}."
     if n_over:
-        remedy = "The chunker breaks its contract on chunking.max_tokens."
+        remedy = "The chunker breaks its contract to keep chunking.max_tokens."
     return CheckMeasurement(not over, summary, numbers, worst, remedy)

@@ -1,4 +1,4 @@
-"""Checks of vectors, and of published documents."""
+"""Checks of vectors, and whether published documents are those of the source."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,14 +8,15 @@ from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
 
 MAX_EQUAL_VECTORS = 0.1
-"""Share of a tree's texts whose vector may be that of another text."""
+"""Maximum share of a partition's nodes that have the same vector as a different text."""
 
 
-@check("embedding", "error", "Hardly any node has the vector of another text.")
+@check("embedding", "error", "Hardly any node has the same vector as a different text.")
 def embedding(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> CheckMeasurement:
-    """Measure the share of texts with the vector of another text.
+    """Measure the share of nodes that have the same vector as a different text.
 
-    Such vectors show a broken embedder. The store refuses what is no unit vector of its model.
+    Such vectors show that the embedder is broken. The store itself rejects vectors of a wrong
+    length or norm.
     """
     equal = _equal([(node, vectors[node.embedding_key]) for node in nodes])
     share = len(equal) / max(1, len(nodes))
@@ -25,16 +26,16 @@ def embedding(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> CheckMea
         "vectors_equal_share": round(share, DIGITS),
     }
     summary = (
-        f"{len(equal)} of {len(nodes)} nodes have the vector of another text "
+        f"{len(equal)} of {len(nodes)} nodes have the same vector as a different text "
         f"(at most {percent(MAX_EQUAL_VECTORS)})."
     )
-    worst = [WorstNode.of(n, n.n_tokens, "its vector is that of another text") for n in equal]
-    remedy = "Materialize the layers' embeddings again; if it stays, the embedder is at fault."
+    worst = [WorstNode.of(n, n.n_tokens, "has the vector of a different text") for n in equal]
+    remedy = "Materialize the layers' embeddings again; if it fails again, the embedder is broken."
     return CheckMeasurement(share <= MAX_EQUAL_VECTORS, summary, numbers, worst, remedy)
 
 
 def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:
-    """Return nodes whose vector equals that of a text that differs in more than case."""
+    """Return nodes whose vector equals that of a text that differs by more than case and spaces."""
     by_bytes: dict[bytes, list[Node]] = {}
     for node, vector in stored:
         by_bytes.setdefault(vector.tobytes(), []).append(node)
@@ -54,11 +55,11 @@ Hashes = Mapping[str, Mapping[str, str]]
 @check(
     "staleness",
     "warn",
-    "The published trees hold the documents that the source holds: none changed, added or gone "
+    "The published trees contain the documents of the source: none was changed, added or removed "
     "since they were read.",
 )
 def staleness(published: Hashes, source: Hashes) -> CheckMeasurement:
-    """Measure the differences between the published documents and those of the source."""
+    """Count the documents that differ between the published trees and the source."""
     built, current = (
         {(tree, document): h for tree, hashes in side.items() for document, h in hashes.items()}
         for side in (published, source)
@@ -75,7 +76,7 @@ def staleness(published: Hashes, source: Hashes) -> CheckMeasurement:
         **{f"documents_{change}": len(places) for change, places in differing.items()},
     }
     changes = ", ".join(f"{len(places)} {change}" for change, places in differing.items() if places)
-    summary = f"All {len(built)} documents are as the source holds them."
+    summary = f"All {len(built)} documents are as in the source."
     if changes:
         summary = f"Of the documents, {changes} in the source since they were read."
     worst = [

@@ -8,7 +8,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.facts import common_readers
 
 MAX_UNREADABLE = 0.1
-"""Share of nodes that may be without a reader."""
+"""Maximum share of nodes without readers."""
 
 _BROKEN = {
     "without a parent": "nodes_without_parent",
@@ -16,17 +16,17 @@ _BROKEN = {
     "with an unknown child": "unknown_children",
     "with an id that occurs twice": "duplicate_ids",
 }
-"""Faults of a node, with the name of the number that counts each."""
+"""Faults of a node, each with the name of the number that counts it."""
 
 
 @base.check(
     "coverage",
     "error",
-    "Every node below has a parent, no summary has too few children (two, but for the method "
-    "reference), and every child and every id exists exactly once.",
+    "Every node of the layer below has a parent, no summary has fewer than two children (one for "
+    "the method reference), and every child and every id exists exactly once.",
 )
 def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
-    """Measure the faults of a layer of summaries over the layer below."""
+    """Count the faults in the links between a layer of summaries and the layer below."""
     by_fault = dict(zip(_BROKEN, (*_broken(layer), _repeated(layer.nodes)), strict=True))
     n_checked = len(layer.nodes) + len(layer.below)
     numbers = {"nodes_checked": n_checked}
@@ -37,7 +37,7 @@ def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
         for fault, nodes in by_fault.items()
         for n in nodes
     ]
-    remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
+    remedy = "Build the partition again from its chunks; if that fails, the clusterer is broken."
     summary = f"{faults or f'All {n_checked} nodes are covered'}."
     return base.CheckMeasurement(not faults, summary, numbers, worst, remedy)
 
@@ -45,7 +45,7 @@ def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
 def _broken(layer: base.CheckedLayer) -> tuple[list[Node], list[Node], list[Node]]:
     """Return nodes without a parent, and summaries with too few or with unknown children.
 
-    A tree without a node in the layer ends below, and its nodes need no parent.
+    A tree that has no node in this layer ends below it, so its nodes need no parent.
     """
     below, summaries = layer.below, layer.summaries
     trees = {node.tree for node in summaries}
@@ -58,14 +58,14 @@ def _broken(layer: base.CheckedLayer) -> tuple[list[Node], list[Node], list[Node
 
 
 def _repeated(nodes: Sequence[Node]) -> list[Node]:
-    """Return every node whose id an earlier node has."""
+    """Return every node that has the id of an earlier node."""
     first = {node.id: row for row, node in reversed([*enumerate(nodes)])}
     return [node for row, node in enumerate(nodes) if first[node.id] != row]
 
 
 @base.check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
 def shrink(checked: base.CheckedTrees) -> base.CheckMeasurement:
-    """Measure the number of trees that do not shrink from layer to layer."""
+    """Count the trees that do not shrink from layer to layer."""
     trees = sorted((tree for tree in checked.trees if tree.n_nodes), key=lambda tree: tree.name)
     steps = [
         (above.nodes[0], len(below.nodes), len(above.nodes))
@@ -88,18 +88,18 @@ def shrink(checked: base.CheckedTrees) -> base.CheckMeasurement:
             f"{n_growing} trees do not shrink; tree '{first.tree}' has {above} nodes in layer "
             f"{first.layer} over {below} in layer {first.layer - 1}."
         )
-    remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
+    remedy = "Build the partition again from its chunks; if that fails, the clusterer is broken."
     return base.CheckMeasurement(not growing, summary, numbers, (), remedy)
 
 
 @base.check(
     "unreadable_nodes",
     "warn",
-    "Share of nodes that nobody may read, since their documents have no reader in common. It is 0 "
-    "where no document declares readers.",
+    "Share of nodes that nobody may read, because their documents have no reader in common. It is "
+    "0 if no document declares readers.",
 )
 def unreadable_nodes(checked: base.CheckedTrees) -> base.CheckMeasurement:
-    """Measure the share of nodes without a reader, by layer."""
+    """Measure the share of nodes without readers, by layer."""
     layers = checked.layers if checked.readers else []
     without = [[n for n in of if not common_readers(n.documents, checked.readers)] for of in layers]
     n_nodes, nodes = sum(map(len, layers)), list(chain.from_iterable(reversed(without)))
@@ -113,11 +113,11 @@ def unreadable_nodes(checked: base.CheckedTrees) -> base.CheckMeasurement:
             f"{base.percent(MAX_UNREADABLE)})."
         )
     worst = [
-        base.WorstNode.of(node, len(node.documents), "no reader of all its documents")
+        base.WorstNode.of(node, len(node.documents), "nobody may read all its documents")
         for node in nodes
     ]
     remedy = (
-        "Set grouping.separate_readers = true, and name readers of documents that have none under "
-        "[[source.readers]]."
+        "Set grouping.separate_readers = true, and name readers for documents that have none "
+        "under [[source.readers]]."
     )
     return base.CheckMeasurement(share <= MAX_UNREADABLE, summary, numbers, worst, remedy)

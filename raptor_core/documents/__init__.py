@@ -1,4 +1,7 @@
-"""Documents, and their reading from files, folders, tables and URLs; loaded where they are used."""
+"""Documents, and how they are read from files, folders, databases and URLs.
+
+Names are loaded when they are used, so that importing this package is fast.
+"""
 
 import lazy_loader
 

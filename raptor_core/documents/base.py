@@ -1,6 +1,6 @@
-"""Values that a source yields: documents, and the names of everything that it could not read.
+"""The values that sources return: documents, and the names of everything that was not read.
 
-The place of a document (``id``, ``source``, the ``folder`` in its metadata) is kept apart from its
+The location of a document (``id``, ``source``, the ``folder`` in its metadata) is separate from its
 content: a moved document has the same ``content_hash`` and another ``version``.
 """
 
@@ -15,34 +15,34 @@ from raptor_formats.base import MetadataScalar, MetadataValue
 from raptor_formats.blocks import Section
 
 EVERYONE = "*"
-"""Reader that stands for all readers."""
+"""The reader that means everyone."""
 
 CHUNK_ID = "chunk_id"
-"""Key of the metadata that holds the id of a chunk which the source supplies."""
+"""Metadata key with the id of a chunk that the source supplies."""
 
 MAX_METADATA_CHARS = 256
-"""Longest metadata value that a leaf keeps; a longer one is text, and no search filters by it."""
+"""Longest metadata value that a leaf keeps; a longer one is text that nobody filters by."""
 
 FOLDER = "folder"
-"""Key of the metadata that names the folder of a document's file, relative to the source."""
+"""Metadata key with the folder of a document's file, relative to the source."""
 
 
 def readers_of_both(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    """Return who may read by both of two lists of readers, sorted; everyone includes each name."""
+    """Return the readers that are in both lists, sorted; ``EVERYONE`` includes every name."""
     if EVERYONE in first:
         return tuple(second)
     return tuple(first) if EVERYONE in second else tuple(sorted({*first} & {*second}))
 
 
 def with_tuples(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
-    """Return metadata that was stored as JSON, with tuples for its lists."""
+    """Return metadata that was read from JSON with its lists as tuples."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in dict(metadata).items()}
 
 
 def metadata_entries(
     metadata: Mapping[str, MetadataValue],
 ) -> Iterator[tuple[str, MetadataScalar]]:
-    """Yield key and value of each entry; a tuple yields a pair for each item."""
+    """Yield key and value of each entry; a tuple yields a pair for each of its items."""
     for key, value in metadata.items():
         for item in value if isinstance(value, tuple) else (value,):
             yield key, item
@@ -50,20 +50,21 @@ def metadata_entries(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Document as its source holds it.
+    """A document as its source supplies it.
 
     Attributes:
-        id: unique in the corpus; the POSIX path relative to the source, or the id of a row, with
-            composed letters (NFC).
+        id: unique in the corpus; the POSIX path relative to the source, or the id of a row, in the
+            Unicode form NFC.
         text: text to which spans refer.
-        title: title in the document itself; empty without one.
+        title: title that the document itself contains; "" if there is none.
         source: its file, relative to the source folder, or a URL without its password.
         sections: sections ordered by ``start``.
+        metadata: metadata by key, of the file and of the document itself.
         pages: offsets at which printed pages start.
-        blocks: its blocks as ``raptor_formats.blocks.pack`` writes them. Empty for a text
-            whose format is not known, which is read as Markdown.
-        readers: sorted names of users and groups who may read it, "*" for everyone; empty if no
-            one may. None if nothing is declared, and no one may read it until a rule applies.
+        blocks: its blocks as ``raptor_formats.blocks.pack`` writes them; "" for a text of unknown
+            format, which is parsed as Markdown.
+        readers: sorted names of users and groups who may read it, "*" for everyone; empty if nobody
+            may. None if it declares no readers; then nobody may read it until a rule applies.
     """
 
     id: str
@@ -97,12 +98,12 @@ class Document:
         object.__setattr__(self, "readers", tuple(sorted({*map(composed, self.readers)})))
 
     def page(self, at: int) -> int:
-        """Return the number of the page that holds character ``at``, from 1; 0 without pages."""
+        """Return the number of the page that contains character ``at``, from 1; 0 without pages."""
         return bisect_right(self.pages, at)
 
     @property
     def content_hash(self) -> str:
-        """Hash of the content, wherever the document stands, 32 hexadecimal characters."""
+        """Hash of the content without its location, 32 hexadecimal characters."""
         sections = "\n".join(f"{s.level}:{s.start}:{s.end}:{s.title}" for s in self.sections)
         kept = sorted(self.metadata.keys() - {FOLDER})
         metadata = "\n".join(f"{key}={self.metadata[key]!r}" for key in kept)
@@ -111,21 +112,21 @@ class Document:
 
     @property
     def version(self) -> str:
-        """Hash of all that a build reads from this document, 32 hexadecimal characters.
+        """Hash of everything that a build uses of this document, 32 hexadecimal characters.
 
-        The readers are no part of it: they are set on what is built.
+        Readers are not included, because they can be changed without a build.
         """
         return self.version_of(self.content_hash)
 
     def version_of(self, content_hash: str) -> str:
-        """Return the version of a document whose content hash is known."""
+        """Return the version, given the content hash, which is slow to compute."""
         folder = repr(self.metadata.get(FOLDER))
         return digest("version", self.id, self.source, folder, content_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Hashes, readers and source of a document without its text; see ``Document``."""
+    """A document without its text: its hashes, readers and source; see ``Document``."""
 
     id: str
     content_hash: str
@@ -143,7 +144,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PublishedDocument:
-    """Document of a published tree, without its text; see ``Document``."""
+    """A document of a published tree, without its text; see ``Document``."""
 
     id: str
     content_hash: str
@@ -152,15 +153,16 @@ class PublishedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """File, folder or record that was not read, and the reason, in words for a person.
+    """A file, folder or row that was not read, and the reason in words.
 
     Attributes:
-        name: name for people; that of a row ends in its number ("papers.jsonl:7").
+        name: name to show; that of a row ends in its number ("papers.jsonl:7").
+        reason: a predicate, such as "is empty".
         is_empty: it certainly contains no text, so its documents are gone; else they are unknown.
-        place: id or path whose documents are unknown; "" for ``name``.
-        kind: extension of a file whose type is not read; "" for any other reason.
-        readers: readers that it still declares; empty if no one may read it, for example because
-            its metadata cannot be read. None if it is not known what it declares.
+        place: id or path whose documents are unknown; "" means ``name``.
+        kind: extension of a file of an unsupported type; "" for any other reason.
+        readers: readers that it declares although it was not read; empty if nobody may read it, for
+            example because its metadata is damaged. None if its declaration is not known.
     """
 
     name: str
@@ -173,7 +175,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Result of one reading of the sources, ordered by document id."""
+    """All documents of the sources, ordered by id, and what was not read."""
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()

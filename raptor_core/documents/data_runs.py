@@ -1,7 +1,7 @@
-"""Runs of data in a text: encoded files, dumps of bytes and minified programs.
+"""Detection of runs of data in a text: encoded files, hex dumps and minified code.
 
-A model reads no words in them, and they cost as much as pages of prose. Chunks leave them out, and
-the check ``document_text`` names the documents that have some.
+They contain no words that a model could use, but cost as many tokens as pages of prose. Chunks omit
+them, and the check ``document_text`` names documents that contain some.
 """
 
 import re
@@ -11,17 +11,19 @@ from functools import lru_cache
 Span = tuple[int, int]
 
 MIN_RUN_CHARS = 160
-"""Least length of an encoded run without ``data:``; hashes and keys in prose are shorter."""
+"""Minimum length of an encoded run without ``data:``; hashes and keys in prose are shorter."""
 
 _MIN_URI_CHARS = 48
 _LONG_CHARS = 1000
-_MIN_TURNS = 0.33
-"""Share of letters and digits after a character of another kind; Base64 has 0.6, names 0.2."""
+_MIN_ALTERNATION = 0.33
+"""Minimum share of characters whose kind differs from the one before (lower case, upper case,
+digit); Base64 has 0.6, names have 0.2."""
 _MIN_HEX_LETTERS = 0.2
-"""Share of bytes with a letter; random bytes have 0.6, columns of numbers none."""
+"""Minimum share of bytes with a letter; random bytes have 0.6, columns of numbers none."""
 _MAX_WHITE = 0.05
-_MIN_MARKS = 0.08
-"""Share of white space and of marks in a line; prose has 0.15 and 0.02, minified code 0.03, 0.2."""
+_MIN_SYMBOLS = 0.08
+"""Maximum share of white space and minimum share of code symbols in a minified line. Prose has 0.15
+and 0.02, minified code 0.03 and 0.2."""
 
 _HEAD = r"data:[\w.+-]*(?:/[\w.+-]+)?(?:;[\w.=+-]+)*,"
 _URI = re.compile(rf"""(?<="){_HEAD}[^"\n]+|(?<='){_HEAD}[^'\n]+|{_HEAD}[^\s"'()<>\]]+""")
@@ -35,23 +37,23 @@ _UUENCODED = re.compile(r"(?:\nM[!-`]{60}){2,}(?:\n[!-`]+)?")
 _DUMP = re.compile(
     r"(?:\n[ \t]*(?:0x)?[0-9A-Fa-f]{6,16}:?[ \t|]+(?:[0-9A-Fa-f]{2,8}[ \t|]+){3,}[^\n]*){2,}"
 )
-"""Lines of bytes after an address."""
+"""Lines of hexadecimal bytes after an address."""
 _BYTES = re.compile(
     r"[0-9A-Fa-f]{2,8}\b[,;:\s]*(?:(?:0x|\\x)?(?:[0-9A-Fa-f]{2}){1,4}\b[,;:\s]*){31,}"
 )
 _BYTE = re.compile(r"[0-9A-Fa-f]{2,8}\b")
 _LONG_LINE = re.compile(r"^[^\n]{500,}$", re.MULTILINE)
-_MARK = re.compile(r"[{}();=\"'&|<>]")
-_TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
+_SYMBOL = re.compile(r"[{}();=\"'&|<>]")
+_ALTERNATION = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
 _BRACKETS_BEFORE = re.compile(r"[\s(<{\"'=]*(?:0x|\\x)?\Z")
 _BRACKETS_AFTER = re.compile(r"[\s)>\]}\"',;/]*")
 
 
 @lru_cache(maxsize=1)
 def data_runs(text: str) -> tuple[Span, ...]:
-    """Return the spans of runs of data, in order and disjoint, with the brackets around them.
+    """Return the spans of runs of data with the brackets around them, in order and disjoint.
 
-    The chunker and the check of a document ask one after the other, so the last text is kept.
+    The last result is cached, because the chunker and a check ask for the same text in turn.
     """
     merged: list[Span] = []
     for start, end in sorted(_with_brackets(text, *span) for span in _runs(text)):
@@ -73,30 +75,30 @@ def _runs(text: str) -> Iterator[Span]:
 
 
 def _shifted(match: re.Match[str]) -> Span:
-    """Return the span of lines in a text without the line end at its start."""
+    """Return the span of a match in the text before a line end was put in front of it."""
     return match.start(), match.end() - 1
 
 
 def _is_encoded(run: str) -> bool:
-    """Return whether a run is Base64 or hexadecimal, and no path, name or endless word."""
+    """Return whether a run is Base64 or hexadecimal, and not a path, a name or a long word."""
     n_chars = len(run)
     is_word = run.islower() and not any(map(str.isdigit, run))
     if n_chars < MIN_RUN_CHARS or is_word:
         return False
-    return n_chars >= _LONG_CHARS or len(_TURN.findall(run)) >= _MIN_TURNS * n_chars
+    return n_chars >= _LONG_CHARS or len(_ALTERNATION.findall(run)) >= _MIN_ALTERNATION * n_chars
 
 
 def _is_hexadecimal(run: str) -> bool:
-    """Return whether bytes hold letters, unlike a column of numbers."""
+    """Return whether enough bytes contain a letter, unlike those of a column of numbers."""
     numbers = _BYTE.findall(run)
     return sum(not n.isdigit() for n in numbers) >= _MIN_HEX_LETTERS * len(numbers)
 
 
 def _is_minified(line: str) -> bool:
-    """Return whether a line has hardly any space and many marks."""
+    """Return whether a line has hardly any white space and many code symbols."""
     n_white = len(line) - sum(map(len, line.split()))
     is_dense = n_white <= _MAX_WHITE * len(line) and any(map(str.isalnum, line))
-    return is_dense and len(_MARK.findall(line)) >= _MIN_MARKS * len(line)
+    return is_dense and len(_SYMBOL.findall(line)) >= _MIN_SYMBOLS * len(line)
 
 
 def _with_brackets(text: str, start: int, end: int) -> Span:

@@ -1,8 +1,8 @@
-"""Groups: documents in a tree, and trees in a partition.
+"""Grouping of documents into trees, and of trees into partitions.
 
-With ``grouping.separate_readers`` a tree of a folder or of the corpus holds documents of the same
-readers, so its summaries have them, too. The name of such a tree is that of the group with its
-readers, such as "hr (group:hr)". Documents without readers are in the tree without this addition.
+With ``grouping.separate_readers``, all documents in a tree of a folder or corpus have the same
+readers, and so do its summaries. The name of such a tree ends in the readers, such as
+"hr (group:hr)". Documents without readers are in a tree without this suffix.
 """
 
 import re
@@ -19,7 +19,7 @@ _UNSAFE = re.compile(
     r"\A\s+|\s+\Z|\.\.\.|[%\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # control characters
 )
 _PLAIN_READER = re.compile(r"(?!everyone\Z)[\w.:@+-]+")
-_UNPLAIN = re.compile(r"[^\w.:@+, -]")
+_NOT_PLAIN = re.compile(r"[^\w.:@+, -]")
 _LABEL_CHARS = 60
 
 Identifiable = TypeVar("Identifiable", Document, Entry)
@@ -28,8 +28,8 @@ Identifiable = TypeVar("Identifiable", Document, Entry)
 def tree_name(document_id: str, readers: tuple[str, ...] | None, grouping: GroupingSettings) -> str:
     """Return the name of a document's tree.
 
-    It is the document's id, its folder ("." without one) or "corpus". A folder or corpus has its
-    readers after its name, where a document has some and ``separate_readers`` is on.
+    It is the document's id, its folder ("." if it is in none) or "corpus". The name of a folder or
+    corpus ends in the readers if the document has some and ``separate_readers`` is on.
     """
     if grouping.by == "document":
         return document_id
@@ -40,34 +40,35 @@ def tree_name(document_id: str, readers: tuple[str, ...] | None, grouping: Group
 
 @lru_cache(maxsize=1 << 12)
 def _label(readers: tuple[str, ...]) -> str:
-    """Return a text for a set of readers that no other set has."""
+    """Return a label for a set of readers that no other set has."""
     if EVERYONE in readers:
         return "everyone"
     label = ", ".join(readers)
     if all(map(_PLAIN_READER.fullmatch, readers)) and len(label) <= _LABEL_CHARS:
         return label
-    return f"{_UNPLAIN.sub('_', label)[:_LABEL_CHARS]}~{digest('readers', *readers)[:16]}"
+    return f"{_NOT_PLAIN.sub('_', label)[:_LABEL_CHARS]}~{digest('readers', *readers)[:16]}"
 
 
 def partition_key(tree: str, grouping: GroupingSettings) -> str:
-    """Return the key of a tree's partition; without ``shards`` two trees never share a key.
+    """Return the key of a tree's partition.
 
-    With ``shards`` it is such as "shard-0007", from a stable hash. Else it is the tree's name, with
-    percent-encoding of everything that a partition key cannot hold, shortened if it is long.
+    With ``shards`` it is the number of a stable hash, such as "shard-0007". Without, it is the
+    tree's name, in which characters that keys forbid are percent-encoded. A long name is shortened,
+    but two trees never share a key.
     """
     if grouping.shards:
         return _shard(tree, grouping.shards)
     return shorten_name(_escape(tree) or "%", "partition", tree)
 
 
-@lru_cache(maxsize=1 << 17)  # a plan groups the source, and then the store
+@lru_cache(maxsize=1 << 17)  # because a plan groups the source and then the store
 def _shard(tree: str, n_shards: int) -> str:
     width = max(4, len(str(n_shards - 1)))
     return sys.intern(f"shard-{int(digest('shard', tree), 16) % n_shards:0{width}d}")
 
 
 def document_tree(document: Document | Entry, grouping: GroupingSettings) -> str:
-    """Return the name of the tree that holds the document."""
+    """Return the name of the tree of a document; see ``tree_name``."""
     return tree_name(document.id, document.readers, grouping)
 
 
@@ -76,9 +77,9 @@ def _escape(name: str) -> str:
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):
-    """Documents, or their entries, by partition and tree; keys are sorted, documents by id.
+    """Documents or their entries by partition and tree; keys are sorted, documents by id.
 
-    The trees ``without`` are left out.
+    Trees whose names are in ``without`` are omitted.
     """
 
     def __init__(

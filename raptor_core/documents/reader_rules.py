@@ -1,7 +1,7 @@
-"""Rules of ``source.readers``: readers of documents that declare none.
+"""Rules of ``source.readers``, which name the readers of documents that declare none.
 
-What a document itself declares is read in ``formats.records``; who reads a published document today
-is ``catalog.scan.Inventory.readers_today``.
+``parsing.records`` reads the readers that a document declares. ``Inventory.readers_today`` in
+``catalog.scan`` decides who may read a published document now.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,9 +22,9 @@ Item = TypeVar("Item", Document, Entry)
 
 
 class ReaderRules:
-    """Readers by patterns, of which the last rule that matches decides.
+    """The rules of the settings; the last rule that matches a document decides.
 
-    A pattern matches a document by its id, or by the path of its file, as for the rows of a table.
+    A pattern matches the id of a document or the path of its file, which differ for rows of tables.
     """
 
     def __init__(self, settings: SourceSettings | None = None) -> None:
@@ -36,56 +36,54 @@ class ReaderRules:
         self.digest = digest("rules", *map(repr, rules))
 
     def apply(self, item: Item) -> Item:
-        """Return a document or an entry with the readers of a rule, if it declares none."""
+        """Return a document or entry with its own readers, or else with those of a rule."""
         if item.readers is not None or not self._rules:
             return item
         return replace(item, readers=self.readers_of(item.id, item.source))
 
     def readers_of(self, document_id: str, source: str) -> tuple[str, ...] | None:
-        """Return the readers that a rule gives a document; None where no rule matches.
+        """Return the readers of the last rule that matches a document; None if none matches.
 
-        ``source`` is that of ``Document``; empty is the id.
+        ``source`` is that of ``Document``; "" if it equals the id.
         """
         names = self._names(document_id, source)
         return next((readers for spec, readers in self._rules if _matches(spec, names)), None)
 
     def unmatched(self, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
-        """Return the patterns that match no document, and the rules that never decide.
+        """Describe the patterns that match no document, and the rules that never decide.
 
-        Each begins with the number of its rule in the settings, from 1.
+        Each description begins with the number of the rule in the settings, from 1.
 
         Args:
             names: id and source of each document.
         """
-        deciding = self._deciding(names)
+        deciding = self._deciding_rules(names)
         labels: list[str] = []
         for number, paths in enumerate(self._paths, 1):
             patterns = [pattern for pattern in paths if not pattern.startswith("!")]
-            missed = [pattern for pattern in patterns if not self._is_met(pattern, names)]
+            missed = [pattern for pattern in patterns if not self._matches_any(pattern, names)]
             labels += (f"[[source.readers]] {number}: {pattern!r}" for pattern in missed)
             if number not in deciding and len(missed) < len(patterns):
-                labels.append(f"[[source.readers]] {number}: later rules decide on all it matches")
+                labels.append(f"[[source.readers]] {number}: later rules match all its documents")
         return tuple(labels)
 
-    def _is_met(self, pattern: str, names: Collection[tuple[str, str]]) -> bool:
+    def _matches_any(self, pattern: str, names: Collection[tuple[str, str]]) -> bool:
         spec = compile_patterns([pattern])
         return any(_matches(spec, self._names(*pair)) for pair in names)
 
-    def _deciding(self, names: Iterable[tuple[str, str]]) -> set[int]:
-        """Return the numbers of the rules that are the last one to match some document."""
+    def _deciding_rules(self, names: Iterable[tuple[str, str]]) -> set[int]:
+        """Return the numbers of the rules that decide on at least one document."""
         last, deciding = len(self._rules), set[int]()
         for pair in names:
             if len(deciding) == last:
                 break
-            known = self._names(*pair)
-            matching = (
-                last - n for n, (spec, _) in enumerate(self._rules) if _matches(spec, known)
-            )
+            each = self._names(*pair)
+            matching = (last - n for n, (spec, _) in enumerate(self._rules) if _matches(spec, each))
             deciding.update(islice(matching, 1))
         return deciding
 
     def _names(self, document_id: str, source: str) -> set[str]:
-        """Return the names by which patterns match a document."""
+        """Return the id and the path of a document, which patterns are compared with."""
         return {composed(document_id), composed(self._path(source))} - {""}
 
     def _path(self, source: str) -> str:
@@ -99,7 +97,7 @@ class ReaderRules:
 
 
 def _matches(spec: "GitIgnoreSpec", names: Iterable[str]) -> bool:
-    """Return whether the last pattern that matches one of the names is no exception."""
+    """Return whether the last pattern that matches any of the names is not an exception ("!")."""
     results = (spec.check_file(name) for name in names)
     last = max(((r.index, r.include) for r in results if r.index is not None), default=(0, False))
     return bool(last[1])

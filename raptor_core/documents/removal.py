@@ -1,21 +1,21 @@
-"""Decision on what may be dropped: only documents that are known to be gone.
+"""The decision whether a published document may be dropped because the source lacks it.
 
-``decide_removals`` is the only place where absence is judged. The command, the sensor, upstream
-assets and `raptor plan` act on its answer (``raptor_assets.corpus.changes``), runs of the chain on
-``Unread``. How a source lists and reads is in ``sources``.
+``decide_removals`` is the only code that decides this. The command, the sensor, upstream assets and
+`raptor plan` use its result (``raptor_assets.corpus.changes``); runs of the chain use ``Unread``.
+Listing and reading of sources is in ``sources``.
 
 | published document | state | action |
 | --- | --- | --- |
-| its id is in the source | present | built again where it changed |
+| its id is in the source | present | built again if it changed |
 | a person set it aside | set aside | dropped |
-| its id, file, table or a folder above could not be read | unknown | kept as published, named |
-| equal text is new under another id | moved | dropped when the new place is published |
+| its id, file, table or a folder above cannot be read | unknown | stays published, is reported |
+| equal text is new under another id | moved | dropped when the new one is published |
 | none of these | gone | dropped |
 | gone, and more are gone than ``source.max_removed`` allows | unconfirmed | kept until confirmed |
-| gone, and a named source holds nothing | unconfirmed | kept until confirmed |
+| gone, and a named source is empty | unconfirmed | kept until confirmed |
 
-The first row that fits counts, but the last two go before "gone": then nothing is built or dropped.
-A partition is kept as a whole, since its tree holds all its documents.
+The first row that applies decides, except that the last two precede "gone": then nothing is built
+or dropped. A partition is kept as a whole, because its trees contain all its documents.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,9 +29,9 @@ from raptor_core.settings import GroupingSettings, SourceSettings
 
 
 class Unread:
-    """Places that could not be read: documents at or below them are unknown.
+    """Files, folders and tables that could not be read; documents in them are unknown.
 
-    Those that certainly hold no text are not among them, unless ``with_empty`` asks for them.
+    Items that certainly contain no text are included only if ``with_empty``.
     """
 
     def __init__(self, skipped: Iterable[Skipped], *, with_empty: bool = False) -> None:
@@ -44,23 +44,23 @@ class Unread:
         return bool(self._places)
 
     def place_of(self, document_id: str, source: str) -> str:
-        """Return the unread place that holds a document, or "" where none does."""
+        """Return the unread id, file, folder or table of a document, or "" if there is none."""
         places = (*_places_above(document_id), *_places_above(composed(source)))
         return next((place for place in places if place in self._places), "")
 
     def reason(self, place: str) -> str:
-        """Return the reason why an unread place was not read."""
+        """Return why an unread place was not read."""
         return self._places[place][-1].reason
 
     def declared(self, place: str) -> list[tuple[str, ...] | None]:
-        """Return the readers of each unread item of a place, see ``Skipped``; none for ""."""
+        """Return the readers of each unread item of a place, as in ``Skipped``; none for ""."""
         return [item.readers for item in self._places.get(place, ())]
 
     def may_concern(self, partition: str, grouping: GroupingSettings) -> bool:
-        """Return whether the partition may hold a document that is named as a place is.
+        """Return whether the partition may contain documents of an unread place.
 
-        Its readers are not known, so the end of the partition's name says nothing. With ``shards``
-        documents of any name may be there.
+        The readers of such documents are not known, so the readers in the partition's name do not
+        matter. With ``shards``, any partition may contain them.
         """
         if grouping.shards:
             return bool(self)
@@ -70,7 +70,7 @@ class Unread:
 
 
 def _places_above(path: str) -> Iterable[str]:
-    """Yield the path and the folders above it; for a URL also every part of it."""
+    """Return the path and the folders above it; for a URL, every contiguous part of it."""
     parts = path.split("/")
     if "://" not in path:
         return ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
@@ -79,12 +79,12 @@ def _places_above(path: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """Partitions that may be neither dropped nor built without some of their documents.
+    """The partitions that stay published as they are, because documents are missing.
 
     Attributes:
-        unknown: an unread place of each partition.
-        unconfirmed: partitions whose documents are gone, which a person has to confirm.
-        reason: reason why a person has to confirm; "" without one.
+        unknown: partitions with unknown documents, each with an unread place.
+        unconfirmed: partitions with documents that are gone, which a person must confirm.
+        reason: why a person must confirm; "" if nobody must.
     """
 
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -107,12 +107,16 @@ def decide_removals(
     """Decide which partitions stay as published, by the table of this module.
 
     Args:
-        published: documents of each partition that may have lost some; none of a partition that
-            was begun and never published.
-        present: ids of the documents in the source, or set aside by a person.
+        published: documents of each partition that may lack some; empty for a partition that
+            was begun but never published.
+        present: ids of documents that are in the source or set aside.
+        skipped: what could not be read.
+        settings: limits for removals without confirmation.
+        grouping: grouping of documents into partitions.
         moved: ids of documents whose text is new under another id.
-        empty_sources: named sources that list nothing.
-        n_others: number of published documents in further partitions.
+        empty_sources: named sources without files and rows.
+        n_others: number of published documents in all other partitions.
+        is_confirmed: a person confirmed that the documents are gone.
     """
     unread = Unread(skipped)
     unknown: dict[str, str] = {}
@@ -130,19 +134,19 @@ def decide_removals(
     n_published = n_others + sum(map(len, published.values()))
     reason = ""
     if not is_confirmed:
-        reason = _doubt(sum(n_missing.values()), n_published, empty_sources, settings)
+        reason = _reason_to_confirm(sum(n_missing.values()), n_published, empty_sources, settings)
     return Removals(unknown, frozenset(n_missing) if reason else frozenset(), reason)
 
 
-def _doubt(
+def _reason_to_confirm(
     n_gone: int, n_published: int, empty_sources: Sequence[str], settings: SourceSettings
 ) -> str:
-    """Return why documents may only seem to be gone, or "" where there is no doubt."""
+    """Return why a person must confirm that documents are gone, or ""."""
     if not n_gone or settings.max_removed >= 1:
         return ""
     numbers = f"{n_gone:,} of {n_published:,} published documents are gone from the source"
     if empty_sources:
-        return f"{numbers}, and {', '.join(empty_sources)} holds nothing"
+        return f"{numbers}, and {', '.join(empty_sources)} is empty"
     if n_gone > settings.max_removed * n_published:
         return f"{numbers}, more than source.max_removed = {settings.max_removed:g} allows"
     if n_gone > settings.max_removed_documents:

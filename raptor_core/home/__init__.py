@@ -1,6 +1,6 @@
-"""A home as applications read it: its settings and its published trees.
+"""Reading of a home by applications: its settings and published trees.
 
-Building a home is in ``raptor_assets``, which needs Dagster. Read ``retriever`` next.
+Building is in ``raptor_assets``, which needs Dagster. Read ``retriever`` next.
 """
 
 from raptor_core.home.folder import HomeFolder

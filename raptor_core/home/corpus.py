@@ -1,6 +1,6 @@
-"""Published trees of one corpus: its store is opened as calls need it.
+"""Access to the store of a corpus, which is opened when calls need it.
 
-A home has one or two of them: its trees, and the corpus tree. ``retriever`` searches both.
+A home has one or two corpora: its trees, and the corpus tree. ``retriever`` searches both.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,10 @@ Result = TypeVar("Result")
 
 
 class PublishedCorpus:
-    """Published trees in the store of one folder.
+    """The published trees in the store of a folder.
 
-    An embedded store is opened for each call, and the store of a server once. Threads may share it.
+    An embedded store is opened for each call, the store of a server only once. Threads may share an
+    instance.
 
     Args:
         home: the folder.
@@ -31,18 +32,21 @@ class PublishedCorpus:
         self.home = home
         self.settings = settings
         self._is_server = settings.store.kind == "server"
-        # Threads wait here instead of polling an embedded store's lock; a server serves them all.
+        # Threads wait for this lock instead of polling the lock of an embedded store.
         self._lock = Lock()
-        self._refusal: StoreLockedError | None = None
+        self._lock_error: StoreLockedError | None = None
         self._open: tuple[VectorStore, ExitStack] | None = None
 
     def require(self) -> None:
-        """Raise UnknownTreeError if nothing is published; an open store is not asked again."""
+        """Raise UnknownTreeError if nothing is published; an open store is not checked again."""
         if self._open is None:
             require_store(self.home, self.settings)
 
     def read(self, call: Callable[[VectorStore], Result]) -> Result:
-        """Return the result of ``call`` on the store; after a failure open it again and repeat."""
+        """Call a function with the store and return its result.
+
+        If the open store of a server failed, it is opened again and the call is repeated once.
+        """
         if not self._is_server:
             return self._read_embedded(call)
         opened = self._open
@@ -53,21 +57,21 @@ class PublishedCorpus:
                 raise
             except StoreError:
                 with self._lock:
-                    if self._open is opened:  # not closed, as other threads may still read it
+                    if self._open is opened:  # not closed, because other threads may still use it
                         self._open = None
         return call(self._open_server()[0])
 
     def _read_embedded(self, call: Callable[[VectorStore], Result]) -> Result:
-        """Open the store for one call; a refusal ends all calls that wait for this one."""
-        previous = self._refusal
+        """Open the store for a call; if it is locked, all waiting calls fail, too."""
+        previous = self._lock_error
         with self._lock:
-            if self._refusal is not previous:
-                raise StoreLockedError(str(self._refusal))
+            if self._lock_error is not previous:
+                raise StoreLockedError(str(self._lock_error))
             try:
                 with open_published(self.home, self.settings) as store:
                     return call(store)
             except StoreLockedError as error:
-                self._refusal = StoreLockedError(str(error))  # without frames
+                self._lock_error = StoreLockedError(str(error))  # a copy without a traceback
                 raise
 
     def _open_server(self) -> tuple[VectorStore, ExitStack]:

@@ -1,6 +1,6 @@
-"""The folder of a home: paths and settings that reading its published trees needs.
+"""The folder of a home: the paths and settings that are needed to read its published trees.
 
-The files that builds write are in ``raptor_assets.home.folder``.
+Files that builds write are in ``raptor_assets.home.folder``.
 """
 
 import json
@@ -22,13 +22,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class HomeFolder:
-    """Paths of one home; ``path`` is absolute."""
+    """The paths of a home; ``path`` is absolute."""
 
     path: Path
 
     @classmethod
     def at(cls, path: str | Path | None = None) -> Self:
-        """Return the home at a path; None is the value of ``RAPTOR_HOME``, else ``.raptor``."""
+        """Return the home at a path; None means the value of ``RAPTOR_HOME``, else ``.raptor``."""
         chosen = path or os.environ.get(HOME_VARIABLE) or DEFAULT_HOME
         return cls(Path(chosen).expanduser().absolute())
 
@@ -38,13 +38,13 @@ class HomeFolder:
 
         Raises:
             MissingHomeError: the folder is not a home.
-            SettingsError: its settings file is wrong.
+            SettingsError: its settings file is invalid.
         """
         home = cls.at(path)
         if not (home.settings.exists() or home.declaration.exists()):
             raise MissingHomeError(
-                f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` makes one "
-                f"and builds, `{hint('init', home.path)}` makes an empty one; --home DIR names "
+                f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` creates one "
+                f"and builds, `{hint('init', home.path)}` creates an empty one; --home DIR names "
                 "another folder"
             )
         return home, home.load_settings()
@@ -56,14 +56,14 @@ class HomeFolder:
 
     @property
     def declaration(self) -> Path:
-        """Path of the declaration: names and settings of a corpus that a program defines."""
+        """Path of the declaration: names and settings of a corpus that is defined in Python."""
         return self.path / HOME_DECLARATION
 
     def read_declaration(self) -> dict[str, Any]:
         """Return the values of the declaration; empty if the file does not exist.
 
         Raises:
-            SettingsError: it is damaged, or holds other values than a run writes.
+            SettingsError: it is damaged, or contains other values than a run writes.
         """
         if not self.declaration.exists():
             return {}
@@ -89,7 +89,7 @@ class HomeFolder:
         """Return the settings of the home, overridden by the environment.
 
         Raises:
-            SettingsError: the settings file is missing or wrong.
+            SettingsError: the settings file is missing or invalid.
         """
         values = {} if self.settings.exists() else self.read_declaration()
         if not values:
@@ -98,5 +98,5 @@ class HomeFolder:
 
 
 def hint(words: str, home: Path) -> str:
-    """Return a command to type: "raptor build --home DIR", without DIR for the default home."""
+    """Return a command to type, such as "raptor build --home DIR"; a default home is omitted."""
     return f"raptor {words}" + ("" if home == HomeFolder.at().path else f" --home {home}")

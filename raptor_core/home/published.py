@@ -1,4 +1,4 @@
-"""Published trees of a home: its open store, and checks of tree names."""
+"""Opening the store of a home, and checking that named trees are published."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ def open_published(
 
     Raises:
         UnknownTreeError: nothing is published yet.
-        StoreMismatchError: it was built with another embedder than that of ``identity``.
+        StoreMismatchError: it was built with another embedder than ``identity`` names.
     """
     require_store(home, settings)
     with open_store(settings.store, home.qdrant, identity) as store:
@@ -31,7 +31,7 @@ def open_published(
 
 
 def require_store(home: HomeFolder, settings: Settings) -> None:
-    """Raise UnknownTreeError for a home without a store, and do not open it."""
+    """Raise UnknownTreeError if a home has no store, without opening it."""
     if stored_identity(settings.store, home.qdrant) is None:
         raise _nothing_published(home)
 
@@ -61,18 +61,18 @@ def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
     manifests = store.manifests(names)
     if unknown := set(names) - {manifest.tree for manifest in manifests}:
         everything = {manifest.tree for manifest in store.manifests()}
-        refuse_unknown("tree is published as", names, everything - unknown)
+        require_known("tree is published as", names, everything - unknown)
     return manifests
 
 
-def refuse_unknown(label: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise UnknownTreeError for names that are not among the known ones, and list some of these.
+def require_known(label: str, names: Iterable[str], existing: Collection[str]) -> None:
+    """Raise UnknownTreeError, with some existing names, if any of the ``names`` does not exist.
 
     ``label`` is noun and verb of the message, such as "tree is published as".
     """
-    if unknown := [name for name in names if name not in known]:
-        examples = ", ".join(sorted(known)[:5]) or "none"
+    if unknown := [name for name in names if name not in existing]:
+        examples = ", ".join(sorted(existing)[:5]) or "none"
         raise UnknownTreeError(
-            f"no {label} {', '.join(map(repr, unknown))}; there are {len(known)}: {examples}"
-            f"{' …' if len(known) > 5 else ''}. `raptor status` lists what is published"
+            f"no {label} {', '.join(map(repr, unknown))}; there are {len(existing)}: {examples}"
+            f"{' …' if len(existing) > 5 else ''}. `raptor status` lists what is published"
         )

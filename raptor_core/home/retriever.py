@@ -1,7 +1,7 @@
-"""Search over what a home publishes, for applications that run while it is built.
+"""Search over the published trees of a home, for applications that run while it is built.
 
-A home is one corpus, its trees, or two: the corpus tree is a second corpus, whose documents are the
-top nodes of the trees. Opening the store of one is in ``corpus``.
+A home has one or two corpora: its trees and, if enabled, the corpus tree, whose documents are the
+top nodes of the trees. ``corpus`` opens the store of each.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,27 +33,28 @@ Result = TypeVar("Result")
 class HomeRetriever(Searcher):
     """Search over the published trees of a home, with the embedder and query of its settings.
 
-    An embedded store serves one process at a time, so each call opens and closes it. A build does
-    not wait for an application, and the next call reads what the build published. The store of a
-    server stays open; after a failure it is opened again. The settings are read once. Threads may
+    Only one process at a time can open an embedded store, so each call opens and closes it. Builds
+    therefore do not wait for applications, and the next call sees what a build published. The store
+    of a server stays open, and is opened again after a failure. Settings are read once. Threads may
     share a retriever.
 
-    ``for_readers`` returns the retriever of one caller; each of its methods shows what the caller
-    may read. Without a caller everything is read, or AccessError raised under ``access.required``.
+    ``for_readers`` returns a retriever for a caller, whose methods return only what the caller may
+    read. Without a caller, everything is visible, unless ``access.required`` is set; then
+    AccessError is raised.
 
-    Every method raises UnknownTreeError if nothing is published, or no tree or node has the name or
-    id; StoreLockedError if another process held the store for ``store.lock_seconds``; and
+    Every method raises UnknownTreeError if nothing is published, or if a tree or node does not
+    exist; StoreLockedError if another process keeps the store for ``store.lock_seconds``; and
     StoreMismatchError if the store was built with another embedder.
 
     Args:
         home: folder of the home; None for the value of ``RAPTOR_HOME``, else ``.raptor``.
         components: source of the embedder; None creates the one of the settings.
-        is_operator: the caller has the home's files, so it reads everything without a caller, also
-            under ``access.required``.
+        is_operator: allow calls without a caller even if ``access.required`` is set, because
+            whoever calls can read the home's files anyway.
 
     Raises:
         MissingHomeError: the folder is not a home.
-        SettingsError: its settings file is wrong.
+        SettingsError: its settings file is invalid.
     """
 
     def __init__(
@@ -64,19 +65,22 @@ class HomeRetriever(Searcher):
         is_operator: bool = False,
     ) -> None:
         folder, self.settings = HomeFolder.open(home)
-        self._components = [components or Components(self.settings)]  # shared with callers' copies
-        self._may_follow = components is None
+        # A list, so that the copies that ``for_readers`` returns share a new embedder.
+        self._components = [components or Components(self.settings)]
+        self._may_change_embedder = components is None
         self._trees = PublishedCorpus(folder, self.settings)
-        above, above_settings = corpus_tree_folder(folder, self.settings)
-        self._corpus_tree = PublishedCorpus(above, above_settings)
+        self._corpus_tree = PublishedCorpus(*corpus_tree_folder(folder, self.settings))
         self.readers: tuple[str, ...] | None = None
         self._needs_caller = self.settings.access.required and not is_operator
 
     def for_readers(self, readers: Sequence[str] | None) -> Self:
-        """Return the retriever for a caller who is these users and groups.
+        """Return a retriever that returns only what these readers may read.
+
+        Args:
+            readers: names of the caller and of the caller's groups; None returns this retriever.
 
         Raises:
-            SettingsError: ``readers`` is no list of names.
+            SettingsError: ``readers`` is not a list of names.
         """
         if readers is None:
             return self
@@ -86,11 +90,11 @@ class HomeRetriever(Searcher):
 
     @property
     def components(self) -> Components:
-        """Source of the embedder; another one after the trees got vectors of another embedder."""
+        """Source of the embedder; replaced after the home was re-embedded with another model."""
         return self._components[0]
 
-    def _follow(self) -> bool:
-        """Take the embedder that the home's settings name now; return whether it is another."""
+    def _change_embedder(self) -> bool:
+        """Switch to the embedder that the home's settings now name; return whether it is new."""
         settings = HomeFolder.open(self._trees.home.path)[1]
         parts = {"embedder": settings.embedder, "components": settings.components}
         new = Components(self.settings.model_copy(update=parts))
@@ -101,11 +105,11 @@ class HomeRetriever(Searcher):
 
     @property
     def query(self) -> Query:
-        """Query of the settings, the default of each search."""
+        """Default query of each search, from the settings."""
         return Query.from_settings(self.settings)
 
     def load_model(self) -> None:
-        """Load the embedder's model now and not at the first question.
+        """Load the embedder's model now, instead of at the first question.
 
         Raises:
             ModelError: it cannot be loaded.
@@ -119,13 +123,13 @@ class HomeRetriever(Searcher):
         Raises:
             UnknownTreeError: a tree that the query names is not published, or there is no corpus
                 tree to search.
-            SettingsError: the query names no known strategy, or contradicts it.
+            SettingsError: the strategy is unknown, or contradicts another part of the query.
         """
         self.require_caller()
         query = query or self.query
         corpora = self._searched(query)
         for corpus in corpora:
-            corpus.require()  # before a model is loaded
+            corpus.require()  # fails before a model is loaded
 
         def search(
             corpus: PublishedCorpus,
@@ -151,7 +155,7 @@ class HomeRetriever(Searcher):
                 results = [search(corpora[0], windows, query.where.trees or (), components)]
                 results += [search(corpus, windows, (), components) for corpus in corpora[1:]]
             except StoreMismatchError:
-                if not (self._may_follow and self._follow()):
+                if not (self._may_change_embedder and self._change_embedder()):
                     raise
                 return run()
             return [join_retrievals(parts) for parts in zip(*results, strict=True)]
@@ -159,7 +163,7 @@ class HomeRetriever(Searcher):
         return run_traced(self.settings.store.corpus, questions, run)
 
     def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
-        """Retrieve from a node and the nodes under it; a traversal starts at the node."""
+        """Retrieve from a node and the nodes below it; a traversal starts at the node."""
         require_words(question)
         query = query or self.query
         corpus, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
@@ -171,7 +175,7 @@ class HomeRetriever(Searcher):
         return self.search(question, query)
 
     def trace(self, node_id: str) -> Trace:
-        """Return the exact spans of the documents under a node of any tree."""
+        """Return the exact spans of documents from which a node of any tree derives."""
         _, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
         tops = [leaf for leaf in nodes if leaf.stands_for]
         if not tops:
@@ -181,7 +185,7 @@ class HomeRetriever(Searcher):
     def family(self, node_id: str) -> Family:
         """Return a node with its parents and children.
 
-        The child of a leaf of the corpus tree is the top node that the leaf copies.
+        A leaf of the corpus tree has as its child the top node that it copies.
         """
         _, relatives = self._of_node(lambda store: family(store, node_id))
         if not relatives.node.stands_for:
@@ -189,13 +193,13 @@ class HomeRetriever(Searcher):
         return replace(relatives, children=(self._under_tops([relatives.node])[0],))
 
     def manifests(self) -> list[Manifest]:
-        """Return the manifests of the published trees, by tree name, the corpus tree last."""
+        """Return the manifests of the published trees by name, with the corpus tree last."""
         manifests = self._read(self._trees, lambda store: store.manifests())
         if not self._has_corpus_tree:
             return manifests
         try:
             return [*manifests, *self._read(self._corpus_tree, lambda store: store.manifests())]
-        except UnknownTreeError:  # dropped, as too few trees remain
+        except UnknownTreeError:  # it was dropped, because too few trees remain
             return manifests
 
     def nodes(self, tree: str) -> list[Node]:
@@ -209,21 +213,21 @@ class HomeRetriever(Searcher):
         return self._read(self.corpus_of(tree), read)
 
     def corpus_of(self, tree: str | None) -> PublishedCorpus:
-        """Return the corpus of a tree: the corpus tree, or for any other name the trees."""
+        """Return the corpus that contains a tree; for None or an unknown name, the trees."""
         is_above = tree is not None and is_corpus_tree(tree) and self._has_corpus_tree
         return self._corpus_tree if is_above else self._trees
 
     def close(self) -> None:
-        """Close the open stores of a server; the next call opens them again."""
+        """Close open connections to a server; the next call opens them again."""
         self._trees.close()
         self._corpus_tree.close()
 
     def read(
         self, tree: str | None, call: Callable[[HomeFolder, Settings, VectorStore], Result]
     ) -> Result:
-        """Return what ``call`` returns of the home that has a tree, its settings and its store.
+        """Call a function with the home of a tree, its settings and store, and return its result.
 
-        For None it is the home of all trees. The store holds what the caller may read.
+        None means the home of all trees. The store shows only what the caller may read.
         """
         corpus = self.corpus_of(tree)
         return self._read(corpus, lambda store: call(corpus.home, corpus.settings, store))
@@ -233,10 +237,10 @@ class HomeRetriever(Searcher):
         return corpus.read(lambda store: call(store.for_readers(self.readers)))
 
     def require_caller(self) -> None:
-        """Raise AccessError for a call without a caller under ``access.required``."""
+        """Raise AccessError if the call names no caller although ``access.required`` is set."""
         if self.readers is None and self._needs_caller:
             raise AccessError(
-                "this home has access.required, and the call does not say for whom it is: pass "
+                "this home has access.required, but the call does not name the caller: pass "
                 "readers=[...], the names of the caller and of the caller's groups, or type --as "
                 "NAME"
             )
@@ -246,7 +250,7 @@ class HomeRetriever(Searcher):
         return has_corpus_tree(self._trees.home, self.settings)
 
     def _searched(self, query: Query) -> list[PublishedCorpus]:
-        """Return the corpora that a query names; the names of its filter are those of the first."""
+        """Return the corpora that a query searches; tree names in its filter are of the first."""
         if query.scope == "trees":
             return [self._trees]
         if not self._has_corpus_tree:
@@ -261,7 +265,7 @@ class HomeRetriever(Searcher):
         return [self._corpus_tree] if query.scope == "corpus" else [self._trees, self._corpus_tree]
 
     def _of_node(self, read: Callable[[VectorStore], Result]) -> tuple[PublishedCorpus, Result]:
-        """Return the corpus that has a node, and what ``read`` returns of it."""
+        """Return the corpus that contains a node, and the result of ``read`` with its store."""
         try:
             return self._trees, self._read(self._trees, read)
         except UnknownTreeError:
@@ -270,7 +274,7 @@ class HomeRetriever(Searcher):
         return self._corpus_tree, self._read(self._corpus_tree, read)
 
     def _under_tops(self, leaves: Sequence[Node]) -> list[Node]:
-        """Return the top nodes that leaves of the corpus tree copy, and all nodes under them."""
+        """Return the top nodes that leaves of the corpus tree copy, and all nodes below them."""
         ids = list(dict.fromkeys(leaf.stands_for for leaf in leaves))
 
         def read(store: VectorStore) -> list[Node]:

@@ -1,1 +1,4 @@
-"""Retrievers for other frameworks, each with an extra of its name. Read ``base`` next."""
+"""Retrievers for LangChain and LlamaIndex, each with an extra of its name. Read ``base`` next.
+
+Both classes are called ``RaptorRetriever``, because an application uses one framework.
+"""

@@ -1,4 +1,4 @@
-"""Shared parts of the integrations: number of results, and metadata of a result."""
+"""Code that all integrations share: number, order, score and metadata of results."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -12,7 +12,7 @@ Order = Literal["score", "document"]
 
 
 def with_top_k(searcher: Searcher, query: Query | None, top_k: int | None) -> Query | None:
-    """Return the query with this ``top_k``, or unchanged for None; raise SettingsError below 1."""
+    """Return the query with ``top_k`` replaced, unless it is None; raise SettingsError below 1."""
     if top_k is None:
         return query
     if top_k < 1:
@@ -23,10 +23,12 @@ def with_top_k(searcher: Searcher, query: Query | None, top_k: int | None) -> Qu
 def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tuple[Hit, float]]:
     """Return the ``top_k`` best hits, each with its relevance.
 
-    The relevance of a hit is its score divided by the best score of the search, at least 0, so the
-    best hit has 1 with every strategy. Traversal counts ``top_k`` per layer, so it may return more.
+    The relevance of a hit is its score divided by the best score of the search, at least 0, so that
+    the best hit has 1 with every strategy.
 
     Args:
+        retrieval: result of a search. A traversal applies ``top_k`` to each layer, so it may
+            contain more hits than ``top_k``.
         top_k: maximum number of hits; None is no limit.
         order: ``"score"`` puts the best hit first, ``"document"`` keeps the order of the texts.
     """
@@ -40,10 +42,11 @@ def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tup
 
 
 def hit_metadata(hit: Hit, relevance: float, retrieval: Retrieval) -> dict[str, Any]:
-    """Return the origin of a node as plain values; ``score`` is the strategy's own number.
+    """Return the origin of a hit as plain values for the framework's metadata.
 
-    ``kind``, ``reason`` and ``note`` are those of the retrieval. Only a chunk has ``start``,
-    ``end``, ``pages``, ``section`` and ``source``. ``metadata`` is the metadata of the documents.
+    ``score`` is the strategy's own score. ``kind``, ``reason`` and ``note`` are those of the
+    retrieval. Only a chunk has ``start``, ``end``, ``pages``, ``section`` and ``source``.
+    ``metadata`` is that of the documents.
     """
     node = hit.node
     values: dict[str, Any] = {

@@ -28,16 +28,16 @@ except ModuleNotFoundError as error:
 class RaptorRetriever(BaseRetriever):
     """LangChain retriever that returns nodes of the published trees, the best first.
 
-    The documents have the text of a node as ``page_content``, its id as ``id``, and the result of
+    A document has the text of a node as ``page_content``, its id as ``id``, and the result of
     ``hit_metadata`` as ``metadata``.
 
     Attributes:
         searcher: a ``Retriever`` or ``HomeRetriever``.
         query: strategy, budget and filters; None for the default of the searcher.
-        order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
+        order: ``"document"`` returns the nodes in the order of the texts, which suits chat models.
         readers: users and groups for whom to search; None for trusted code, see ``for_readers``.
-        k: maximum number of documents, instead of ``top_k`` of the query. ``invoke`` may override
-            it, and accepts the ``history`` of a follow-up question.
+        k: maximum number of documents, which replaces ``top_k`` of the query. ``invoke`` may
+            override it, and accepts the ``history`` of a follow-up question.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -19,20 +19,20 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("llama-index", "a LlamaIndex retriever") from error
 
 SHOWN_TO_MODELS = ("documents", "section")
-"""Metadata that LlamaIndex shows to models above the text; the rest is for programs."""
+"""Metadata that LlamaIndex puts before the text in prompts; the rest is for programs."""
 
 
 class RaptorRetriever(BaseRetriever):
     """LlamaIndex retriever that returns nodes of the published trees, the best first.
 
     A ``TextNode`` has the text and id of the node; ``metadata`` is the result of ``hit_metadata``.
-    Its score is the relevance, from 0 to 1, so that cutoffs and fusion of ranks work.
+    Its score is the relevance, from 0 to 1, so that LlamaIndex's cutoffs and fusion work.
 
     Args:
         searcher: a ``Retriever`` or ``HomeRetriever``.
         query: strategy, budget and filters; None for the default of the searcher.
-        similarity_top_k: maximum number of nodes, replaces ``top_k`` of the query.
-        order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
+        similarity_top_k: maximum number of nodes, which replaces ``top_k`` of the query.
+        order: ``"document"`` returns the nodes in the order of the texts, which suits chat models.
         readers: users and groups for whom to search; None for trusted code, see ``for_readers``.
 
     Raises:

@@ -1,6 +1,6 @@
-"""A report as plain values, which the script of the page reads.
+"""Conversion of a report to plain values for the page's script.
 
-Names are short, because every node repeats them. Read ``web/model.js`` next, which uses them.
+Keys are short, because every node repeats them. Read ``web/model.js`` next, which uses them.
 """
 
 import json
@@ -21,10 +21,10 @@ Values = dict[str, Any]
 
 
 def layer_values(nodes: Sequence[Node]) -> list[Values]:
-    """Return nodes, tokens and means of each layer, from the leaves up.
+    """Return the statistics of each layer, from the leaves up.
 
-    Children per summary and compression (tokens of a summary over those of its children) are None
-    for the leaves. Parents per node, over 1 under soft assignment, is None for the top layer.
+    Mean children and mean compression (ratio of a summary's tokens to those of its children) are
+    None for the leaves. Mean parents, above 1 with soft assignment, are None for the top layer.
     """
     by_id, parents = {node.id: node for node in nodes}, parent_counts(nodes)
     values = []
@@ -44,9 +44,9 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
 
 
 def published_texts(nodes: Iterable[Node]) -> tuple[Document, ...]:
-    """Return the documents of published leaves, each with the text of its leaves at their offsets.
+    """Rebuild the documents of published leaves, with the text of each leaf at its offset.
 
-    Text between two leaves is white space, or "…" if no chunk contains it.
+    A gap between two leaves is filled with white space, or "…" if chunks omit some of its text.
     """
     leaves = grouped((node for node in nodes if node.is_leaf), lambda leaf: leaf.documents[0])
     return tuple(
@@ -66,7 +66,7 @@ def _text_of(leaves: Sequence[Node]) -> str:
 
 
 def _filler(n_chars: int, space: str) -> str:
-    """Return the text of a gap between two leaves, of this length."""
+    """Return a text of ``n_chars`` to fill a gap between two leaves."""
     return f"\n\n…{'':{n_chars - 5}}\n\n" if n_chars > 8 else space * n_chars
 
 
@@ -87,9 +87,9 @@ def published_findings(
 
 
 def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
-    """Return the offset in UTF-16 units of each place, counted in characters of ``text``.
+    """Convert character offsets in ``text`` to UTF-16 offsets, by character offset.
 
-    JavaScript counts UTF-16 units: an emoji or a rare Chinese character is two.
+    JavaScript counts UTF-16 units, of which an emoji or a rare Chinese character has two.
     """
     offsets: dict[int, int] = {}
     at = units = 0
@@ -145,7 +145,7 @@ def _change(change: RebuildChange | None) -> Values | None:
 
 
 def _documents(trees: Sequence[ReportTree]) -> list[Values]:
-    """Return the documents of the leaves, with their texts ("x") if known."""
+    """Return the documents of the leaves, with their texts ("x") if the report has them."""
     documents: dict[str, Values] = {}
     for tree in trees:
         for node in tree.nodes:
@@ -167,12 +167,11 @@ def _nodes(
 ) -> Iterator[Values]:
     """Yield the values of each node of a tree.
 
-    "t" is the number of the tree, "l" the layer, "n" the tokens, "x" the text; instead of "x" a
-    leaf may have the offsets "s" and "e" in its document. "w" marks a new node, "f" a summary that
-    the model did not write or not finish. "m" is the name of a summary, or the title of a leaf of
-    the corpus tree; "c" are the children. A leaf has its document "d" with its address "a", span
-    "o", section "h", and first and last page "p". ``report_values`` adds the usage "u": calls,
-    retries, prompt tokens, completion tokens, US dollars (None if unknown).
+    All nodes: "t" number of the tree, "l" layer, "n" tokens, "x" text; "w" is 1 for a new node.
+    Summaries: "c" children, "m" name (of a leaf of the corpus tree, its title), "f" mark of one
+    that the model did not write completely. Leaves: "d" document, "a" its address, "o" span, "h"
+    section, "p" first and last page, and the offsets "s" and "e" in the document instead of "x" if
+    the document's text is in the report.
     """
     spans = _spans(tree)
     added = set(tree.change.added) if tree.change else set()
@@ -205,7 +204,7 @@ def _mark(node: Node) -> Values:
 
 
 def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
-    """Return the offsets of leaves in their documents, in UTF-16 units, if the texts agree."""
+    """Return the UTF-16 offsets of leaves in their documents, for leaves that agree with these."""
     documents = {document.id: document for document in tree.documents}
     leaves: dict[str, list[Node]] = {}
     for node in tree.nodes:
@@ -240,7 +239,7 @@ def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None
 
 
 SHOWN = ("grouping", "chunking", "tokens", "embedder", "clustering", "summarizer", "tree")
-"""Sections of the settings that determine the content of a tree; none contains a secret."""
+"""Sections of the settings that change the content of a tree; none contains a secret."""
 
 
 def settings_text(settings: Settings) -> str:

@@ -1,9 +1,10 @@
 """Layout of the map: a point for each node, and columns that ``web/atlas.js`` reads.
 
-UMAP with exact neighbours costs the square of the number of nodes. So it places the upper layers,
-at most ``MAX_LAID_OUT`` nodes. Each lower node is placed around its first parent, along the two
-main directions of its cluster, within half the distance to the next cluster. The cost is linear,
-the result depends only on the trees, and clusters stay together. ``web/plane.js`` draws the map.
+The time of UMAP with exact neighbours grows with the square of the number of nodes. So it places
+only the upper layers, at most ``MAX_LAID_OUT`` nodes. Each lower node is placed around its first
+parent, along the two main directions of its cluster, within half the distance to the next cluster.
+The time is linear, the result depends only on the trees, and clusters stay together.
+``web/plane.js`` draws the map.
 """
 
 import base64
@@ -20,7 +21,7 @@ from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 LAYOUT_VERSION = "1"
-"""Version of the layout; another version makes cached layouts invalid."""
+"""Version of the layout; a new version invalidates cached layouts."""
 
 MAX_LAID_OUT = 4096
 NEIGHBORS = 15
@@ -46,7 +47,7 @@ def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
 def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
     """Compute a point for each node, shape ``(len(nodes), 2)``, float32, from 0 to 1.
 
-    ``vectors`` are by embedding key; a node without one gets the point of its parent.
+    ``vectors`` are by embedding key; a node without a vector gets the point of its parent.
     """
     if not nodes:
         return np.zeros((0, 2), dtype=np.float32)
@@ -59,15 +60,15 @@ def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np
     points[upper] = _umap(rows[upper])
     for layer in range(lowest - 1, -1, -1):
         _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
-    # The longer axis is horizontal, as on screens.
+    # The longer axis is horizontal, like a screen.
     points = project(points.astype(np.float32))
     low, span = points.min(axis=0), np.ptp(points, axis=0).max()
     return np.asarray((points - low) / max(float(span), 1e-12), dtype=np.float32)
 
 
 def _rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vectors:
-    known = next(iter(vectors.values()), np.zeros(2, dtype=np.float32))
-    missing = np.zeros_like(known)
+    example = next(iter(vectors.values()), np.zeros(2, dtype=np.float32))
+    missing = np.zeros_like(example)
     return np.stack([vectors.get(node.embedding_key, missing) for node in nodes])
 
 
@@ -88,15 +89,15 @@ def _umap(rows: Vectors) -> Points:
 def _place_below(
     points: Points, rows: Vectors, members: NDArray[np.int64], parents: NDArray[np.int32]
 ) -> None:
-    """Set the points of nodes around those of their parents."""
+    """Place nodes around the points of their parents."""
     from scipy.spatial import cKDTree
 
     order = members[np.argsort(parents[members], kind="stable")]
     owners, starts = np.unique(parents[order], return_index=True)
-    near, _ = cKDTree(points[owners]).query(points[owners], k=2)
-    gaps = np.where(np.isfinite(near[:, 1]), near[:, 1], 1.0)
-    usual = float(np.median(gaps)) or 1.0
-    radii = SPREAD * np.clip(gaps, 0.3 * usual, 2.0 * usual)
+    distances, _ = cKDTree(points[owners]).query(points[owners], k=2)
+    gaps = np.where(np.isfinite(distances[:, 1]), distances[:, 1], 1.0)
+    median_gap = float(np.median(gaps)) or 1.0
+    radii = SPREAD * np.clip(gaps, 0.3 * median_gap, 2.0 * median_gap)
     ends = [*starts[1:], len(order)]
     for owner, start, end, radius in zip(owners, starts, ends, radii, strict=True):
         cluster = order[start:end]
@@ -106,7 +107,7 @@ def _place_below(
 
 
 NAME_CHARS = 60
-"""Maximum length of a summary's first words, if it has no name."""
+"""Maximum characters of a summary's first words, which are shown if it has no name."""
 
 _SCALE = 65_535
 
@@ -114,7 +115,7 @@ _SCALE = 65_535
 def atlas_values(
     nodes: Sequence[Node], points: NDArray[np.float32], titles: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return columns as base64 of little-endian numbers, and the names of the summaries.
+    """Return the map's columns as base64 of little-endian numbers, and the names of summaries.
 
     ``points`` have shape ``(len(nodes), 2)``, as ``lay_out`` returns them; ``titles`` are by tree.
     """
@@ -142,7 +143,7 @@ def node_name(node: Node) -> str:
 
 
 def tree_titles(nodes: Sequence[Node]) -> dict[str, str]:
-    """Return the titles of trees with a single document title, by tree."""
+    """Return the titles by tree, of trees whose leaves all have the same document title."""
     by_tree: dict[str, set[str]] = {}
     for node in nodes:
         if node.is_leaf:

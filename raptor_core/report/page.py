@@ -1,11 +1,10 @@
-"""Pages of reports; each is a single file that loads nothing.
+"""Rendering of report pages, each of which is a single file that loads nothing else.
 
-A page contains its data as JSON in a script element (``application/json``), escaped so that no text
-ends the element. The script writes texts as text, never as markup. A content security policy allows
-only the page's own script and style, by digest.
+A page contains its data, which ``data`` returns, as JSON in a script element, escaped so that no
+text can end the element. The script writes texts as text, never as markup. A
+content security policy allows only the page's own script and style, by digest.
 
 The script of a report is compressed, which saves 30 kB per partition; ``unpack.js`` unpacks it.
-JSON values come from ``data``.
 """
 
 import base64
@@ -42,7 +41,7 @@ _SCRIPTS = (
     "save.js",
     "main.js",
 )
-"""Files of the report's script, in their order."""
+"""Files of the report's script, in the order in which they are joined."""
 
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -77,7 +76,7 @@ def fill_page(
 ) -> str:
     """Fill the placeholders of a template, such as ``{{STYLE}}``.
 
-    The page may run ``scripts``. ``reach`` is the first rules of its content security policy.
+    The page may run only ``scripts``. ``reach`` are rules that precede its content security policy.
     ``parts`` are texts by the names of their placeholders.
     """
     values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
@@ -94,7 +93,7 @@ def content_policy(scripts: Sequence[str], style: str) -> str:
 
 
 def embedded_json(values: object) -> str:
-    """Return JSON that a script element can contain and UTF-8 can encode."""
+    """Format values as JSON that is safe in a script element and in UTF-8."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     return _LONE_SURROGATE.sub(lambda c: f"\\u{ord(c[0]):04x}", text.translate(_ESCAPES))
 
@@ -114,7 +113,7 @@ def joined_script(files: Iterable[str]) -> str:
 
 @functools.cache
 def _page_scripts() -> tuple[str, str]:
-    """Return the script that unpacks the script of the page, and the latter."""
+    """Return the unpacking script and the script of the page."""
     return read_part("unpack.js"), joined_script(map(read_part, _SCRIPTS))
 
 

@@ -1,6 +1,6 @@
-"""Values that a report shows: trees, changes, findings, costs.
+"""The values that a report shows: trees, changes, findings and costs.
 
-``data`` turns them into JSON. Read ``Report`` first, the last class.
+``data`` converts them to JSON. Read ``Report`` first, the last class.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +14,12 @@ from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
 
 Figure = float | str | None
-"""Figure of a cost; None if it is unknown, such as money without a price."""
+"""A figure of the cost; None if it is unknown, such as dollars for a model without a price."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildChange:
-    """Change of a tree by its last build.
+    """The change of a tree by its last build.
 
     Attributes:
         previous: ISO 8601 time when the previous tree was published; empty for a first build.
@@ -34,12 +34,16 @@ class RebuildChange:
 
 @dataclass(frozen=True, slots=True)
 class ReportTree:
-    """Published tree of a report.
+    """A published tree of a report.
 
-    ``build_id`` is that of ``Manifest``; ``published_at`` is an ISO 8601 time in UTC. ``ended``
-    says why the tree ended at its top layer. ``nodes`` come layer by layer, in document order.
-    ``documents`` are those with known texts; a span of any other shows only its own text.
-    ``change`` is that of the last build, None if unknown.
+    Attributes:
+        name: name of the tree.
+        build_id: ``Manifest.build_id``.
+        published_at: ISO 8601 time in UTC.
+        ended: why the tree ends at its top layer.
+        nodes: nodes layer by layer, in document order.
+        documents: documents whose text can be shown; spans of others show only their own text.
+        change: change by the last build; None if it is unknown.
     """
 
     name: str
@@ -53,18 +57,18 @@ class ReportTree:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Content of a page.
+    """The content of a page.
 
     Attributes:
-        name: name of the page: that of a tree or of a partition.
-        trees: at least one tree.
+        name: name of a tree or partition.
+        trees: one or more trees.
         findings: findings of audits, by any judge; None without an audit. The page omits findings
             on nodes of other trees.
         settings: settings of the trees, as ``settings_text`` returns them.
         cost: figures of the build, in the order in which they are shown; a name ends in its unit
             (``_tokens``, ``_usd``). None if nothing is known.
         points: points of all nodes, as ``lay_out`` returns them; None for a page without a map.
-        link_of: returns the address of a leaf's document in its own place, or "".
+        link_of: returns the address at which people read a leaf's document, or "".
     """
 
     name: str

@@ -14,7 +14,7 @@ import numpy as np
 
 from raptor_core.models.embedding.base import Embedder, WindowingEmbedder
 from raptor_core.retrieval.base import Query, Questions, Retrieval
-from raptor_core.retrieval.general.wording import read_wording
+from raptor_core.retrieval.general.wording import is_courtesy, read_wording
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
@@ -107,17 +107,18 @@ MAX_FRAGMENT_NAMES = 3
 def follow_up(question: str, history: Sequence[str]) -> str:
     """Return a question that leans on the turns before it with terms of these.
 
-    Any other question, and one that asks for something general, is returned as it is. Names for
-    pronouns were tried and found less.
+    Any other question, one that asks for something general, and a turn that only thanks or greets
+    are returned as they are. Names for pronouns were tried and found less.
 
     Args:
         question: the question.
-        history: turns before it, questions or answers, the last one at the end; empty ones are
-            left out.
+        history: turns before it, questions or answers, the last one at the end; empty ones and
+            those that only thank or greet are left out.
     """
-    turns = [turn for turn in history if turn.strip()][: -LAST_TURNS - 1 : -1]
-    if not turns or not _leans(question):
+    if is_courtesy(question) or not _leans(question):
         return question
+    turns = [turn for turn in history if turn.strip() and not is_courtesy(turn)]
+    turns = turns[: -LAST_TURNS - 1 : -1]
     own = read_wording(question).names
     terms = dict.fromkeys(term for turn in turns for term in read_wording(turn).names)
     joined = [term for term in terms if term not in own][:MAX_TERMS]

@@ -1,4 +1,4 @@
-"""Settings: models, presets, and loading from TOML and the environment."""
+"""Settings: a model for each section, presets, and loading from TOML and the environment."""
 
 from raptor_core.settings.base import BudgetSettings, EndpointPart, PriceSettings
 from raptor_core.settings.checks import AuditSettings, CheckSettings

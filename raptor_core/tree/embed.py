@@ -82,7 +82,7 @@ def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[
             raise
         place = f"characters {at.start} to {at.end} of {at.documents[0]!r}" if at.is_leaf else at.id
         named = f"{error}; the text is {place}, of tree {at.tree!r}, layer {at.layer}"
-        raise AnswerError(named, error.kind, comes_again=True) from error
+        raise AnswerError(named, error.kind, is_permanent=True) from error
 
 
 def _in_batches(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:

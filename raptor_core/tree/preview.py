@@ -95,8 +95,8 @@ class Previews:
         ids: load.Unique[Entry] = load.Unique(self.skipped)
         settings = self._components.settings
         required, rules = settings.access.required, ReaderRules(settings.source)
-        for file, content in load.loaded(listed):
-            for name, document in load.split(content.parse(), self.skipped):
+        for file, content in load.load_listed(listed):
+            for name, document in load.separate_skipped(content.parse(), self.skipped):
                 if not ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     continue
                 if required and rules.apply(document).readers is None:

@@ -22,7 +22,7 @@ from raptor_assets.corpus.changes import Changes, State
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.reembed import plan_reembedding
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
@@ -32,7 +32,7 @@ from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
 from raptor_core.home.folder import hint
-from raptor_core.home.published import refuse_unknown
+from raptor_core.home.published import require_known
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
@@ -421,7 +421,7 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
         for name in trees
     }
     kind = "tree is called" if by_tree else "partition (with grouping.shards, name those) is called"
-    refuse_unknown(kind, [name for name, key in keys.items() if key not in known], known)
+    require_known(kind, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))
 
 
@@ -431,7 +431,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
     home, settings = home_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    scan = look(home.table_store(settings), source, is_whole=bool(added))
+    scan = rescan(home.table_store(settings), source, is_whole=bool(added))
     return home, settings.model_copy(update={"source": source}), scan
 
 
@@ -445,5 +445,5 @@ def _partition_keys(
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]
-    refuse_unknown("partition of the source is called", keys, known)
+    require_known("partition of the source is called", keys, known)
     return tuple(keys)

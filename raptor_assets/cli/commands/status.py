@@ -104,8 +104,8 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         if not result.passed:
             group = result.asset.partition("/")[0]
             _print_check("all trees" if group == TREE else group, result)
-    for tree in (tree for tree in state.trees if tree.manifest.hold):
-        say(f"{tree.name}: pinned to an earlier build: {tree.manifest.hold}", fg="yellow")
+    for tree in (tree for tree in state.trees if tree.manifest.pin):
+        say(f"{tree.name}: pinned to an earlier build: {tree.manifest.pin}", fg="yellow")
     for name in state.waiting:
         say(
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",

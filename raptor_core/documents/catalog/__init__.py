@@ -1,1 +1,1 @@
-"""Catalog of earlier readings, by which only changed files are read."""
+"""Scans of a source with a catalog of earlier readings, so that only changed files are read."""

@@ -1,7 +1,7 @@
-"""Catalog of the readings of files, a cache by which unchanged files are not read again.
+"""The catalog, a cache of what was read from each file, so that unchanged files are not read again.
 
-A stamp (size, times, the storage's version) proves a file unchanged only if no later write can have
-the same stamp; git's index has the same rule. Scans that use the catalog are in ``scan``.
+A stamp (size, times, the storage's version) proves that a file is unchanged only if no later write
+can have the same stamp; git's index has the same rule. Scans that use the catalog are in ``scan``.
 """
 
 import json
@@ -20,12 +20,12 @@ from raptor_core.documents.sources.base import (
     SourceFile,
     brief_digest,
 )
-from raptor_core.documents.sources.load import split
+from raptor_core.documents.sources.load import separate_skipped
 from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
 
 PARSERS = "8"
-"""Version of the parsers; raise it when one gives a different document for the same bytes."""
+"""Version of the parsers; raise it if any of them gives another document for the same bytes."""
 
 _LIBRARIES = (
     *("lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
@@ -35,14 +35,15 @@ _LIBRARIES = (
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """Result of reading a file.
+    """The result of reading a file.
 
     Attributes:
         stamp: see ``SourceFile.stamp``.
-        content: digest of the content; empty for a file that could not be read.
+        content: digest of the content; "" for a file that could not be read.
         is_final: no later write can have the same stamp.
-        documents: entries of its documents in the order of the file, each with its name for people;
-            the readers are those that the file declares.
+        documents: name to show and entry of each document, in the order of the file; readers are
+            only those that the file declares.
+        skipped: rows that were not read.
     """
 
     stamp: str
@@ -61,17 +62,17 @@ class Catalog(dict[bytes, FileReading]):
     """Readings by ``catalog_key``."""
 
     def is_current(self, key: bytes, stamp: str) -> bool:
-        """Return whether the file with this stamp need not be read."""
+        """Return whether the reading of a file is valid, given its present stamp."""
         reading = self.get(key)
         return reading is not None and reading.is_final and reading.stamp == stamp
 
     def forget_unread(self) -> None:
-        """Drop files that could not be read, so that the next scan tries them again."""
+        """Drop files that could not be read, so that the next scan tries again."""
         for key in [key for key, reading in self.items() if not reading.content]:
             del self[key]
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add readings from rows of a table, which ``rows`` made."""
+        """Add readings from rows of a table, as ``rows`` returns them."""
         rows = list(rows)
         decoded = json.loads(f"[{','.join(row[-2] for row in rows)}]")  # faster than one by one
         for row, documents in zip(rows, decoded, strict=True):
@@ -104,13 +105,13 @@ def _tuple(readers: list[str] | None) -> tuple[str, ...] | None:
 
 
 def catalog_key(file: SourceFile) -> bytes:
-    """Return the key of a file: a digest of its address, which may hold a password, and its id."""
-    # A named file is read even if raptor wrote it.
+    """Return the key of a file, a digest because its address may contain a password."""
+    # ``is_named`` is included because a named file is read even if raptor wrote it.
     return brief_digest(file.path, file.id, file.is_named)
 
 
 def parser_fingerprint(settings: SourceSettings) -> str:
-    """Return the fingerprint of everything but the file that decides a reading."""
+    """Return the fingerprint of the settings and libraries that change a file's documents."""
     values = settings.model_dump(mode="json", include=set(PARSER_FIELDS))
     tables = [t.model_dump(mode="json", exclude={"url", "url_env"}) for t in settings.tables]
     libraries = {name: _installed(name) for name in _LIBRARIES}
@@ -120,22 +121,23 @@ def parser_fingerprint(settings: SourceSettings) -> str:
 def make_reading(
     file: SourceFile, content: Content, previous: FileReading | None, started: float
 ) -> tuple[FileReading, list[Named]]:
-    """Return the reading of a file, and its documents if its bytes changed since ``previous``.
+    """Parse a file if its bytes changed since ``previous``; return its reading and documents.
 
-    ``started`` is the start of the scan, in seconds since 1970 UTC. The reading is final if the
-    storage has a version of the content, or if the file's time was old.
+    There are no documents if the bytes are the same. ``started`` is the start of the scan, in
+    seconds since 1970 UTC. The reading is final if the storage versions its content, or if the last
+    write was clearly before the scan.
     """
     is_old = file.written is not None and file.written < started - CLOCK_SECONDS
     head = file.stamp, content.digest, bool(file.etag) or is_old
     if previous and previous.content == content.digest:
         return FileReading(*head, previous.documents, previous.skipped), []
     skipped: list[Skipped] = []
-    named = split(content.parse(), skipped)
+    named = separate_skipped(content.parse(), skipped)
     entries = tuple((name, Entry.of(document)) for name, document in named)
     return FileReading(*head, entries, tuple(skipped)), named
 
 
-@cache  # a process keeps the version that it imported
+@cache  # because a process keeps the version that it imported
 def _installed(name: str) -> str:
     try:
         return metadata.version(name)

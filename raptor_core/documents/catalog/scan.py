@@ -1,7 +1,7 @@
 """Scans of a source, which read only files whose stamp changed.
 
-A scan lists documents by hashes, for the decision on what to build; ``read_scanned`` reads those to
-build. A scan takes a catalog and returns the next one.
+A scan lists the hashes of documents, from which it is decided what to build; ``read_scanned`` then
+reads the documents to build. A scan takes a catalog and returns the next one.
 """
 
 import time
@@ -23,9 +23,9 @@ from raptor_core.documents.sources.load import (
     Unique,
     explain_empty,
     list_sources,
-    loaded,
+    load_listed,
+    separate_skipped,
     source_openers,
-    split,
 )
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
@@ -35,25 +35,25 @@ Parsed = dict[tuple[bytes, str], list[Named]]
 """Documents of files by ``catalog_key`` and digest of the content."""
 
 NO_READERS = (
-    "has no readers, and access.required refuses it; declare its readers, or name them under "
-    "[[source.readers]]"
+    "has no readers, so access.required excludes it; declare its readers in the document, or name "
+    "them under [[source.readers]]"
 )
 
 KEPT_CHARS = 10_000_000
-"""Characters of new documents that a scan keeps for the next reading."""
+"""Maximum characters of new documents that a scan keeps, so that a build does not parse again."""
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Entries of a source's documents, ordered by id, and who may read what of it is published.
+    """The entries of a source's documents, and who may read what is published of it.
 
     Attributes:
-        documents: entries of the documents that may be built.
-        empty_sources: sources that list no file and no row.
-        aside: entries of documents that the source has, and that are not to be built.
+        documents: entries of the documents that may be built, ordered by id.
+        skipped: what was not read.
+        empty_sources: sources without files and rows.
+        aside: entries of documents that are in the source but must not be built.
         rules: rules for the readers of documents that declare none.
-        unmatched_rules: patterns of rules that match no document, as a person finds them in the
-            settings; empty where not all documents are known.
+        unmatched_rules: descriptions of rules that match no document; empty if a source failed.
         failure: the first error of a source that is missing, empty or unreachable; the documents
             of that source are not known.
     """
@@ -70,45 +70,46 @@ class Inventory:
     )
 
     def without(self, ids: Collection[str]) -> "Inventory":
-        """Return a copy that lacks these documents."""
+        """Return a copy in which these documents are ``aside``."""
         aside = tuple(entry for entry in self.documents if entry.id in ids)
         documents = tuple(entry for entry in self.documents if entry.id not in ids)
         return replace(self, documents=documents, aside=(*self.aside, *aside)) if aside else self
 
     def require_complete(self) -> None:
-        """Raise the failure, if a source is missing, empty or unreachable."""
+        """Raise the ``failure`` if there is one."""
         if self.failure is not None:
             raise self.failure
 
     def readers_today(
         self, document_id: str, source: str, published: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Return who may read a published document today; what is unknown is closed.
+        """Return who may read a published document now.
 
         =====================================  ======================================
         published document                     who may read it
         =====================================  ======================================
-        is in the source                       the readers that it declares, as far as
-                                               a broken item of its id does too, else
-                                               those of the last rule that matches
-        its place cannot be read               those that the broken item declares,
-                                               else those of the last matching rule
-        is absent, or its source failed        those of the last rule that matches
+        is in the source                       the readers that it declares, without
+                                               those that an unread item of the same
+                                               id does not name; else the last rule's
+        its place cannot be read               the readers that the unread item
+                                               declares, else the last rule's
+        is absent, or its source failed        the last rule's
         =====================================  ======================================
 
-        Without any of these, no one. Of a document that is not in the source, the readers never
-        exceed ``published``, since a rule does not know what the document declared.
+        The last rule is the last one that matches. If none of these names readers, nobody may read
+        the document. A document that is not in the source never gains readers over ``published``,
+        because a rule does not know what the document declared.
 
         Args:
             document_id: id of the document.
             source: source of the document; see ``Document``.
-            published: readers that it is published with.
+            published: readers with which it is published.
         """
         entry = self._present.get(document_id)
         if entry is not None:
             of_same_id = self._unread.declared(document_id)
-            broken = (readers for readers in of_same_id if readers is not None)
-            return reduce(readers_of_both, broken, entry.readers or ())
+            unread = (readers for readers in of_same_id if readers is not None)
+            return reduce(readers_of_both, unread, entry.readers or ())
         of_rule = self.rules.readers_of(document_id, source) or ()
         declared = self._unread.declared(self._unread.place_of(document_id, source)) or [None]
         each = (of_rule if readers is None else readers for readers in declared)
@@ -128,7 +129,7 @@ class Inventory:
 
     @property
     def digest(self) -> str:
-        """Digest of all versions, and of all that decides on readers, 32 hexadecimal characters."""
+        """Digest of all versions and of everything that decides on readers, 32 hex characters."""
         versions = (f"{entry.version}\0{entry.readers}" for entry in self.documents)
         aside = (f"{entry.id}\0{entry.readers}" for entry in self.aside)
         skipped = (f"{item.place or item.name}\0{item.readers}" for item in self.skipped)
@@ -138,7 +139,7 @@ class Inventory:
     def partitions(
         self, grouping: GroupingSettings, without: Collection[str] = ()
     ) -> Partitions[Entry]:
-        """Return the documents by partition and tree, but those of trees ``without``."""
+        """Return the documents by partition and tree, except for the trees ``without``."""
         if without:
             return Partitions(self.documents, grouping, without)
         if grouping not in self._grouped:
@@ -149,8 +150,8 @@ class Inventory:
 Result = TypeVar("Result", Corpus, Inventory)
 
 
-def refuse_unassigned(result: Result) -> Result:
-    """Return a result without documents for which nothing names readers; they are skipped."""
+def skip_without_readers(result: Result) -> Result:
+    """Return a result in which documents without any declared or assigned readers are skipped."""
     refused: list[str] = [document.id for document in result.documents if document.readers is None]
     if not refused:
         return result
@@ -163,12 +164,15 @@ def refuse_unassigned(result: Result) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Inventory of a source, its files, and the catalog for the next scan.
+    """The result of a scan.
 
     Attributes:
+        inventory: entries of the documents.
+        catalog: catalog for the next scan; the object ``previous`` if nothing changed.
         n_read: number of files that were read.
-        previous: the catalog before; the same object without changes.
-        parsed: new files, up to ``KEPT_CHARS`` of text, since parsers are slow.
+        listed: sources with their files.
+        previous: catalog of the scan before.
+        parsed: documents of new files, up to ``KEPT_CHARS`` of text, because parsers are slow.
         rules: rules for the readers of documents that declare none.
     """
 
@@ -192,37 +196,37 @@ def scan_source(
     *,
     clock: Callable[[], float] = time.time,
 ) -> Scan:
-    """List the source, and read the files that changed since the catalog.
+    """List the sources of the settings, and read the files that changed since the catalog.
 
-    A source that is missing, empty or unreachable is the ``failure`` of the inventory, which holds
-    what the others have. ``clock`` returns seconds since 1970 UTC.
+    If a source is missing, empty or unreachable, its error is the ``failure`` of the inventory,
+    which contains the documents of all others. ``clock`` returns seconds since 1970 UTC.
 
     Raises:
-        SourceError: no source is named, or a pattern of the settings is malformed.
+        SourceError: the settings name no source, or a malformed pattern.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
     rules = ReaderRules(settings)
-    look = _Look(catalog or Catalog(), clock())
-    look.list(source_openers((), settings))
-    look.read()
-    documents = look.entries().ordered(rules)
-    skipped, failure = tuple(look.skipped), look.failure
+    reading = _SourceReading(catalog or Catalog(), clock())
+    reading.list(source_openers((), settings))
+    reading.read()
+    documents = reading.entries().ordered(rules)
+    skipped, failure = tuple(reading.skipped), reading.failure
     if not documents:
         failure = failure or explain_empty((), settings, skipped)
     return Scan(
         inventory=Inventory(
             documents=documents,
             skipped=skipped,
-            empty_sources=tuple(source.name for source, files in look.listed if not files),
+            empty_sources=tuple(source.name for source, files in reading.listed if not files),
             rules=rules,
             unmatched_rules=() if failure else _unmatched(rules, documents, skipped),
             failure=failure,
         ),
-        catalog=look.next_catalog(),
-        n_read=look.n_read,
-        listed=look.listed,
-        previous=look.previous,
-        parsed=look.parsed,
+        catalog=reading.next_catalog(),
+        n_read=reading.n_read,
+        listed=reading.listed,
+        previous=reading.previous,
+        parsed=reading.parsed,
         rules=rules,
     )
 
@@ -230,14 +234,14 @@ def scan_source(
 def _unmatched(
     rules: ReaderRules, documents: Sequence[Entry], skipped: Sequence[Skipped]
 ) -> tuple[str, ...]:
-    """Return the patterns that match nothing, neither a document nor what was not read."""
+    """Describe the patterns that match neither a document nor anything that was not read."""
     names = [(entry.id, entry.source) for entry in documents]
     places = (item.place or item.name for item in skipped)
     return rules.unmatched([*names, *((place, f"{place}/file") for place in places)])
 
 
-class _Look:
-    """A look at sources, which keeps the first failure and goes on with the other sources."""
+class _SourceReading:
+    """Listing and reading of sources, which continues with the others if one fails."""
 
     def __init__(self, previous: Catalog, started: float) -> None:
         self.previous = previous
@@ -276,11 +280,11 @@ class _Look:
                 else:
                     changed.append(file)
             with self._failures():
-                for file, content in loaded([(source, changed)]):
+                for file, content in load_listed([(source, changed)]):
                     self._keep(file, content)
 
     def _keep(self, file: SourceFile, content: Content) -> None:
-        """Keep the reading of a file, and its documents while there is room for their texts."""
+        """Keep the reading of a file, and its documents if their texts are within the limit."""
         key = catalog_key(file)
         reading, named = make_reading(file, content, self.previous.get(key), self._started)
         self._readings[key] = reading
@@ -291,18 +295,18 @@ class _Look:
             self._n_free_chars -= n_chars
 
     def entries(self) -> Unique[Entry]:
-        """Return the entries of all files; what could not be read is skipped."""
+        """Return the entries of all files, and add what was not read to ``skipped``."""
         entries: Unique[Entry] = Unique(self.skipped)
         for key, file in self._files:
-            if reading := self._readings.get(key):  # none where its source failed
+            if reading := self._readings.get(key):  # None if its source failed
                 entries.add(reading.documents, file.path)
                 self.skipped += reading.skipped
         return entries
 
     def next_catalog(self) -> Catalog:
-        """Return the catalog for the next look, the same object without changes.
+        """Return the catalog for the next scan; the previous object if nothing changed.
 
-        After a failure it also has the earlier readings, since files may only seem to be gone.
+        After a failure it also contains earlier readings, because files may only seem to be gone.
         """
         readings = Catalog({**self.previous, **self._readings} if self.failure else self._readings)
         readings.forget_unread()
@@ -310,10 +314,10 @@ class _Look:
 
 
 def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
-    """Read the documents of these ids, in their present state, from files that held them.
+    """Read the documents with these ids from the files in which the scan found them.
 
-    Documents that are gone since the scan are missing. ``skipped`` is that of the scan and of this
-    reading.
+    They are read as they are now; documents that are gone since the scan are missing. ``skipped``
+    contains what the scan and this reading skipped.
 
     Raises:
         SourceError: a source cannot be reached.
@@ -321,17 +325,18 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
     """
     skipped = list(scan.inventory.skipped)
     corpus: Unique[Document] = Unique(skipped)
-    queue: Listed = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
-    for file, content in loaded(queue):
+    queue: Listed = [(s, [f for f in files if _has_any(scan, f, ids)]) for s, files in scan.listed]
+    for file, content in load_listed(queue):
         named = scan.parsed.get((catalog_key(file), content.digest))
         if named is None:
-            named = split(content.parse(), skipped)
+            named = separate_skipped(content.parse(), skipped)
         corpus.add([item for item in named if item[1].id in ids], file.path)
     return Corpus(corpus.ordered(scan.rules), tuple(dict.fromkeys(skipped)))
 
 
-def _holds(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
+def _has_any(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
+    """Return whether a file had any of these documents when it was scanned."""
     if file.only_id is not None:
         return file.only_id in ids
-    known = scan.catalog.get(catalog_key(file))
-    return known is not None and any(document_id in ids for document_id in known.ids)
+    reading = scan.catalog.get(catalog_key(file))
+    return reading is not None and any(document_id in ids for document_id in reading.ids)

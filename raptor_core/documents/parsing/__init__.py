@@ -1,1 +1,1 @@
-"""Files and rows as documents; the parsers of the formats are in ``raptor_formats``."""
+"""Conversion of files and rows to documents; the parsers of formats are in ``raptor_formats``."""

@@ -1,7 +1,7 @@
-"""Files that a command of the user turns into Markdown, such as RTF by pandoc.
+"""Conversion of files to Markdown with a command from the settings, such as pandoc for RTF.
 
-The command is run without a shell, on a copy of the file in a temporary folder, and is bounded in
-time. ``parsers`` reads its output.
+The command runs without a shell, on a copy of the file in a temporary folder, with a time limit.
+``files`` parses its output.
 """
 
 import os
@@ -21,14 +21,14 @@ from raptor_formats.text import one_line
 
 _PATH = "{}"
 _ERROR_BYTES = 10_000
-_REMEDY = "correct its command under source.convert, or leave it out by source.exclude"
+_REMEDY = "correct its command under source.convert, or exclude it with source.exclude"
 
 
 def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
-    """Return the Markdown that the command of a file's type writes to its standard output.
+    """Run the command for a file's type and return the Markdown that it writes.
 
-    The command reads the file at its standard input, or at the path that replaces ``{}``. It may
-    take ``parse_seconds``.
+    The command reads the file from its standard input or from the path that replaces ``{}``, and
+    writes to its standard output. It may take ``parse_seconds``.
 
     Raises:
         SourceError: the program is missing.
@@ -41,14 +41,14 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
             code = run.execute(command, settings.parse_seconds)
         except OSError as error:
             raise SourceError(
-                f"source.convert reads files of type {name.extension} by {command!r}, and its "
+                f"source.convert converts files of type {name.extension} with {command!r}, whose "
                 f"program cannot be started: {error.strerror}; install it, correct the command, "
                 "or remove it"
             ) from error
         except subprocess.TimeoutExpired as error:
             raise UnreadableError(
-                f"took more than {settings.parse_seconds:g} s to convert by {command!r}; raise "
-                "source.parse_seconds, or leave it out by source.exclude"
+                f"took more than {settings.parse_seconds:g} s to convert with {command!r}; raise "
+                "source.parse_seconds, or exclude it with source.exclude"
             ) from error
         check_size(run.output.stat().st_size, settings.max_file_mb)
         text, errors = run.output.read_bytes(), run.last_errors()
@@ -61,9 +61,9 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
 
 
 class _Run:
-    """Run of a command on a file in a folder, with files for its output and its errors.
+    """A run of a command on a file, whose output and errors go to files in a folder.
 
-    A pipe would stay open as long as a process that the command left behind.
+    Pipes would stay open for as long as any process that the command left behind.
     """
 
     def __init__(self, folder: Path, extension: str, data: bytes) -> None:
@@ -72,13 +72,13 @@ class _Run:
         self.output, self.errors = folder / "output", folder / "errors"
 
     def last_errors(self) -> str:
-        """Return the end of what the command wrote about errors."""
-        with self.errors.open("rb") as said:
-            said.seek(max(0, self.errors.stat().st_size - _ERROR_BYTES))
-            return said.read().decode(errors="replace")
+        """Return the end of what the command wrote to its standard error."""
+        with self.errors.open("rb") as stderr:
+            stderr.seek(max(0, self.errors.stat().st_size - _ERROR_BYTES))
+            return stderr.read().decode(errors="replace")
 
     def execute(self, command: str, seconds: float) -> int:
-        """Return the exit code of the command, after all that it started has ended.
+        """Run the command, end every process that it started, and return its exit code.
 
         Raises:
             OSError: the program cannot be started.
@@ -86,34 +86,34 @@ class _Run:
         """
         words = [word.replace(_PATH, str(self._input)) for word in shlex.split(command)]
         with (
-            self._input.open("rb") as read,
-            self.output.open("wb") as written,
-            self.errors.open("wb") as said,
+            self._input.open("rb") as stdin,
+            self.output.open("wb") as stdout,
+            self.errors.open("wb") as stderr,
         ):
             process = subprocess.Popen(  # noqa: S603
-                words, stdin=read, stdout=written, stderr=said, start_new_session=True
+                words, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
             )
         try:
-            with _ended_with_this_process(process.pid):
+            with _killed_at_exit(process.pid):
                 return process.wait(seconds)
         finally:
             process.wait()
 
 
 @contextmanager
-def _ended_with_this_process(group: int) -> Iterator[None]:
-    """End a group of processes at the end of the block, or of this process, however it ends."""
+def _killed_at_exit(group: int) -> Iterator[None]:
+    """Kill a process group at the end of the block, or if this process dies before."""
     read, write = os.pipe()
-    watch = ["/bin/sh", "-c", f"read _; kill -9 -{group}"]  # the pipe ends with this process
+    command = ["/bin/sh", "-c", f"read _; kill -9 -{group}"]  # the pipe closes if this process dies
     try:
         with (
             os.fdopen(read, "rb") as pipe,
-            subprocess.Popen(watch, stdin=pipe, start_new_session=True) as watching,  # noqa: S603
+            subprocess.Popen(command, stdin=pipe, start_new_session=True) as watchdog,  # noqa: S603
         ):
             try:
                 yield
             finally:
-                watching.kill()
+                watchdog.kill()
     finally:
         os.close(write)
         with suppress(ProcessLookupError):

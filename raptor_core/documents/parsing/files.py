@@ -1,4 +1,7 @@
-"""Documents of a file: one, or one for each row of a table."""
+"""Parsing of a file into documents: one, or one for each row of a table.
+
+``process`` calls this module in a process of its own for formats that bear risks.
+"""
 
 from collections.abc import Iterable
 
@@ -18,9 +21,9 @@ _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parqu
 
 
 def read_file(name: FileName, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
-    """Return the documents of a file with their names, or the reason why it is skipped.
+    """Return the documents of a file, or the reason why it is skipped.
 
-    A table without a row may be truncated, so its documents are unknown.
+    A table without rows may be truncated, so its documents are unknown.
     """
     if not name.is_named and (reason := refuse_file(name.kind, data)):
         return [Skipped(name.id, reason, is_empty=True)]
@@ -29,11 +32,15 @@ def read_file(name: FileName, data: bytes, settings: SourceSettings) -> list[Nam
     except UnreadableError as error:
         is_empty = isinstance(error, EmptyFileError) and name.kind not in MANY_DOCUMENTS
         return [Skipped(name.id, str(error), is_empty, readers=error.readers)]
-    return items or [Skipped(name.id, "holds no row")]
+    return items or [Skipped(name.id, "contains no rows")]
 
 
 def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterable[Named | Skipped]:
-    """Return the named document of a file, or those of a table, or raise UnreadableError."""
+    """Parse a file; return its document, or those of a table.
+
+    Raises:
+        UnreadableError: the file cannot be parsed.
+    """
     if not data.strip():
         raise EmptyFileError("is empty")
     kind = name.kind

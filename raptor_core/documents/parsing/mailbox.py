@@ -1,4 +1,4 @@
-"""Mailboxes (.mbox), which hold a document for each message."""
+"""Parsing of mailboxes (.mbox), in which each message is a document."""
 
 import re
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ _ID = re.compile(rb"^message-id:\s*<?([^>\s]+)", re.MULTILINE | re.IGNORECASE)
 def read_mailbox(
     data: bytes, table: TableOrigin, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
-    """Yield the messages, named by their numbers ("team.mbox:7"), with ids of their Message-IDs."""
+    """Yield the messages, named by number ("team.mbox:7"); their ids end in the Message-ID."""
     starts = [match.span() for match in _BEGIN.finditer(data)]
     if not starts:
-        raise UnreadableError('is no mailbox: no line begins with "From "')
+        raise UnreadableError('is not a mailbox: no line begins with "From "')
     ends = [start for start, _ in starts[1:]] + [len(data)]
     for number, ((_, start), end) in enumerate(zip(starts, ends, strict=True), start=1):
         message = _QUOTED.sub(rb"\1", data[start:end])
@@ -31,7 +31,7 @@ def read_mailbox(
         except UnreadableError as error:
             yield Skipped(name, str(error), isinstance(error, EmptyFileError), table.name)
             continue
-        known = _ID.search(message)
-        key = known[1].decode("ascii", "replace") if known else digest("document", parsed.text)
-        about = {**table.metadata, **parsed.metadata}
-        yield name, to_document(parsed, f"{table.name}#{key}", table.source, about)
+        match = _ID.search(message)
+        key = match[1].decode("ascii", "replace") if match else digest("document", parsed.text)
+        metadata = {**table.metadata, **parsed.metadata}
+        yield name, to_document(parsed, f"{table.name}#{key}", table.source, metadata)

@@ -1,4 +1,4 @@
-"""Names of files and rows, what becomes of their content, and files that are not read."""
+"""Names of files and rows, and explanations for files that are not supported."""
 
 import posixpath
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from raptor_formats.blocks import pack
 from raptor_formats.table import FORMATS
 
 SIMPLE = frozenset({"markdown", "rst", "text"})
-"""Formats that are parsed in this process; files of others can take all memory, or run on."""
+"""Formats that are parsed in this process; files of others may exhaust memory or never end."""
 
 
 class FileName(NamedTuple):
-    """Name of a file to parse: its id, its ``SourceFile.source``, and whether a person named it."""
+    """Id and ``SourceFile.source`` of a file to parse, and whether the settings name this file."""
 
     id: str
     source: str
@@ -28,17 +28,17 @@ class FileName(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Format of the file; its extension for one that a command converts."""
+        """Format of the file; its extension if a command converts it."""
         return FORMATS.get(self.extension, self.extension[1:])
 
 
 Named = tuple[str, Document]
-"""Document with the name of its place, for people."""
+"""A document with the name to show for it, such as "papers.jsonl:7"."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableOrigin:
-    """Origin of rows: its name for people, their source, and metadata of all its documents."""
+    """The table of a row: its name, the source of its documents, and metadata of all of them."""
 
     name: str
     source: str
@@ -48,7 +48,7 @@ class TableOrigin:
 def to_document(
     parsed: Parsed, name: str, source: str, metadata: Mapping[str, MetadataValue]
 ) -> Document:
-    """Return the document of the content of a file; ``metadata`` takes the place of its own."""
+    """Return the document of a parsed file, with ``metadata`` in place of its own."""
     return Document(
         id=name,
         text=parsed.text,
@@ -69,29 +69,29 @@ _COMMANDS = {
     ".ipynb": "jupyter nbconvert --to markdown --stdout {}",
     ".msg": "markitdown {}",
 }
-"""Command for ``source.convert`` by extension of files that are not read without one."""
+"""Suggested ``source.convert`` commands by extension, for formats without a parser."""
 
 _OFFICE = {
     **dict.fromkeys((".xls", ".xlsb", ".xlt"), "xlsx"),
     **dict.fromkeys((".ppt", ".pps", ".pot"), "pptx"),
     ".pages": "odt",
 }
-"""Format to which LibreOffice converts files of a type that is not read."""
+"""Format to which LibreOffice converts files of an unsupported type."""
 
 
 def explain_unsupported(kind: str) -> str:
-    """Return why files with an extension, such as ".doc" or "", are not read, and a remedy."""
+    """Explain that an extension, such as ".doc" or "", is not supported, and how to convert it."""
     remedy = ""
     if command := _COMMANDS.get(kind):
         remedy = f'; name a command for them: source.convert = {{"{kind}" = "{command}"}}'
     elif new := _OFFICE.get(kind):
         remedy = f"; convert it: soffice --headless --convert-to {new} FILE{kind}"
     elif kind == ".xml":
-        remedy = "; convert its text to .html, .md or .txt, for example by XSLT"
+        remedy = "; convert its text to .html, .md or .txt, for example with XSLT"
     name = f"files of type {kind}" if kind else "files without an extension"
     return f"{name} are not supported{remedy}"
 
 
 def describe_formats() -> str:
-    """Return the types of files that are read, for people."""
+    """List the supported file types, for an error message."""
     return f"supported: {' '.join(sorted(FORMATS))}"

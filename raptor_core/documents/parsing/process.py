@@ -1,9 +1,9 @@
-"""Processes that parse untrusted files, each with a limit of memory and of time.
+"""Child processes that parse untrusted files with limits on memory and time.
 
-A file that ends its process or exceeds a limit is skipped, and no other file is. A process starts
-at the first file that needs it, reads further files, and ends with its parent. There are as many as
-files are parsed at the same time. An answer is JSON: a compromised process must not send a pickle.
-What a process does with a file is in ``files``.
+Only a file that crashes its process or exceeds a limit is skipped. A process starts when a file
+needs it, parses further files, and ends with its parent. There are as many processes as files that
+are parsed at the same time. They answer in JSON, because a compromised process must not be able to
+send a pickle. ``files`` parses a file within a process.
 """
 
 import atexit
@@ -30,13 +30,13 @@ from raptor_core.settings import SourceSettings
 from raptor_formats.base import MissingLibraryError
 
 MEMORY_BYTES = 2 * 2**30
-"""Memory limit of a process; a file that unpacks to more ends it."""
+"""Memory limit of a process; a file that unpacks to more than this crashes it."""
 
 PARSER_FIELDS = frozenset({"encoding", "id_field", "max_file_mb", "text_field", "title_field"})
-"""Settings that decide how a file is parsed."""
+"""Settings that change how a file is parsed."""
 
 EXIT_SECONDS = 10
-"""Time to end after the connection broke, in seconds."""
+"""Seconds in which a process must end after its connection broke."""
 
 _ITEMS, _MISSING = b"+", b"!"
 
@@ -49,7 +49,7 @@ def _adapter() -> TypeAdapter[Items]:
 
 
 class ParserPool:
-    """Pool of parser processes; each call uses an idle process, or starts one."""
+    """Pool of parser processes; each call uses an idle process or starts one."""
 
     def __init__(self) -> None:
         self._idle: list[_ParserProcess] = []
@@ -69,15 +69,15 @@ class ParserPool:
             answer = process.answer(request, data, settings.parse_seconds)
         except (ConnectionError, EOFError):
             code = process.end(is_dead=True)
-            if has_read:  # earlier files may have used the memory
+            if has_read:  # earlier files may have used up the memory
                 return self.parse(name, data, settings)
-            return [Skipped(name.id, _death(code))]
+            return [Skipped(name.id, _crash_reason(code))]
         except BaseException:
             process.end()
             raise
         if answer is None:
             process.end()
-            return [Skipped(name.id, _delay(settings.parse_seconds))]
+            return [Skipped(name.id, _timeout_reason(settings.parse_seconds))]
         with self._lock:
             self._idle.append(process)
         if answer.startswith(_MISSING):
@@ -92,7 +92,7 @@ class ParserPool:
             process.end()
 
     def _take(self) -> "_ParserProcess":
-        """Return a process that this process started; a fork needs its own."""
+        """Return an idle or new process; one that was started before a fork is not reused."""
         with self._lock:
             while self._idle:
                 process = self._idle.pop()
@@ -102,7 +102,7 @@ class ParserPool:
 
 
 class _ParserProcess:
-    """Process that parses one file after the other."""
+    """A process that parses one file after another."""
 
     def __init__(self) -> None:
         self.has_read = False
@@ -121,13 +121,13 @@ class _ParserProcess:
         return self._owner == os.getpid() and self.process.poll() is None
 
     def answer(self, request: bytes, data: bytes, seconds: float) -> bytes | None:
-        """Return the answer, or None if it did not come in time."""
+        """Send a request and return the answer, or None after ``seconds``."""
         self._connection.send_bytes(request)
         self._connection.send_bytes(data)
         return self._connection.recv_bytes() if self._connection.poll(seconds) else None
 
     def end(self, *, is_dead: bool = False) -> int:
-        """End the process, unless it is about to end itself, and return its exit code."""
+        """Kill the process, or wait for it if it ``is_dead``, and return its exit code."""
         self._connection.close()
         if self._owner != os.getpid():
             return 0
@@ -137,17 +137,17 @@ class _ParserProcess:
         return self.process.wait()
 
 
-def _death(code: int) -> str:
+def _crash_reason(code: int) -> str:
     return (
-        f"is damaged, or needs more than {MEMORY_BYTES >> 20} MB to read: that ended the process "
-        f"that read it (exit code {code}); repair or split it, or leave it out by source.exclude"
+        f"is damaged, or needs more than {MEMORY_BYTES >> 20} MB to parse: its parser crashed "
+        f"(exit code {code}); repair or split it, or exclude it with source.exclude"
     )
 
 
-def _delay(seconds: float) -> str:
+def _timeout_reason(seconds: float) -> str:
     return (
-        f"took more than {seconds:g} s to read; split it, raise source.parse_seconds, or leave it "
-        "out by source.exclude"
+        f"took more than {seconds:g} s to parse; split it, raise source.parse_seconds, or exclude "
+        "it with source.exclude"
     )
 
 
@@ -156,9 +156,9 @@ atexit.register(PARSERS.close)
 
 
 def parse(name: FileName, data: bytes, settings: SourceSettings) -> Items:
-    """Return the documents of a file, in this process only for formats that bear no risk.
+    """Return the documents of a file; parse formats that may be unsafe in another process.
 
-    A command that converts files is bounded by itself.
+    Files that a command converts need none, because the command has its own limits.
     """
     if name.kind in SIMPLE or name.extension in settings.convert:
         return read_file(name, data, settings)
@@ -167,14 +167,14 @@ def parse(name: FileName, data: bytes, settings: SourceSettings) -> Items:
 
 def main(descriptor: int) -> None:
     """Answer requests until the parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches all; this ends with its parent
-    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve more than the limit
-    logging.disable(logging.WARNING)  # a vendor's words about a file do not belong on the terminal
-    with suppress(ImportError, OSError, ValueError):  # systems that have no such limit
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl+C, this process ends with its parent
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # other pools reserve more than the limit
+    logging.disable(logging.WARNING)  # keeps warnings of libraries off the terminal
+    with suppress(ImportError, OSError, ValueError):  # on systems without such a limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    # After a MemoryError the process ends, since its memory is in pieces.
+    # After a MemoryError the process ends, because its memory is fragmented.
     ends = ConnectionError, EOFError, MemoryError
     with suppress(*ends), Connection(descriptor) as connection:
         while True:
@@ -190,18 +190,18 @@ def _answer(request: bytes, data: bytes) -> bytes:
         raise
     except MissingLibraryError as error:
         return _MISSING + json.dumps([error.extra, error.purpose]).encode()
-    except Exception as error:  # noqa: BLE001 - an unknown fault of a parser costs one file
-        items = [Skipped(name.id, _fault(error))]
+    except Exception as error:  # noqa: BLE001  # a bug of a parser must cost only one file
+        items = [Skipped(name.id, _bug_reason(error))]
     return _ITEMS + _adapter().dump_json(items)
 
 
-def _fault(error: Exception) -> str:
-    """Return what failed and where, for a fault of a parser."""
+def _bug_reason(error: Exception) -> str:
+    """Describe an unexpected error of a parser, and where it was raised."""
     at: Any = error.__traceback__
     while at.tb_next:
         at = at.tb_next
     place = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}"
     return (
-        f"cannot be parsed: {type(error).__name__} at {place}, a fault of raptor; report it, and "
-        "leave the file out by source.exclude"
+        f"cannot be parsed: {type(error).__name__} at {place}, a bug of raptor; report it, and "
+        "exclude the file with source.exclude"
     )

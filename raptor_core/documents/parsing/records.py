@@ -1,4 +1,4 @@
-"""Rows of tables as documents: JSON Lines and Parquet."""
+"""Conversion of table rows to documents, and parsing of JSON Lines and Parquet files."""
 
 import json
 import math
@@ -38,7 +38,7 @@ from raptor_formats.text import clean_text, number_as_written, one_line
 def read_json_lines(
     data: bytes, table: TableOrigin, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
-    """Yield documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1."""
+    """Yield documents of a JSON Lines file, named by line number ("papers.jsonl:7")."""
     for number, line in enumerate(decode(data).removeprefix("\ufeff").split("\n"), start=1):
         if not line.strip():
             continue
@@ -53,7 +53,7 @@ def read_json_lines(
 
 def _load(line: str) -> Mapping[str, Any]:
     try:
-        # Only such a line can have the key twice; the hook takes half of the time.
+        # The hook, which refuses repeated keys, doubles the time; other lines cannot have any.
         may_repeat = line.count(READERS) > 1 or "\\u" in line
         hook = object_of_pairs if may_repeat else None
         row = json.loads(line, parse_float=number_as_written, object_pairs_hook=hook)
@@ -68,7 +68,7 @@ def _load(line: str) -> Mapping[str, Any]:
 
 
 def json_kind(value: object) -> str:
-    """Return the kind of a value in the words of JSON."""
+    """Return the JSON type of a value, in words for people."""
     kinds = ((bool, "truth value"), (dict, "object"), (list, "array"), (str, "text"))
     number = "null" if value is None else "number"
     return next((name for kind, name in kinds if isinstance(value, kind)), number)
@@ -77,9 +77,9 @@ def json_kind(value: object) -> str:
 def read_row(
     row: Mapping[str, Any], name: str, table: TableOrigin, settings: SourceSettings
 ) -> Named | Skipped:
-    """Return the document of a row under its name, or the reason why the row holds none.
+    """Return the document of a row, or the reason why the row is skipped.
 
-    An unreadable row without an id may have held any document of its table.
+    If an unreadable row has no id, all documents of its table are unknown.
     """
     try:
         return name, row_document(row, table, settings)
@@ -95,15 +95,15 @@ def read_row(
 def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSettings) -> Document:
     """Return the document of a row.
 
-    Its id is the field ``settings.id_field``; for "auto" it is ``id``, else the first field whose
-    name ends in ``_id``, else a digest of the text. Values of the remaining fields, and lists of
-    values, become metadata; those of the object ``metadata`` override them. A row without a text
-    may have chunks instead, see ``_join_chunks``.
+    Its id is in the field ``settings.id_field``. For "auto" it is ``id``, else the first field
+    whose name ends in ``_id``, else a digest of the text. Remaining fields with values or lists of
+    values become metadata, which the fields of an object ``metadata`` override. A row without a
+    text may have chunks instead; see ``_join_chunks``.
 
     Raises:
-        EmptyFileError: the text is blank, or there is no chunk.
-        UnreadableError: no text, no id in the field that was named, malformed chunks or readers.
-            Its ``readers`` are those of the row.
+        EmptyFileError: the text is blank, or the list of chunks is empty.
+        UnreadableError: the text or the id in a named field is missing, or chunks or readers are
+            malformed. Its ``readers`` are those of the row.
     """
     readers = declared_readers(row)
     try:
@@ -124,9 +124,9 @@ def _document(
         row, blocks = _join_chunks(row, settings)
     raw = row.get(settings.text_field)
     if not isinstance(raw, str):
-        came = "is missing" if raw is None else f"holds a value that is a JSON {json_kind(raw)}"
+        found = "is missing" if raw is None else f"contains a JSON {json_kind(raw)}"
         raise UnreadableError(
-            f"its field {settings.text_field!r} {came}, expected text (source.text_field)"
+            f"its field {settings.text_field!r} {found}, expected text (source.text_field)"
         )
     text = clean_text(raw)
     if not text.strip():
@@ -150,7 +150,7 @@ _GAP = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class _SuppliedChunk:
-    """Chunk of a row; ``fields`` are its other fields, those of its ``metadata`` first."""
+    """A chunk of a row; ``fields`` are its other fields, which those of ``metadata`` override."""
 
     id: str
     position: float
@@ -159,19 +159,19 @@ class _SuppliedChunk:
 
 
 def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict[str, Any], str]:
-    """Return a row with the document's text instead of its chunks, and the chunks as packed blocks.
+    """Return the row with a text in place of its chunks, and the chunks as packed blocks.
 
-    A chunk is an object with ``id``, ``position``, the text and any other fields. The document's
-    text is that of its chunks in the order of their positions. A field with one value in all chunks
-    describes the document, every other field is metadata of the chunk.
+    A chunk is an object with ``id``, ``position``, the text and any other fields. The texts are
+    joined in the order of the positions. A field that has the same value in all chunks is metadata
+    of the document, every other field metadata of its chunk.
 
     Raises:
-        EmptyFileError: there is no chunk.
-        UnreadableError: a chunk is malformed, or some chunks alone declare readers.
+        EmptyFileError: the list of chunks is empty.
+        UnreadableError: a chunk is malformed, or only some chunks declare readers.
     """
     where = f"of document {_identify(row, settings.id_field)[1]!r}"
     if not row[CHUNKS]:
-        raise EmptyFileError("holds no chunk")
+        raise EmptyFileError("contains no chunks")
     chunks = [
         _read_chunk(chunk, number, where, settings) for number, chunk in enumerate(row[CHUNKS], 1)
     ]
@@ -201,7 +201,7 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
 
 
 def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -> _SuppliedChunk:
-    """Return a chunk of a row; ``number`` is its number there, for an error."""
+    """Read a chunk of a row; ``number`` is its number in the row, for error messages."""
     if not isinstance(chunk, Mapping):
         raise UnreadableError(f"chunk {number} {where} is a JSON {json_kind(chunk)}, not an object")
     chunk_id, raw = _as_id(chunk.get("id")), chunk.get(settings.text_field)
@@ -211,7 +211,7 @@ def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -
     if not 0 < len(chunk_id) <= MAX_METADATA_CHARS:
         fault = f"has the id {chunk.get('id')!r:.60}, expected 1 to {MAX_METADATA_CHARS} characters"
     elif not text.strip():
-        fault = f"has no text in {settings.text_field!r}; leave it out"
+        fault = f"has no text in {settings.text_field!r}; remove it"
     elif math.isnan(position):
         fault = f"has the position {chunk.get('position')!r:.60}, expected a number"
     if fault:
@@ -221,7 +221,7 @@ def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -
 
 
 def _position(value: object) -> float:
-    """Return the number of a position, also as it is written, such as "2.10"; NaN for others."""
+    """Return a position as a number, also if it is a text such as "2.10"; NaN if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return math.nan
     try:
@@ -234,7 +234,7 @@ def _position(value: object) -> float:
 
 
 def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a row but those used and its readers; those of ``metadata`` override."""
+    """Return the fields that become metadata; those of the object ``metadata`` override others."""
     fields = {key: value for key, value in row.items() if key not in used and key != METADATA}
     fields |= nested_fields(row.get(METADATA)) or {}
     fields.pop(READERS, None)
@@ -242,13 +242,13 @@ def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, An
 
 
 def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
-    """Return the field of the id, and the id; both are "" if there is none."""
+    """Return the name of the id field and the id; both are "" if there is none."""
     if id_field != "auto":
         row_id = _as_id(row.get(id_field))
         if not row_id:
-            came = json.dumps(row.get(id_field), default=str)
+            found = json.dumps(row.get(id_field), default=str)
             raise UnreadableError(
-                f"its field {id_field!r} holds no id: {came:.60} (source.id_field)"
+                f"its field {id_field!r} contains no id: {found:.60} (source.id_field)"
             )
         return id_field, row_id
     candidates = ["id", *(name for name in row if name.endswith("_id"))]
@@ -258,14 +258,14 @@ def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
 
 def _as_id(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # an integer column with missing values
+        value = int(value)  # from an integer column with missing values
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return composed(one_line(value)) if isinstance(value, str) else ""
 
 
 MAX_EXPANSION = 20
-"""Multiple of ``max_file_mb`` that limits an uncompressed table, and the sum of its texts."""
+"""Multiple of ``max_file_mb`` that limits an uncompressed table and the sum of its texts."""
 
 _ROWS_PER_BATCH = 1024
 _INNER_FIELD = re.compile(r"[<,]\s*([^:<>,]+):")
@@ -274,23 +274,24 @@ _INNER_FIELD = re.compile(r"[<,]\s*([^:<>,]+):")
 def read_parquet(
     data: bytes, table: TableOrigin, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
-    """Yield documents of a Parquet file, named by their rows ("papers.parquet:7"), from 1."""
+    """Yield documents of a Parquet file, named by row number ("papers.parquet:7")."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = 0
     with refuse_damage("Parquet file"):
-        known = pq.ParquetFile(pa.BufferReader(data))
-        columns = _columns(known.schema_arrow, settings)
-        groups = map(known.metadata.row_group, range(known.metadata.num_row_groups))
+        footer = pq.ParquetFile(pa.BufferReader(data))
+        columns = _columns(footer.schema_arrow, settings)
+        groups = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
         n_bytes = sum(group.total_byte_size for group in groups)
         check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
-        # A text that many rows share is stored once; it stays so until its size is known.
+        # A text that many rows share is stored once. It must not be copied before its size is
+        # checked, so texts are read as dictionaries.
         strings = pa.string(), pa.large_string()
-        texts = [c for c in columns if known.schema_arrow.field(c).type in strings]
+        texts = [c for c in columns if footer.schema_arrow.field(c).type in strings]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         n_bytes = 0
-        # Without threads: a thread of Arrow that starts while the process ends aborts it.
+        # No threads, because a thread of Arrow that starts during shutdown aborts the process.
         read = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns, use_threads=False)
         for batch in read:
             n_bytes += sum(_text_bytes(column) for column in batch.columns)
@@ -301,25 +302,25 @@ def read_parquet(
 
 
 def _columns(schema: Any, settings: SourceSettings) -> list[str]:
-    """Return the names of the columns of values, of lists of them, and of the metadata."""
+    """Return the columns to read: those with values, lists of values, readers or metadata."""
     if settings.text_field not in schema.names:
         raise UnreadableError(
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
     refuse_repeated(schema.names)
-    kept = (f for f in schema if f.name == METADATA or _names_readers(f) or _holds_values(f.type))
+    kept = (f for f in schema if f.name == METADATA or _names_readers(f) or _has_values(f.type))
     return [field.name for field in kept]
 
 
 def _names_readers(field: Any) -> bool:
-    """Return whether a column, or a field inside of it, has a name like "readers"."""
+    """Return whether a column, or a field inside it, has a name like "readers"."""
     inner = _INNER_FIELD.findall(str(field.type))  # as in "struct<readers: list<item: string>>"
     return any(map(is_like_readers, [field.name, *inner]))
 
 
-def _holds_values(type_: Any) -> bool:
-    """Return whether a column holds values of metadata, or lists of them."""
+def _has_values(type_: Any) -> bool:
+    """Return whether a column type can be metadata: a plain value or a list of them."""
     from pyarrow import types
 
     if types.is_list(type_) or types.is_large_list(type_):
@@ -328,7 +329,7 @@ def _holds_values(type_: Any) -> bool:
 
 
 def _text_bytes(column: Any) -> int:
-    """Return the bytes of the texts of a dictionary column, each counted; 0 for other columns."""
+    """Return the bytes of all texts in a dictionary column, repeated ones too; 0 for others."""
     import pyarrow.compute as pc
     from pyarrow import types
 

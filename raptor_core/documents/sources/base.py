@@ -1,4 +1,4 @@
-"""Interface of a source, its files, and the rules by which they are listed.
+"""The interface of a source, its files, and the rules that select them.
 
 Sources are in ``local``, ``remote`` and ``sql``; ``load`` opens and reads them.
 """
@@ -27,30 +27,31 @@ from raptor_formats.table import FORMATS, MANY_DOCUMENTS, OPTIONAL
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-_MANY_DOCUMENTS_ENDINGS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
+_TABLE_EXTENSIONS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
 
 CLOCK_SECONDS = 2.0
-"""Tick of the clock of the coarsest file systems; two writes in one tick have the same time."""
+"""Resolution of the coarsest file system clock; two writes within it may have the same time."""
 
 
 def brief_digest(*values: object) -> bytes:
-    """Return a digest of 16 bytes for caches, which takes a third of the time of an identity's."""
+    """Return a digest of 16 bytes for caches, three times as fast as ``identity.digest``."""
     return hashlib.blake2b(repr(values).encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """File of a source, or row of a table in a database, that is not read yet.
+    """A listed file of a source, or a row of a database table, which is not read yet.
 
     Attributes:
-        id: POSIX path relative to the source folder, with composed letters (NFC); its name if the
-            file is the source.
+        id: POSIX path relative to the source folder, in the Unicode form NFC; the file's name if
+            the file is the source.
         path: local path or URL.
+        size_bytes: size of the file; None if it is not known.
         written: time of the last write, in seconds since 1970 UTC.
         etag: the storage's version of the content; equal ones mean equal content.
-        mark: any further value that changes with a write.
-        is_named: the source is this file.
-        command: command of ``source.convert`` that reads it; "" without one.
+        change_key: any further value that changes with a write.
+        is_named: the settings name this file as a source.
+        command: command of ``source.convert`` for it; "" if there is none.
     """
 
     id: str
@@ -58,7 +59,7 @@ class SourceFile:
     size_bytes: int | None
     written: float | None = None
     etag: str = ""
-    mark: str = ""
+    change_key: str = ""
     is_named: bool = False
     command: str = ""
 
@@ -72,26 +73,29 @@ class SourceFile:
 
     @property
     def stamp(self) -> str:
-        """Digest of everything that a listing shows; a new write changes it."""
-        values = self.path, self.size_bytes, self.written, self.etag, self.mark
+        """Digest of everything that a listing shows; a write changes it."""
+        values = self.path, self.size_bytes, self.written, self.etag, self.change_key
         return brief_digest(*values, *filter(None, [self.command])).hex()
 
     @property
     def source(self) -> str:
-        """Source of its documents: the URL without password, or the id."""
+        """``Document.source`` of its documents: the URL without password, or the id."""
         return hide_secrets(self.path) if "://" in self.path else self.id
 
     @property
     def only_id(self) -> str | None:
-        """Id of the only document that it can hold; None if its content decides."""
-        return None if self.id.lower().endswith(_MANY_DOCUMENTS_ENDINGS) else self.id
+        """Id of the only document that it can contain; None for tables, which have many."""
+        return None if self.id.lower().endswith(_TABLE_EXTENSIONS) else self.id
 
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """Files of a source to read, ordered by id, and the names of the rest.
+    """The files of a source.
 
-    ``omitted`` are files and folders that are hidden or excluded by a rule, which no report needs.
+    Attributes:
+        files: files to read, ordered by id.
+        skipped: files and folders that cannot be read, ordered by name.
+        omitted: hidden files, and those that a rule excludes on purpose, so no report names them.
     """
 
     files: Sequence[SourceFile]
@@ -105,7 +109,7 @@ class SourceListing:
         settings: SourceSettings,
         omitted: Iterable[Skipped] = (),
     ) -> SourceListing:
-        """Return the listing of these items; files of unknown formats are skipped."""
+        """Return the listing of these items; files of unsupported formats are skipped."""
         files: list[SourceFile] = []
         skipped: list[Skipped] = []
         for item in items:
@@ -125,7 +129,7 @@ class SourceListing:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Content of a file: its digest, "" for a file that could not be read, and its parser."""
+    """Content of a file: its digest ("" if it could not be read), and a function to parse it."""
 
     digest: str
     parse: Callable[[], list[Named | Skipped]]
@@ -134,7 +138,7 @@ class Content:
 def load_files(
     files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
 ) -> Iterator[Content]:
-    """Load files one after the other by the function ``read``; see ``Source.load``."""
+    """Load files one after another with the function ``read``; see ``Source.load``."""
     for file in files:
         try:
             data = read(file)
@@ -148,22 +152,22 @@ def load_files(
 
 
 class Source(Protocol):
-    """File, folder or table that can be listed and read.
+    """Interface of a file, folder or table that can be listed and read.
 
-    ``name`` is for people, without secrets.
+    ``name`` is shown to people and contains no secrets.
     """
 
     name: str
 
     def list(self) -> SourceListing:
-        """List the files to read; anything that cannot be listed is skipped by name.
+        """List the files; a file or folder that cannot be listed is skipped.
 
         Raises:
-            SourceError: the source as a whole is missing or cannot be reached.
+            SourceError: the whole source is missing or cannot be reached.
         """
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
-        """Read listed files one after the other, in this order.
+        """Yield the contents of listed files, in the same order.
 
         Raises:
             SourceError: the connection failed, so it is unknown which files exist.
@@ -172,7 +176,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules that select the files of a folder."""
+    """The patterns that select files of a folder; ``optional`` admits code and data files."""
 
     include: GitIgnoreSpec
     exclude: GitIgnoreSpec
@@ -180,23 +184,23 @@ class Rules:
 
     @classmethod
     def of(cls, settings: SourceSettings) -> Rules:
-        """Return the rules of the settings."""
+        """Compile the patterns of the settings."""
         include, exclude = settings.include, settings.exclude
         optional = [line for line in include if line.rstrip().lower().endswith(OPTIONAL)]
         optional += [f"*{extension}" for extension in settings.convert]
         return cls(*map(compile_patterns, (include, exclude, optional)))
 
     def omission(self, path: str, *, is_folder: bool = False) -> str:
-        """Return why a relative path is omitted, or ""; include patterns concern files only."""
+        """Return why a relative path is omitted, or ""; include patterns apply only to files."""
         if path.rpartition("/")[2].startswith("."):
             return "is hidden"
         name = f"{path}/" if is_folder else path
         if self.exclude.patterns and self.exclude.match_file(name):
-            return "is left out by source.exclude"
+            return "is excluded by source.exclude"
         if not is_folder and self.include.patterns and not self.include.match_file(path):
             return "is not named in source.include"
         if path.lower().endswith(OPTIONAL) and not is_folder and not self.optional.match_file(path):
-            return 'holds code or data; to read it, name its type in source.include: ["*", "*.py"]'
+            return 'is code or data; to read it, name its type in source.include: ["*", "*.py"]'
         return ""
 
 
@@ -205,13 +209,14 @@ _ALL_IN = re.compile(r"/\*\*(/?)\s*$")
 
 
 def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
-    """Compile patterns, of which the last match decides, or raise SourceError for a malformed one.
+    """Compile patterns as in .gitignore: the last match decides, and folders end in "/".
 
-    A folder's path ends in "/".
+    Raises:
+        SourceError: a pattern is malformed.
     """
     from pathspec import GitIgnoreSpec
 
-    # "a/**" matches "a" for pathspec, and not for git, where "!a/b" can include "a/b" again.
+    # In git, unlike in pathspec, "a/**" does not match "a", so that "!a/b" can include "a/b" again.
     try:
         return GitIgnoreSpec.from_lines(
             _ALL_IN.sub(r"/**/*\1", _HERE.sub(r"\1/", composed(line).lstrip())) for line in lines

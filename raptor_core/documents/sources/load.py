@@ -1,4 +1,4 @@
-"""Opening and reading of sources: their documents, or only the list of files."""
+"""Opening, listing and reading of sources. Scans that skip unchanged files are in ``catalog``."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,31 +21,31 @@ Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
 
 _CORPUS_TREE_IDS = tuple(f"{CorpusTreeGrouping.corpus_name}{end}" for end in ("/", " ("))
-"""Beginnings of names that belong to corpus trees."""
+"""Prefixes of names that are reserved for corpus trees."""
 
 _NAMED_IN_ERROR = 5
 
 _SHOWN_CHARS = 40
-"""Visible characters at both ends of a long name."""
+"""Characters that are shown at both ends of a long name."""
 
 
 def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -> Corpus:
     """Read files, folders, fsspec URLs and tables of databases.
 
-    ``Corpus.skipped`` names everything that could not be read, with the reason. Without ``paths``
-    it reads ``settings.paths`` and ``settings.tables``.
+    ``Corpus.skipped`` names everything that could not be read, with the reason. Without ``paths``,
+    ``settings.paths`` and ``settings.tables`` are read.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.
-        EmptySourceError: there is no document in any of them.
+        EmptySourceError: none of them contains a document.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
     settings = settings or SourceSettings()
     skipped: list[Skipped] = []
     listed = list_sources(named_sources(paths, settings), skipped)
     corpus: Unique[Document] = Unique(skipped)
-    for file, content in loaded(listed):
-        corpus.add(split(content.parse(), skipped), file.path)
+    for file, content in load_listed(listed):
+        corpus.add(separate_skipped(content.parse(), skipped), file.path)
     documents = corpus.ordered(ReaderRules(settings))
     if not documents:
         raise explain_empty(paths, settings, skipped)
@@ -53,7 +53,7 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
 
 
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
-    """Open the sources at these paths; without any, all sources of the settings."""
+    """Open the sources at these paths; without paths, all sources of the settings."""
     return [opened() for opened in source_openers(paths, settings)]
 
 
@@ -82,7 +82,7 @@ def _open(path: str | Path, settings: SourceSettings) -> Source:
 def list_sources(
     sources: Iterable[Source], skipped: list[Skipped], omitted: list[Skipped] | None = None
 ) -> Listed:
-    """List every source; add to ``skipped`` and ``omitted``, see ``SourceListing``."""
+    """List every source, and append to ``skipped`` and ``omitted``; see ``SourceListing``."""
     listed: Listed = []
     for source in sources:
         listing = source.list()
@@ -93,36 +93,39 @@ def list_sources(
     return listed
 
 
-def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
-    """Read the files of several sources one after the other."""
+def load_listed(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
+    """Yield the listed files of all sources with their contents."""
     for source, files in listed:
         yield from zip(files, source.load(files), strict=True)
 
 
-def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
-    """Return the documents; add the rest to ``skipped``, and documents whose id is too long."""
+def separate_skipped(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
+    """Return the documents of ``items``, and append all other items to ``skipped``.
+
+    Documents whose id is too long or reserved are skipped, too.
+    """
     named: list[Named] = []
     for item in items:
         if isinstance(item, Skipped):
             skipped.append(item)
         elif n_bytes(item[1].id) > MAX_ID_BYTES:
-            skipped.append(_refuse_id(*item))
+            skipped.append(_long_id(*item))
         elif f"{item[1].id}/".startswith(_CORPUS_TREE_IDS):
-            reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another one"
+            reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another id"
             skipped.append(Skipped(item[0], reason, is_empty=True, readers=item[1].readers))
         else:
             named.append(item)
     return named
 
 
-def _refuse_id(name: str, document: Document) -> Skipped:
-    """Return the reason why a document is not read, under a short name."""
+def _long_id(name: str, document: Document) -> Skipped:
+    """Return the reason why a document with a long id is skipped, with a shortened name."""
     is_long = n_bytes(name) > MAX_ID_BYTES
     shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
     return Skipped(
         shown,
-        f"has an id of {n_bytes(document.id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
-        "it, or the path of its file",
+        f"has an id of {n_bytes(document.id):,} bytes; at most {MAX_ID_BYTES:,} are allowed; "
+        "shorten it, or the path of its file",
         is_empty=True,
         readers=document.readers,
     )
@@ -131,7 +134,7 @@ def _refuse_id(name: str, document: Document) -> Skipped:
 def explain_empty(
     paths: Sequence[str | Path], settings: SourceSettings, skipped: Sequence[Skipped]
 ) -> EmptySourceError:
-    """Return the error for sources without a document."""
+    """Return the error for sources that contain no documents."""
     named = [hide_secrets(str(path)) for path in paths or settings.paths]
     where = ", ".join(named if paths else [*named, *(table.label for table in settings.tables)])
     if not skipped:
@@ -147,10 +150,10 @@ def explain_empty(
 
 
 class Unique(Generic[Item]):
-    """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``.
+    """The first document or entry of each id; later ones are appended to ``skipped``.
 
-    Who may read the first has to be allowed to read the rest, too: which of them is meant is not
-    known.
+    Nobody can tell which of several documents with the same id is meant. So only those who may read
+    all of them may read the first.
     """
 
     def __init__(self, skipped: list[Skipped]) -> None:
@@ -159,17 +162,17 @@ class Unique(Generic[Item]):
         self._rest: dict[str, list[Item]] = {}
 
     def add(self, named: Iterable[tuple[str, Item]], path: str) -> None:
-        """Add documents by name, all from one path."""
+        """Add documents with their names, all from one path."""
         for name, document in named:
             self.take(name, document, path)
 
     def take(self, name: str, document: Item, path: str) -> bool:
-        """Add a document, and return whether it is the first of its id."""
+        """Add a document and return whether it is the first with its id."""
         first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
             is_same_name = place != path and composed(place) == composed(path)
             reason = _clash(first, hide_secrets(place), document)
-            reason += "; the letters of the two file names differ in form alone" * is_same_name
+            reason += "; the two file names differ only in their Unicode form" * is_same_name
             self._skipped.append(Skipped(name, reason))
             self._rest.setdefault(document.id, []).append(document)
         return first is document
@@ -188,5 +191,5 @@ class Unique(Generic[Item]):
 
 
 def _clash(first: Item, place: str, second: Item) -> str:
-    same = "the same text" if first.content_hash == second.content_hash else "another document"
-    return f"its id {second.id!r} is taken, by {same} in {place}; ids must be unique in a corpus"
+    owner = "the same text" if first.content_hash == second.content_hash else "another document"
+    return f"its id {second.id!r} is taken, by {owner} in {place}; ids must be unique in a corpus"

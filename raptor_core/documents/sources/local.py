@@ -1,4 +1,4 @@
-"""Files and folders of this machine."""
+"""Sources on this machine: files and folders."""
 
 import os
 import stat
@@ -19,11 +19,11 @@ from raptor_core.identity import composed
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import MEGABYTE, UnreadableError, check_size
 
-_HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot hold
+_HERE = os.path.join(os.curdir, "")  # noqa: PTH118  # "./", which a Path would drop
 
 
 class LocalSource:
-    """Local file, or folder with everything below it but symbolic links."""
+    """A local file, or a folder with everything below it except symbolic links."""
 
     def __init__(self, path: str, settings: SourceSettings) -> None:
         self._settings = settings
@@ -52,7 +52,7 @@ class LocalSource:
     def _read(self, file: SourceFile) -> bytes:
         limit = int(self._settings.max_file_mb * MEGABYTE)
         try:
-            # Without O_NONBLOCK, opening a named pipe would wait for a writer.
+            # Without O_NONBLOCK, opening a named pipe would block until something writes to it.
             descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
             with os.fdopen(descriptor, "rb") as stream:
                 size = os.fstat(descriptor).st_size
@@ -64,7 +64,7 @@ class LocalSource:
 
 
 class _Walk:
-    """Walk over a folder, which follows no symbolic links."""
+    """A recursive listing of a folder, which does not follow symbolic links."""
 
     def __init__(self, root: Path, rules: Rules) -> None:
         self._root = root
@@ -72,7 +72,7 @@ class _Walk:
         self.omitted: list[Skipped] = []
 
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
-        """Yield everything below a folder whose path relative to the source is ``relative``."""
+        """Yield everything below a folder; ``relative`` is its path relative to the source."""
         try:
             with os.scandir(path) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -85,7 +85,7 @@ class _Walk:
         if is_home([entry.name for entry in entries]):
             if relative:
                 self.omitted.append(Skipped(_printable(f"{relative}/"), HOME_REASON))
-            else:  # a person named this folder, so the report names it
+            else:  # the settings name this folder, so the report must mention it
                 yield Skipped(self._root.name, HOME_REASON)
             return
         for entry in entries:
@@ -105,7 +105,7 @@ class _Walk:
         if problem := _unstorable(name):
             yield problem
         elif entry.is_symlink():
-            reason = "is a symbolic link; name its target as a source of its own to read it"
+            reason = "is a symbolic link; to read its target, name that as a source"
             yield Skipped(name, reason)
         elif is_folder:
             yield from self.folder(Path(entry.path), name)
@@ -115,18 +115,18 @@ class _Walk:
 
 def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipped:
     try:
-        status = os.stat(path)  # noqa: PTH116 - a Path of each file takes as long as the rest
+        status = os.stat(path)  # noqa: PTH116  # making a Path for each file would double the time
     except OSError as error:
         return Skipped(name, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(name, "is not a regular file")
-    # A copy may keep an old time of modification; its inode and the inode's time differ.
-    mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    return SourceFile(name, path, status.st_size, status.st_ctime, mark=mark, is_named=is_named)
+    # A copy may keep the modification time of its original, but not the inode and its change time.
+    key = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+    return SourceFile(name, path, status.st_size, status.st_ctime, "", key, is_named)
 
 
 def _unstorable(name: str) -> Skipped | None:
-    """Return why a name with lone surrogates cannot be an id, or None for valid text."""
+    """Return a skipped item for a name with lone surrogates, or None for valid text."""
     shown = _printable(name)
     return None if shown == name else Skipped(shown, "its name is not valid text; rename it")
 

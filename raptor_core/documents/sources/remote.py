@@ -1,4 +1,4 @@
-"""Files behind any fsspec URL, such as s3://, gs://, abfs://, https:// and memory://."""
+"""Sources at fsspec URLs, such as s3://, gs://, abfs://, https:// and memory://."""
 
 from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
@@ -27,11 +27,11 @@ Infos = dict[str, Info]
 
 _WRITTEN = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "sha", "hex")
-"""Names of the version of a file's content in several storages."""
+"""Names that storages give to the version of a file's content."""
 
 
 class RemoteSource:
-    """File or folder at an fsspec URL, chained URLs included; see ``Source``."""
+    """A file or folder at an fsspec URL, which may be chained; see ``Source``."""
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
         self.name = hide_secrets(url)
@@ -43,7 +43,7 @@ class RemoteSource:
     def list(self) -> SourceListing:
         """List the files; see ``Source.list``."""
         with _storage_errors(self._url):
-            self._fs.invalidate_cache()  # else a long process lists the files of its first listing
+            self._fs.invalidate_cache()  # else every later listing would repeat the first one
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
@@ -62,8 +62,8 @@ class RemoteSource:
         try:
             data = self._content(file)
         except SourceError as error:
-            # A file is unreadable only by the storage's answer about it. A broken connection must
-            # not look like a document that is gone.
+            # Only if the storage answers that the file is missing or forbidden, it is unreadable. A
+            # broken connection must not look like a document that is gone.
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise UnreadableError(f"cannot be read: {error.__cause__}") from error
             raise
@@ -71,22 +71,22 @@ class RemoteSource:
         return data
 
     def _content(self, file: SourceFile) -> bytes:
-        name = file.path.removeprefix(f"{self._url.rstrip('/')}/")  # the id may have other letters
+        name = file.path.removeprefix(f"{self._url.rstrip('/')}/")  # the id is normalized to NFC
         path = self._root if file.path == self._url else f"{self._base}{name}"
         with _storage_errors(file.path), self._fs.open(path, "rb") as stream:
             data: bytes = stream.read(int(self._settings.max_file_mb * MEGABYTE) + 1)
         return data
 
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
-        """Yield the files that pass the rules, and add the rest to ``omitted``."""
+        """Yield the files that the rules select, and append the others to ``omitted``."""
         base = self._base
         listed = _list_below(self._fs, self._root)
-        # Some storages list keys without the leading slash that their root has.
+        # Some storages list paths without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
         rules = Rules.of(self._settings)
         names = {path: composed(path.removeprefix(prefix)) for path in sorted(listed)}
         homes = find_homes(names.values())
-        if "" in homes:  # a person named this folder, so the report names it
+        if "" in homes:  # the settings name this folder, so the report must mention it
             yield Skipped(self.name, HOME_REASON)
             return
         omitted += (
@@ -105,8 +105,8 @@ class RemoteSource:
 def _list_below(files: Any, root: str) -> Infos:
     """Return all files below a folder.
 
-    Storages that list all files themselves, such as object stores, fail as a whole. Of others each
-    folder is listed alone, since fsspec's ``find`` takes one that it cannot list for an empty one.
+    Object stores list all files in one call, which fails as a whole. In other storages each folder
+    is listed separately, because fsspec's ``find`` treats a folder that it cannot list as empty.
 
     Raises:
         OSError: a folder cannot be listed, or the storage failed.
@@ -131,13 +131,13 @@ def _file(name: str, path: str, info: Mapping[str, Any], *, is_named: bool = Fal
     written = next((info[key] for key in _WRITTEN if info.get(key) is not None), None)
     if isinstance(written, datetime):
         written = written.timestamp()
-    known = float(written) if isinstance(written, int | float) else None
+    seconds = float(written) if isinstance(written, int | float) else None
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
-    return SourceFile(name, path, info.get("size"), known, etag, is_named=is_named)
+    return SourceFile(name, path, info.get("size"), seconds, etag, is_named=is_named)
 
 
 def _omission(rules: Rules, name: str, *, is_folder: bool = False) -> str:
-    """Return why a path, or a folder above it, is left out; "" if neither is."""
+    """Return why a path or a folder above it is omitted, or ""."""
     steps = (at for at, char in enumerate(name) if char == "/")
     folders = (rules.omission(name[:at], is_folder=True) for at in steps)
     return next(filter(None, folders), "") or rules.omission(name, is_folder=is_folder)
@@ -145,12 +145,12 @@ def _omission(rules: Rules, name: str, *, is_folder: bool = False) -> str:
 
 @contextmanager
 def _storage_errors(url: str) -> Iterator[None]:
-    """Raise every failure of a storage's client, a missing file included, as SourceError."""
+    """Raise every failure of a storage's client, also of a missing file, as SourceError."""
     shown = hide_secrets(url)
     try:
         with storage_errors(shown, SourceError):
             yield
     except FileNotFoundError as error:
-        if isinstance(error.__cause__, SourceError):  # fsspec takes a refusal for a missing file
+        if isinstance(error.__cause__, SourceError):  # fsspec reports denied access as missing
             raise error.__cause__ from None
         raise SourceError(f"nothing at {shown}; check the address") from error

@@ -1,7 +1,8 @@
-"""Rows of a database as documents, through SQLAlchemy.
+"""Sources in databases: tables and queries, through SQLAlchemy, whose rows are documents.
 
-A listing selects ids, the column that shows changes, and those that may declare readers; complete
-rows are read only if one of these changed. No message contains the URL, which may have a password.
+A listing selects the ids, the column that shows changes, and columns that may declare readers. A
+whole row is read only if one of these changed. No message contains the URL, because it may contain
+a password.
 """
 
 import itertools
@@ -33,7 +34,7 @@ from raptor_formats.declared import METADATA, is_like_readers
 from raptor_formats.text import one_line
 
 ROWS_PER_READ = 500
-"""Ids in a SELECT; databases limit the parameters of a statement."""
+"""Maximum number of ids in a SELECT, because databases limit the parameters of a statement."""
 
 _TOKENS = re.compile(
     r"""'(?:[^']|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\s+|;|[^\s;'"`/-]+|.""", re.DOTALL
@@ -41,7 +42,7 @@ _TOKENS = re.compile(
 
 
 class SqlSource:
-    """Table or query whose rows are documents; see ``Source``."""
+    """A table or query whose rows are documents; see ``Source``."""
 
     def __init__(self, table: DatabaseTable) -> None:
         self.name = f"table {table.label!r}"
@@ -61,29 +62,32 @@ class SqlSource:
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
                 version = "" if len(fields) < 2 or row[1] is None else str(row[1])
-                mark = repr(row[len(fields) :]) if rights else ""
+                key = repr(row[len(fields) :]) if rights else ""
                 place = f"{table.label}/{name}", f"{table.label}:{name}"
                 if not name or place[0] in files:
-                    problem = "holds the id of a different row" if name else "holds no id"
+                    problem = "has the id of another row" if name else "has no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
-                files[place[0]] = SourceFile(*place, size_bytes=None, etag=version, mark=mark)
+                files[place[0]] = SourceFile(*place, size_bytes=None, etag=version, change_key=key)
                 self._raw_ids[place[0]] = row[0]
         return SourceListing([files[name] for name in sorted(files)], tuple(skipped))
 
     def _rights_columns(self, connection: sa.Connection) -> Sequence[str]:
-        """Return the columns that may declare readers, which a join can change by itself."""
+        """Return the columns that may declare readers.
+
+        They are compared, because in a query they may come from another table and change alone.
+        """
         names = [*connection.execute(self._rows(sa.false())).keys()]
         like = [name for name in names if is_like_readers(name.partition(":")[0])]  # SQLite: "a:1"
         if len(like) > 1:
             raise SourceError(
-                f"the {self.name} has several columns like {READERS!r}: {', '.join(like)}; name "
-                "one of them so, and the others differently"
+                f"the {self.name} has several columns like {READERS!r}: {', '.join(like)}; rename "
+                "all but one"
             )
         return [name for name in names if name == METADATA or name in like]
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
-        """Read listed rows; see ``Source.load``. A row that is gone since then is skipped."""
+        """Read listed rows; see ``Source.load``. A row that was deleted since then is skipped."""
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
             rows = self._read([self._raw_ids[file.id] for file in batch])
@@ -100,7 +104,7 @@ class SqlSource:
 
     def _content(self, file: SourceFile, row: Mapping[str, Any] | None) -> Content:
         if row is None:
-            problem = Skipped(file.id, "is gone from the table since it was listed")
+            problem = Skipped(file.id, "was deleted from the table since it was listed")
             return Content("", partial(list[Named | Skipped], (problem,)))
         items = (f"{name}={row[name]!r}" for name in sorted(row))
         return Content(digest("row", *items), partial(_parse, self._table, file.id, row))
@@ -110,7 +114,7 @@ class SqlSource:
 
     def _from(self) -> Any:
         if self._table.query:
-            # SQLAlchemy takes an unescaped colon for a parameter.
+            # SQLAlchemy would treat an unescaped colon as a parameter.
             text = _without_end(self._table.query).replace(":", "\\:")
             return sa.text(f"({text}) AS documents")
         schema, _, name = self._table.table.rpartition(".")
@@ -124,7 +128,7 @@ class SqlSource:
             with engine.connect() as connection:
                 yield connection
         except (sa.exc.SQLAlchemyError, ImportError) as error:
-            # Without its cause, since a driver's message may repeat the URL.
+            # Raised without its cause, because a driver's message may repeat the URL.
             reason = one_line(str(getattr(error, "orig", None) or error)) or "no reason given"
             kind = type(getattr(error, "orig", None) or error).__name__
             raise SourceError(
@@ -138,7 +142,7 @@ class SqlSource:
         text = os.environ.get(name, "") if name else self._table.url
         if not text:
             raise SourceError(
-                f"the environment variable {name} is not set; it holds the URL of the table "
+                f"the environment variable {name} is not set; it must contain the URL of the table "
                 f"{self._table.label!r} (url_env under [[source.tables]])"
             )
         try:
@@ -146,13 +150,14 @@ class SqlSource:
         except (sa.exc.ArgumentError, ValueError):
             where = f"the environment variable {name}" if name else "url under [[source.tables]]"
             raise SourceError(
-                f"the URL of the table {self._table.label!r} is malformed; {where} must read "
-                f"dialect://user:password@host/database, special characters percent-encoded"
+                f"the URL of the table {self._table.label!r} is malformed; {where} must have the "
+                "form dialect://user:password@host/database, with special characters "
+                "percent-encoded"
             ) from None
 
 
 def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Named | Skipped]:
-    """Return the document of a row; the time of its change is no part of it."""
+    """Return the document of a row, without the column that shows changes."""
     fields = SourceSettings(
         id_field=table.id_field, text_field=table.text_field, title_field=table.title_field
     )
@@ -161,14 +166,14 @@ def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Name
     try:
         document = row_document(kept, TableOrigin(table.label, table.label, shared), fields)
     except UnreadableError as error:
-        # With an empty text, the previous document is gone.
+        # If the text is now empty, the previous document is gone.
         is_empty = table.text_field in row and not str(row[table.text_field] or "").strip()
         return [Skipped(name, str(error), is_empty, readers=error.readers)]
     return [(name, replace(document, id=name))]
 
 
 def _without_end(query: str) -> str:
-    """Return a statement without semicolons and comments at its end."""
+    """Return a statement without trailing semicolons and comments."""
     tokens = _TOKENS.findall(query)
     while tokens and (tokens[-1].isspace() or tokens[-1].startswith((";", "--", "/*"))):
         tokens.pop()
@@ -176,11 +181,11 @@ def _without_end(query: str) -> str:
 
 
 def _without_secrets(text: str, url: sa.URL) -> str:
-    """Return the text without the URL's password and without the values of its query."""
+    """Replace the URL's password and the values of its query in a text by ``***``."""
     values = itertools.chain.from_iterable(
         [value] if isinstance(value, str) else value for value in url.query.values()
     )
-    # Small numbers, such as a timeout, are no secrets and occur in addresses and ports, too.
+    # Small numbers such as a timeout are no secrets, and also occur in addresses and ports.
     hidden = (value for value in values if len(value) > 2 or not value.isdigit())
     secrets = {str(url.password or ""), *hidden} - {""}
     for secret in sorted(secrets, key=len, reverse=True):
@@ -195,7 +200,7 @@ def _id_text(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a driver's type as a value that documents can hold."""
+    """Convert a value of a driver's own type to one that documents can contain."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, Decimal):

@@ -79,7 +79,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
                 f"first is {bad[0][:80]!r}. The others are kept: change or leave out the text",
                 "unfit",
                 bad[0],
-                comes_again=True,
+                is_permanent=True,
             )
 
     def _encode(self, texts: Sequence[str]) -> Vectors:

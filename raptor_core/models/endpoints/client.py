@@ -167,7 +167,7 @@ class EndpointClient:
                 if error.kind != "context":
                     raise
                 longest = max(texts, key=len)
-                raise AnswerError(str(error), "context", longest, comes_again=True) from error
+                raise AnswerError(str(error), "context", longest, is_permanent=True) from error
             finally:
                 record_usage(values, meter.usage.prompt_tokens)
 

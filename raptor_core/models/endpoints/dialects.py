@@ -162,6 +162,6 @@ SHARED: WeakValueDictionary[tuple[str, str, str], Shared] = WeakValueDictionary(
 def rerank_body(endpoint: EndpointPart, question: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return the body of a rerank request, in the shape of text-embeddings-inference or Cohere."""
     if getattr(endpoint, "kind", "") == "tei":
-        return {"query": question, "texts": list(texts)}
+        return {"query": question, "texts": list(texts), "truncate": True}
     documents = {"documents": list(texts), "top_n": len(texts)}
     return {"model": endpoint.model, "query": question, **documents}

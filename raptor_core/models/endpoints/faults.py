@@ -125,8 +125,8 @@ class Retrier:
             times = "attempt" if n_failed == 1 else "attempts"
             message = f"{label} failed after {n_failed} {times}: {fault.reason}"
             if isinstance(fault, CallFaultError):
-                raise AnswerError(message, fault.kind, fault.text, comes_again=is_final)
-            raise EndpointError(message, comes_again=is_final)
+                raise AnswerError(message, fault.kind, fault.text, is_permanent=is_final)
+            raise EndpointError(message, is_permanent=is_final)
         return 0.0 if isinstance(fault, CallFaultError) else seconds
 
 

@@ -73,7 +73,7 @@ class Summary:
 class FailedSummary:
     """Summary that could not be made, after all retries.
 
-    ``comes_again`` is true if the same request would fail in the same way. ``is_refused`` is true
+    ``is_permanent`` is true if the same request would fail in the same way. ``is_refused`` is true
     if the model gave no usable answer although its endpoint works.
     """
 
@@ -81,7 +81,7 @@ class FailedSummary:
     name: str
     reason: str
     usage: Usage = field(default_factory=Usage)
-    comes_again: bool = False
+    is_permanent: bool = False
     is_refused: bool = False
 
 
@@ -100,7 +100,7 @@ def remedy_of(failed: Sequence[FailedSummary]) -> str:
             "layer have: set the chunks aside that the model refuses (`raptor curate "
             "set-aside DOCUMENT:START-END`), raise max_fallback, or choose another model"
         )
-    if any(failure.comes_again for failure in failed):
+    if any(failure.is_permanent for failure in failed):
         return (
             "change what the reason names, or exclude the document (source.exclude); without a "
             "change, another build would fail in the same way"

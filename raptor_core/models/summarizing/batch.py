@@ -108,7 +108,7 @@ class BatchSummarizer:
             try:
                 yield from self._collect(batch, requests, asks, {})
             except EndpointError as error:
-                if not error.comes_again:  # else its files are gone
+                if not error.is_permanent:  # else its files are gone
                     raise
         if len(asks) < self._settings.batch_from:
             return

@@ -112,7 +112,7 @@ class ChatSummarizer:
                 request.name,
                 str(error),
                 meter.usage,
-                error.comes_again,
+                error.is_permanent,
                 isinstance(error, AnswerError),
             )
         if self._keep is not None:

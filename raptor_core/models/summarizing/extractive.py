@@ -83,7 +83,7 @@ class ExtractiveSummarizer:
                 yield Summary(request.key, text)
             else:
                 reason = "its children hold no text"
-                yield FailedSummary(request.key, request.name, reason, comes_again=True)
+                yield FailedSummary(request.key, request.name, reason, is_permanent=True)
 
     def _budget(self, request: SummaryRequest) -> Budget:
         settings = self._settings

@@ -43,7 +43,7 @@ def test_files_to_read_and_files_to_skip_are_listed_and_nothing_is_written(place
     assert left_out == {
         "empty.md": "is empty",
         ".hidden.md": "is hidden",
-        "drafts/": "is left out by source.exclude",
+        "drafts/": "is excluded by source.exclude",
     }
 
 
@@ -63,11 +63,11 @@ def test_the_home_gives_its_source_and_its_settings(place):
     place.configure('[source]\nexclude = ["glued*"]')
     found = place.call("documents", "--json").json
     assert [row["document"] for row in found["documents"]] == ["guide/lamp.md", "a", "b"]
-    assert {"name": "glued.txt", "reason": "is left out by source.exclude"} in found["omitted"]
+    assert {"name": "glued.txt", "reason": "is excluded by source.exclude"} in found["omitted"]
     assert place.call("documents", "guide/lamp.md", "--json").json["n_sections"] == 2
     refused = place.call("documents", "glued.txt", "--json")
     assert (refused.code, refused.json["error"]) == (4, "SourceError")
-    assert "it is left out by source.exclude" in refused.json["message"]
+    assert "it is excluded by source.exclude" in refused.json["message"]
 
 
 def test_without_a_home_a_source_is_needed_and_an_empty_one_is_an_error(tmp_path):

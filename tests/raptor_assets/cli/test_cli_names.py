@@ -69,7 +69,7 @@ def test_longer_ids_are_reported_and_not_read(named):
     reasons = {item["name"]: item["reason"] for item in printed["skipped"]}
     assert "is taken, by another document" in reasons.pop("rows.jsonl:12")
     assert len(reasons) == 3
-    bound = f"{MAX_ID_BYTES:,} are the most"
+    bound = f"{MAX_ID_BYTES:,} are allowed"
     assert all(bound in reason for reason in reasons.values())
     assert "has an id of 5,000 bytes" in reasons["rows.jsonl:11"]
     (path,) = (name for name in reasons if name.endswith("/deep.md"))

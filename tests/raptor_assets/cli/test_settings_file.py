@@ -75,7 +75,7 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
         ("[chunking\n", "not valid TOML"),
         ('preset = "nosuch"\n', "nosuch"),
         ("[nosuch]\nx = 1\n", "nosuch"),
-        ("[clustering]\nmax_tokens = 100\n", "must hold two nodes"),
+        ("[clustering]\nmax_tokens = 100\n", "the tokens of two nodes"),
     ],
 )
 def test_a_wrong_settings_file_exits_with_3_and_says_what_and_where(text, message, tmp_path):

@@ -127,7 +127,7 @@ def test_files_that_are_left_out_are_reported(made, docs, tmp_path):
 
 def test_a_source_that_holds_a_home_beside_documents_says_so_and_loses_none(made, docs):
     shutil.copytree(made / ".raptor", docs, dirs_exist_ok=True)
-    with pytest.raises(EmptySourceError, match="keep documents in a folder of their own"):
+    with pytest.raises(EmptySourceError, match="keep documents in another folder"):
         load_documents(docs)
     (skipped,) = load_documents(docs, docs / "a.md").skipped
     assert not skipped.is_empty

@@ -73,7 +73,7 @@ def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
         postgres.wait_for_its_end(pid)
         postgres.start()
     assert failed.returncode == 1, failed
-    assert "Dagster's database does not answer" in failed.stderr
+    assert "Dagster's records refused" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert postgres.password not in failed.stdout + failed.stderr
     log = place.root / "finished.log"
@@ -136,14 +136,12 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
         with pytest.raises((SettingsError, RecordsError)) as caught:
             opened(tmp_path)
         told[name] = str(caught.value)
-    assert f"takes the database's address from {URL_VARIABLE}, which is not set" in told["none"]
-    assert "postgresql+psycopg2://" in told["driver"]
+    assert URL_VARIABLE in told["none"]
+    for name in ("driver", "end", "hosts", "form", "quoting"):
+        assert "expected postgresql+psycopg2://" in told[name], name
     assert "does not exist" in told["database"]
     assert "password authentication failed" in told["password"]
-    assert all("expected postgresql+psycopg2://" in told[name] for name in ("form", "end"))
-    assert "?host=one:5432&host=two:5432" in told["hosts"]
-    assert "as %40" in told["quoting"]
-    assert "the host of its address is unknown" in told["host"]
+    assert "could not translate the name of its host" in told["host"]
     assert "refused" in told["port"]
     assert not any(secret in text for text in told.values() for secret in ("hunter", "@2@"))
     assert not any(postgres.password in text for text in told.values())

@@ -10,7 +10,7 @@ from raptor_assets.corpus.changes import State, UpdateReaders, decide
 from raptor_assets.home.access import corpus_tree_access
 from raptor_assets.home.publication import set_readers
 from raptor_assets.home.rollback import release, roll_back
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import ReaderSet, forecast
@@ -96,7 +96,7 @@ def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(w
     daemon.tick()
     assert daemon.run()
     assert daemon.tick()[:2] == ([], [])
-    assert workshop.manifests()[TREE].hold
+    assert workshop.manifests()[TREE].pin
     assert readable(workshop, "ana") == set()
     assert (readable(workshop, "eva"), readable(workshop, "ben")) == ({A, B, BOTH}, {B})
     configure(workshop, a="eva", b="eva")
@@ -141,7 +141,7 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
     plan = forecast(
         apart.home,
         apart.settings,
-        look(apart.access().tables, apart.settings.source),
+        rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
@@ -205,7 +205,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     plan = forecast(
         apart.home,
         apart.settings,
-        look(apart.access().tables, apart.settings.source),
+        rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     refused = ["guide/c.md", "guide/d.md"]
@@ -311,7 +311,7 @@ def test_a_right_is_taken_though_the_process_died_while_it_was_taken(workshop, m
         set_readers(workshop.access())
         assert readable(workshop, name) == set()
         assert not set_readers(workshop.access())
-    assert workshop.manifests()[TREE].hold
+    assert workshop.manifests()[TREE].pin
 
 
 @pytest.mark.parametrize("goes_back", [False, True])

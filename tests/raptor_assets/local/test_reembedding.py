@@ -15,13 +15,15 @@ from raptor_core.errors import ModelError, StoreMismatchError
 pytestmark = pytest.mark.slow
 
 FIRST, SECOND = "support.hashing:HashingEmbedder", "support.hashing:WideEmbedder"
+SELECTED = prose(60, seed=4)
+"""A text of which the second embedder would choose other sentences for a summary."""
 
 
 def build_three(root, store):
     """Build a home with three trees: one is pinned, and one is for readers."""
     made = Place(root)
     made.home.mkdir(parents=True)
-    made.write("a.md", prose(24, seed=1))
+    made.write("a.md", SELECTED)
     made.write("b.md", prose(24, seed=2))
     made.write("c.md", f"---\nreaders: ana\n---\n{prose(24, seed=3)}")
     small = '[clustering]\nmax_tokens = 400\n[tokens]\ncounter = "words"\n'
@@ -30,7 +32,7 @@ def build_three(root, store):
         f'[corpus_tree]\nenabled = true\nmin_trees = 2\n{JUDGE}\nembedder = "{FIRST}"\n'
     )
     assert made.call("build").code == 0
-    made.write("b.md", prose(24, seed=4))
+    made.write("b.md", prose(24, seed=5))
     assert made.call("build").code == 0
     assert made.call("versions", "rollback", "b.md").code == 0
     assert made.call("build").code == 0  # of the corpus tree
@@ -72,7 +74,7 @@ def texts(retriever):
 
 
 def pins(retriever):
-    return {m.tree: (m.hold, m.readers) for m in retriever.manifests()}
+    return {m.tree: (m.pin, m.readers) for m in retriever.manifests()}
 
 
 def test_trees_are_embedded_again_without_a_summary_and_open_readers_follow(place_of_engine):
@@ -102,7 +104,7 @@ def test_trees_are_embedded_again_without_a_summary_and_open_readers_follow(plac
     assert sorted(texts(running).values()) == sorted(before.values())
     assert place.call("build", "--json").json["built"] == []
     assert place.call("build", "--reembed", "--json").json["built"] == []
-    place.write("a.md", prose(24, seed=1) + "\n\nA new paragraph ends it.")
+    place.write("a.md", SELECTED + "\n\nA new paragraph ends it.")
     assert place.call("build", "--json").json["built"] == ["a.md"]
 
 

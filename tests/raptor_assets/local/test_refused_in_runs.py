@@ -8,7 +8,7 @@ from support.openai_server import FakeOpenAI, default_answer
 from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.cli.commands.curate import SPAN
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import forecast
 from raptor_assets.local.status import read_status
@@ -48,7 +48,7 @@ def refused(workshop):
 
 
 def planned(workshop):
-    scan = look(workshop.access().tables, workshop.settings.source)
+    scan = rescan(workshop.access().tables, workshop.settings.source)
     return forecast(workshop.home, workshop.settings, scan, components=workshop.components)
 
 

@@ -85,6 +85,29 @@ def test_a_dropped_tree_leaves_the_corpus_tree_in_the_same_step(corpus):
     assert decide(corpus.access()).changes.of(State.NEW) == ("a",)
 
 
+def test_a_text_above_stays_revoked_after_the_document_that_revoked_it_is_deleted(tmp_path):
+    """Until the corpus tree is built again, its leaf still summarizes that document."""
+    made = Workshop(tmp_path)
+    source = {"paths": [str(made.docs)], "max_removed": 1.0}
+    grouping = {"by": "folder", "separate_readers": False}
+    above = {"enabled": True, "min_trees": 2}
+    made.configure(source=source, grouping=grouping, corpus_tree=above, tree={"max_layers": 4})
+    for name in ("mix/open.md", "mix/board.md", "other/open.md"):
+        made.write(name, f"---\nreaders: '*'\n---\n{prose(8, seed=len(name))}")
+    made.build()
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    above = corpus_tree_access(made.access())
+    assert readable(above, "guest") == {"mix", "other"}
+    made.write("mix/board.md", f"---\nreaders: board\n---\n{prose(8, seed=12)}")
+    made.build()
+    made.remove("mix/board.md")
+    made.build()
+    assert "mix/open.md" in readable(made.access(), "guest")
+    assert readable(above, "guest") == {"other"}
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    assert readable(above, "guest") == {"mix", "other"}
+
+
 def test_rights_that_are_taken_by_an_odd_value_are_gone(corpus):
     write_rows(corpus, a=[], b="", c={"deny": "ana"})
     corpus.build()
@@ -156,7 +179,7 @@ def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
     corpus.build()
     assert chunk.text not in corpus.texts("a")
     assert corpus.texts("a")
-    assert corpus.manifests()["a"].hold
+    assert corpus.manifests()["a"].pin
     assert corpus.build().run_ids == []
     assert corpus.embedder.n_embedded == n_embedded
 

@@ -11,7 +11,7 @@ from support.sensor_daemon import Daemon
 from support.source_homes import calls, rename
 from support.workshop import Workshop, live, prose
 
-from raptor_assets.home.source_state import KEY, keep_look, look
+from raptor_assets.home.source_state import KEY, keep_catalog, rescan
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
@@ -95,8 +95,8 @@ def write_at(path, text, modified=1000.0):
 
 def keep(tables, settings):
     """One look that is kept, and what it found."""
-    scan = look(tables, settings)
-    keep_look(tables, settings, scan)
+    scan = rescan(tables, settings)
+    keep_catalog(tables, settings, scan)
     return scan
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
     again = keep(tables, settings)
     assert again.n_read == 40
     assert again.inventory == scan.inventory
-    assert look(tables, settings).n_read == 0
+    assert rescan(tables, settings).n_read == 0
 
 
 @pytest.mark.usefixtures("later")

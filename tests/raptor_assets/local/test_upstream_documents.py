@@ -177,7 +177,7 @@ def test_rows_that_are_left_out_fail_a_check_which_the_status_shows(tmp_path):
 
     first = outcome()
     assert not first.passed
-    assert "1 of 4 rows or files are no document" in first.description
+    assert "1 of 4 rows or files are not documents" in first.description
     assert "its id 'a' is taken, by another document" in first.description
     rows.pop()
     assert outcome().passed

@@ -4,7 +4,7 @@ import pytest
 from support.trees import checked_layer, checked_trees, leaf, summary
 from support.workshop import prose
 
-from raptor_core.checks.injection import HIDDEN, MARKUP, orders, prompt_injection
+from raptor_core.checks.injection import HIDDEN, MARKUP, injection_signs, prompt_injection
 from raptor_core.checks.junk import find_junk, junk_text, loop, open_end, truncated
 from raptor_core.settings import Settings
 
@@ -152,14 +152,14 @@ PLAIN = [
 
 @pytest.mark.parametrize("text", ORDERS)
 def test_an_order_is_found_and_what_it_does_is_said(text):
-    assert ORDERS[text] in orders(text)
+    assert ORDERS[text] in injection_signs(text)
     around = f"The ferry left at nine. {text} It came back at noon."
-    assert ORDERS[text] in orders(around)
+    assert ORDERS[text] in injection_signs(around)
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain_text_is_not(text):
-    assert orders(text) == ()
+    assert injection_signs(text) == ()
 
 
 def test_chunks_come_first_and_a_bound_lets_some_through():

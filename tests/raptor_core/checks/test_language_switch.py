@@ -121,7 +121,7 @@ GLUED = " ".join(
         (GLUED, "letters in glued words"),
         (PROSE.replace("s", "\ufffd"), "characters that stand for no letter"),
         (PROSE.replace("e", "\ue012"), "characters that stand for no letter"),
-        ("1953 12.5 17.25 | 0.004 - - - 88 " * 20, "characters that are no letters"),
+        ("1953 12.5 17.25 | 0.004 - - - 88 " * 20, "characters that are not letters"),
     ],
 )
 def test_a_text_that_was_read_wrongly_is_reported_with_a_piece_of_it(text, reason):

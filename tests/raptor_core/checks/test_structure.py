@@ -133,7 +133,7 @@ def test_a_chunk_over_what_the_embedder_reads_at_once_is_reported():
     found = judged(Document("log.md", text), max_tokens=400)
     assert not found.passed
     assert found.numbers["over_window_share"] > 0
-    assert "254 tokens that the embedder reads at once" in found.summary
+    assert "over the embedder's limit of 254 tokens" in found.summary
     assert "Lower chunking.max_tokens" in found.remedy
 
 

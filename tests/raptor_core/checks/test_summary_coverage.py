@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.coverage import copied_child, held_children, word_shares
+from raptor_core.audit.coverage import copied_child, covered_children, word_shares
 from raptor_core.checks.base import CheckedLayer
 from raptor_core.checks.coverage import summary_coverage
 from raptor_core.identity import FALLBACK
@@ -27,7 +27,7 @@ def test_children_that_are_left_out_are_counted_and_named():
     result = checked("The lamp of Agnes Moor burned oil, later paraffin.")
     assert not result.passed
     assert result.numbers["children_left_out"] == 2
-    assert result.worst[0].why == "holds nothing of 2 of 3 children: storm, school"
+    assert result.worst[0].why == "omits 2 of 3 children: storm, school"
 
 
 def test_a_copy_of_one_child_is_a_finding():
@@ -44,8 +44,8 @@ def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
 
 def test_a_child_in_other_words_is_held_by_a_near_vector():
     text = "A gale in winter smashed the panes; the keeper died."
-    assert held_children(text, [LAMP, STORM]) == [False, False]
-    assert held_children(text, [LAMP, STORM], [0.1, 0.8]) == [False, True]
+    assert covered_children(text, [LAMP, STORM]) == [False, False]
+    assert covered_children(text, [LAMP, STORM], [0.1, 0.8]) == [False, True]
     near = np.array([1.0, 0.0], dtype=np.float32)
     far = np.array([0.0, 1.0], dtype=np.float32)
     vectors = {"top": near, "storm": near, "lamp": far, "school": far}

@@ -75,7 +75,7 @@ def test_a_pdf_that_unpacks_to_two_hundred_megabytes_is_refused(rounds):
         data = zlib.compress(data, 9)
     name = FileName("a.pdf", "a.pdf")
     (skipped,) = PARSERS.parse(name, pdf(data, b"/FlateDecode" * rounds), SourceSettings())
-    assert "needs more than 2048 MB to read" in skipped.reason
+    assert "needs more than 2048 MB to parse" in skipped.reason
 
 
 def test_a_parquet_table_whose_rows_share_one_large_text_is_refused():

@@ -151,4 +151,4 @@ def test_a_document_with_the_name_of_the_corpus_tree_is_left_out_with_a_reason(t
     corpus = load_documents(str(tmp_path))
     assert ids(corpus) == ["/corpuses", "a/corpus", "corpus"]
     assert [item.name for item in corpus.skipped] == ["rows.jsonl:2", "rows.jsonl:3"]
-    assert all("give it another one" in item.reason for item in corpus.skipped)
+    assert all("give it another id" in item.reason for item in corpus.skipped)

@@ -144,8 +144,8 @@ def test_bad_rows_are_named(database):
     corpus = load_documents(settings=table(database))
     found = {item.name: (item.reason, item.is_empty) for item in corpus.skipped}
     assert len(corpus.documents) == 5
-    assert found["wiki:6"] == ("holds the id of a different row: 1", False)
-    assert found["wiki:7"] == ("holds no id: None", False)
+    assert found["wiki:6"] == ("has the id of another row: 1", False)
+    assert found["wiki:7"] == ("has no id: None", False)
     assert found["wiki/7"] == ("contains no text", True)
     assert "'text' is missing" in found["wiki/8"][0]
     assert found["wiki/8"][1]

@@ -59,7 +59,7 @@ def test_a_file_that_takes_too_long_is_reported_with_a_remedy_and_the_next_is_re
     pool.parse(PAGE, HTML, SourceSettings())
     (skipped,) = pool.parse(FileName(name, name), data, settings)
     assert "took more than 0.02 s" in skipped.reason
-    assert "split it, raise source.parse_seconds, or leave it out" in skipped.reason
+    assert "split it, raise source.parse_seconds, or exclude it" in skipped.reason
     ((_, document),) = pool.parse(PAGE, HTML, SourceSettings())
     assert document.title == "Lamp"
 
@@ -70,8 +70,8 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_reported_with_a_remedy(p
     data = b'{"text": [' + (b"[" * 50 + b"]" * 50 + b",") * 470_000 + b"1]}"
     name = FileName("lists.jsonl", "lists.jsonl")
     (skipped,) = pool.parse(name, data, SourceSettings(parse_seconds=600))
-    assert "needs more than 2048 MB to read" in skipped.reason
-    assert "split it, or leave it out by source.exclude" in skipped.reason
+    assert "needs more than 2048 MB to parse" in skipped.reason
+    assert "split it, or exclude it with source.exclude" in skipped.reason
     assert not skipped.is_empty
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_ends_a_new_process_is_reported(pool):
     timer = stop_and_kill(pool._idle[0].process.pid)
     (skipped,) = pool.parse(PAGE, HTML, SourceSettings())
     timer.join()
-    assert "that ended the process that read it (exit code -9)" in skipped.reason
+    assert "its parser crashed (exit code -9)" in skipped.reason
     assert pool.parse(PAGE, HTML, SourceSettings())[0][1].title == "Lamp"
 
 

@@ -17,7 +17,7 @@ from raptor_core.documents import (
     read_scanned,
     scan_source,
 )
-from raptor_core.documents.catalog.scan import refuse_unassigned
+from raptor_core.documents.catalog.scan import skip_without_readers
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.errors import SettingsError, SourceError
 from raptor_core.settings import Settings, SourceSettings, settings_of
@@ -140,7 +140,7 @@ def test_readers_of_today_are_those_of_the_source_and_what_is_unknown_is_closed(
         Skipped("rules/rows.jsonl:1", "is damaged", place="rules/rows.jsonl", readers=("ben",)),
         Skipped("rules/rows.jsonl:2", "is damaged", place="rules/rows.jsonl"),
     )
-    inventory = refuse_unassigned(Inventory(tuple(entries), skipped, rules=rules).without(aside))
+    inventory = skip_without_readers(Inventory(tuple(entries), skipped, rules=rules).without(aside))
     assert inventory.readers_today(document, source or document, published) == today
 
 
@@ -179,7 +179,7 @@ def test_patterns_of_rules_that_match_no_document_are_named(docs, patterns, unma
     inventory = scan_source(source(docs, rules)).inventory
     labels = tuple(f"[[source.readers]] 2: {pattern!r}" for pattern in unmatched)
     assert inventory.unmatched_rules == labels
-    assert refuse_unassigned(inventory.without({"open.md"})).unmatched_rules == labels
+    assert skip_without_readers(inventory.without({"open.md"})).unmatched_rules == labels
 
 
 def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_path):

@@ -104,5 +104,5 @@ def test_an_empty_source_makes_every_absence_doubtful():
     published = {"a.md": documents("a.md")}
     found = decide(published, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS)
     assert found.unconfirmed == {"a.md"}
-    assert "/mnt/docs holds nothing" in found.reason
+    assert "/mnt/docs is empty" in found.reason
     assert decide({}, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS).reason == ""

@@ -125,7 +125,7 @@ def test_a_field_with_one_value_describes_the_document_and_any_other_one_its_chu
         ([chunk(0), "text"], "chunk 2 of document 'a' is a JSON text, not an object"),
         ([chunk(0, readers=["a"]), chunk(1)], "its chunks differ in their readers"),
         ([chunk(0, readers="a"), chunk(1, readers="b")], "differ in their readers"),
-        ([], "holds no chunk"),
+        ([], "contains no chunks"),
     ],
 )
 def test_a_document_with_a_malformed_chunk_is_named_and_left_out(tmp_path, chunks, reason):

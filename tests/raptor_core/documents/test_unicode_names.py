@@ -80,4 +80,4 @@ def test_two_names_that_differ_in_form_alone_are_named(tmp_path):
     corpus = load_documents(tmp_path)
     assert [d.id for d in corpus.documents] == ["Übung.md"]
     (skipped,) = corpus.skipped
-    assert "differ in form alone" in skipped.reason
+    assert "differ only in their Unicode form" in skipped.reason

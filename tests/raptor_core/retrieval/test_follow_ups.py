@@ -6,6 +6,7 @@ from support.hashing import HashingEmbedder
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retriever
+from raptor_core.retrieval.general.wording import is_courtesy
 from raptor_core.retrieval.questions import follow_up
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
@@ -61,6 +62,39 @@ def test_a_question_takes_what_it_leans_on(question, history, expected):
 )
 def test_a_question_that_stands_alone_takes_nothing(question):
     assert follow_up(question, ["Who is Bob?", "Bob is the captain of the red boat."]) == question
+
+
+COURTESIES = """
+Thanks! / ok / Great, thank you! / Thank you so much for the quick answer / No, thanks.
+That's all.
+OK, got it. / That was very helpful, thanks / Hello! / Good morning / I see. / Have a nice day, bye!
+Danke / Super, vielen Dank! / Alles klar, danke dir / Das hat mir sehr geholfen / Guten Tag
+Merci beaucoup ! / D'accord, c'est parfait / ¡Muchas gracias! / Vale, entendido
+Grazie mille / Perfetto, va bene / Muito obrigado / Ótimo, entendi! / 好的，谢谢你 / 明白了
+ありがとうございます / 了解です
+"""
+ASKING = """
+ok and why? / Great, tell me more / Thanks, and the price? / OK, what about it? / Yes / Yes please
+Is it good? / Is that all right for it? / 好吗？ / Danke, und warum? / Gut, und wie lange? / Ja
+Merci, et pourquoi ? / Gracias, ¿y por qué? / Grazie, e perché? / 好的，为什么？
+ありがとう、なぜ？
+"""
+
+
+def turns(text):
+    return [turn.strip() for line in text.strip().splitlines() for turn in line.split(" / ")]
+
+
+@pytest.mark.parametrize("turn", turns(COURTESIES))
+def test_thanks_and_greetings_ask_for_nothing_and_are_no_history(turn):
+    assert follow_up(turn, ["What broke the pump?", "The seal."]) == turn
+    assert follow_up("And why?", ["The pump?", turn]) == "And why? (pump)"
+
+
+@pytest.mark.parametrize("turn", turns(ASKING))
+def test_thanks_before_a_question_leave_it_a_question(turn):
+    assert not is_courtesy(turn)
+    assert not is_courtesy(f"{500 * 'thank you ok 好的 '}{turn}")  # in linear time
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_a_wrong_file_is_refused_with_the_place_and_the_value(tmp_path, text, wo
 
 def test_a_variable_that_names_no_setting_is_refused():
     for name in ("RAPTOR_MAX_TOKENS", "RAPTOR_GRPC_PORT"):
-        with pytest.raises(SettingsError, match=f"{name} names no setting"):
+        with pytest.raises(SettingsError, match=f"{name} does not name a setting"):
             load_settings(None, {name: "3"})
 
 
@@ -96,7 +96,7 @@ def test_services_on_kubernetes_may_be_called_raptor():
 
 @pytest.mark.parametrize("url", ["https://ada:secret@host:6333/v", "ada:secret@host", "x,ada@host"])
 def test_a_store_s_url_holds_no_credentials_and_none_is_shown(url):
-    with pytest.raises(SettingsError, match=r"store\.url holds a user .*QDRANT_API_KEY") as told:
+    with pytest.raises(SettingsError, match=r"store\.url contains a user .*QDRANT_API_KEY") as told:
         load_settings(None, {"RAPTOR_STORE__URL": url})
     assert "secret" not in str(told.value)
     assert StoreSettings(url="http://host:6333/a@b").url

@@ -225,15 +225,16 @@ def test_manifests_are_found_by_name_and_by_content(store):
 def test_a_view_of_a_tree_counts_and_names_readable_nodes_and_is_never_widened(store):
     nodes = make_tree()
     readers = {"d0.md": ("ana",), "d1.md": ("ben",), "d2.md": ("*",)}
-    manifest = replace(make_manifest(nodes), readers=readers)
+    end = "tree.max_layers = 1 reached with 3 nodes"
+    manifest = replace(make_manifest(nodes), readers=readers, end=end)
     store.publish(manifest, nodes, keyed_vectors(nodes))
-    for names, sizes, n_tokens in (
-        (["ana"], (8,), 40),
-        (["ana", "ben"], (12, 3), 75),
-        (["eva"], (4,), 20),
+    for names, sizes, n_tokens, shown_end in (
+        (["ana"], (8,), 40, ""),
+        (["ana", "ben"], (12, 3), 75, end),
+        (["eva"], (4,), 20, ""),
     ):
         (part,) = store.for_readers(names).manifests()
-        assert (part.layer_sizes, part.n_tokens) == (sizes, n_tokens)
+        assert (part.layer_sizes, part.n_tokens, part.end) == (sizes, n_tokens, shown_end)
     assert not store.for_readers([]).manifests()
     for first, second, documents in (
         (["ana"], ["ben", "ana"], {"d0.md", "d2.md"}),

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from support.determinism import HANDBOOK, contents, handbook, make_components
 from support.examples import examples
 
 from raptor_core.documents.base import Document
+from raptor_core.nodes import Layer
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 
@@ -56,6 +58,23 @@ def test_a_tree_is_the_same_where_another_has_left_its_summaries():
     assert one.content_key == same.content_key
     assert one.text != same.text
     assert list(build_tree(documents, components=components).nodes()) == list(alone.nodes())
+
+
+def test_a_published_summary_stays_while_its_children_have_the_same_texts():
+    parts, components = PARAGRAPHS[1:4], make_components("hashing")
+    documents = [Document("a.md", a_text(parts, "\n\n", " "))]
+    tree = build_tree(documents, components=components)
+    (summary,) = tree.layers[1].nodes
+    above = Layer((replace(summary, text="As published."),), tree.layers[1].vectors)
+    published = replace(tree, layers=(tree.layers[0], above))
+
+    def rebuilt(line_break):
+        documents = [Document("a.md", a_text(parts, "\n\n", line_break))]
+        again = build_tree(documents, components=components, previous=published)
+        return again.layers[1].nodes[0]
+
+    assert (rebuilt(" ").id, rebuilt(" ").text) == (summary.id, "As published.")
+    assert (rebuilt("\n").id, rebuilt("\n").text) == (summary.id, summary.text)
 
 
 @pytest.mark.rare

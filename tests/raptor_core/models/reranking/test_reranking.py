@@ -37,8 +37,11 @@ class FakeReranker:
                 asked = json.loads(self.rfile.read(length))
                 fake.asked.append((self.path, self.headers["Authorization"], asked))
                 time.sleep(fake.seconds)
-                body = json.dumps(fake.answer or fake.scored(asked)).encode()
-                self.send_response(200)
+                is_long = len(asked.get("texts", ())) > 32  # the default of TEI
+                error = {"error": "batch size > maximum allowed batch size 32"}
+                answer = error if is_long else fake.answer or fake.scored(asked)
+                body = json.dumps(answer).encode()
+                self.send_response(413 if is_long else 200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -121,6 +124,15 @@ def test_an_endpoint_puts_its_best_passage_first(retriever, kind, monkeypatch):
     )
     if kind == "cohere":
         assert (asked["model"], asked["top_n"]) == ("m", len(asked["documents"]))
+
+
+def test_a_server_that_takes_few_texts_at_once_gets_them_in_parts():
+    fake, texts = FakeReranker(SOUGHT), [f"text {number}" for number in range(49)] + [SOUGHT]
+    with fake.serving() as url:
+        settings = RerankerSettings(kind="tei", base_url=url)
+        assert list(score_within(settings, QUESTION, texts)) == [0.0] * 49 + [1.0]
+    sizes = [(len(asked["texts"]), asked["truncate"]) for _, _, asked in fake.asked]
+    assert sizes == [(32, True), (18, True)]
 
 
 @pytest.mark.parametrize(
