@@ -102,7 +102,7 @@ def keep(tables, settings):
 
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
-def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
+def test_a_damaged_catalog_is_read_anew_and_mended(tables, settings, damage):
     scan = keep(tables, settings)
     path = Path(tables.path(KEY, "files"))
     data = path.read_bytes()
@@ -120,7 +120,7 @@ def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
 def test_another_setting_of_the_parsers_reads_every_file_again(tables, settings):
     keep(tables, settings)
     changed = settings.model_copy(update={"encoding": "cp1252"})
-    assert look(tables, changed).n_read == 40
+    assert rescan(tables, changed).n_read == 40
 
 
 MARKER = "The zebra Quixotl signed here."
