@@ -179,11 +179,6 @@ def test_the_public_names_of_the_core_load_no_vendor_and_no_dagster():
     assert loaded_after(f"{names}\nimport sys\nassert 'dagster' not in sys.modules") == set()
 
 
-@pytest.mark.slow
-def test_importing_the_assets_loads_no_vendor():
-    assert loaded_after("import raptor_assets.chain.run") == set()
-
-
 def test_the_public_surface_is_what_all_says():
     assert set(raptor_core.__all__) == {
         "Chunk",

@@ -249,6 +249,7 @@ def test_the_page_of_settings_lists_those_that_people_change():
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_tree_of_the_first_page_is_what_is_printed(tmp_path):
     report = tmp_path / "handbook/vault/january-warming.html"
     report.parent.mkdir(parents=True)

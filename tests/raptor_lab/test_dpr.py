@@ -17,6 +17,8 @@ from raptor_lab.datasets.load import load_dataset
 from raptor_lab.readers import Ask
 from raptor_lab.unifiedqa import UnifiedQa, unifiedqa_prompt
 
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
+
 SETTINGS = {
     "chunking": {"max_tokens": 24},
     "components": PAIRS,

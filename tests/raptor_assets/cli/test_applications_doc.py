@@ -38,10 +38,10 @@ def folder(built, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-OVER_PIPES = 2
-"""Example that starts `raptor mcp`; `test_mcp_over_pipes.py` speaks to it in `make test`."""
+STARTING = (0, 2)
+"""Examples that start `raptor`; `test_mcp_over_pipes.py` speaks to it in `make test`."""
 NUMBERS = [
-    pytest.param(number, marks=pytest.mark.rare if number == OVER_PIPES else ())
+    pytest.param(number, marks=pytest.mark.rare if number in STARTING else ())
     for number in range(len(EXAMPLES))
 ]
 

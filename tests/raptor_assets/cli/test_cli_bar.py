@@ -75,4 +75,8 @@ def test_each_plan_is_counted_from_the_beginning(capsys):
         for name in ("a.md", "corpus"):
             progress.plan([name], [CHAIN_NAMES.tree])
             progress.step(Progress("tree", (name,), 1, 0.0))
-    assert capsys.readouterr().err.count("1 of 1 partition published") == 2
+        progress.plan(["a.md", "b.md"], [CHAIN_NAMES.tree])
+        progress.step(Progress("tree", ("a.md",), 1, 0.0, failed=("b.md",)))
+    printed = capsys.readouterr().err
+    assert printed.count("1 of 1 partition published") == 2
+    assert printed.count("1 of 2 partitions published") == 1

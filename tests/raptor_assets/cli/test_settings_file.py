@@ -53,6 +53,8 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     for name in ("docs", "other"):
         (tmp_path / name).mkdir()
+    mistyped = raptor("init", "nosuch", "--home", "h")
+    assert (mistyped.code, Path("h").exists()) == (4, False)
     first = raptor("init", "docs", "s3://bucket/x", "--preset", "paper", "--home", "h", "--json")
     assert (first.code, first.json["created"]) == (0, True)
     settings = Home.at("h").load_settings()

@@ -8,17 +8,13 @@ import sys
 import dagster as dg
 import pytest
 from support.fenced import ROOT
+from test_architecture import HEAVY
 
 from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
 from raptor_assets.home.folder import Home
 from raptor_assets.local.code_location import build_definitions
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
-
-HEAVY = {
-    *("torch", "umap", "sklearn", "scipy", "numba", "openai", "qdrant_client", "qdrant_edge"),
-    *("matplotlib", "pandas", "pyarrow", "tiktoken", "transformers", "sentence_transformers"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +24,8 @@ def definitions(tmp_path_factory):
 
 @pytest.mark.slow
 def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
-    code = f"import sys, dagster_project.definitions; print(*{HEAVY!r} & sys.modules.keys())"
+    imported = "sys, dagster_project.definitions, raptor_assets.chain.run"
+    code = f"import {imported}; print(*{HEAVY!r} & sys.modules.keys())"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"RAPTOR_HOME": str(tmp_path / "none"), "PATH": ""},
@@ -41,7 +38,8 @@ def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_root", [True, pytest.param(False, marks=pytest.mark.rare)])
+@pytest.mark.rare
+@pytest.mark.parametrize("is_root", [True, False])
 def test_the_workspace_of_the_repository_loads_from_anywhere(is_root, tmp_path):
     command = ["-m", "dagster", "definitions", "validate", "-w", str(ROOT / "workspace.yaml")]
     environ = {**os.environ, "RAPTOR_HOME": str(tmp_path / "home")}

@@ -14,7 +14,7 @@ from raptor_core.errors import SourceError, StoreError
 from raptor_core.store.publishing import PublicationBatch
 
 KINDS = ("title", "opening", "cell", "closing")
-N_DOCUMENTS = 6
+N_DOCUMENTS = 4
 DELETED = (1, 2)
 
 

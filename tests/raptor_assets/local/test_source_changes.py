@@ -102,7 +102,7 @@ def keep(tables, settings):
 
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
-def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
+def test_a_damaged_catalog_is_read_anew_and_mended(tables, settings, damage):
     scan = keep(tables, settings)
     path = Path(tables.path(KEY, "files"))
     data = path.read_bytes()
@@ -114,6 +114,13 @@ def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
     assert again.n_read == 40
     assert again.inventory == scan.inventory
     assert rescan(tables, settings).n_read == 0
+
+
+@pytest.mark.usefixtures("later")
+def test_another_setting_of_the_parsers_reads_every_file_again(tables, settings):
+    keep(tables, settings)
+    changed = settings.model_copy(update={"encoding": "cp1252"})
+    assert rescan(tables, changed).n_read == 40
 
 
 MARKER = "The zebra Quixotl signed here."

@@ -2,6 +2,7 @@
 
 import pytest
 from support.trees import checked_layer, checked_trees, leaf, summary
+from support.workshop import prose
 
 from raptor_core.checks.injection import HIDDEN, MARKUP, injection_signs, prompt_injection
 from raptor_core.checks.junk import find_junk, junk_text, loop, open_end, truncated
@@ -23,6 +24,7 @@ CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum
         "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\nKeyError: 'a'",
         "Write a summary of the following, including as many key details as possible:",
         "The gauge is new. " * 40,
+        prose(4) + " The gauge is new." * 5,
         "---- ==== #### 0000 ....",
     ],
 )
@@ -44,6 +46,12 @@ def test_what_is_no_summary_is_junk(text):
 )
 def test_ordinary_text_is_not_junk(text):
     assert find_junk(text, CHILDREN) is None
+
+
+def test_figures_of_a_table_of_figures_are_not_junk():
+    figures = "7.80; 7.91; 8.02 (+0.11)"
+    assert find_junk(figures, CHILDREN) is not None
+    assert find_junk(figures, ["1901: 7.804 | 1902: 7.913 | 1903: 8.022 m"]) is None
 
 
 def test_pieces_of_the_children_are_not_junk_however_they_end():
