@@ -145,7 +145,7 @@ def _check(text: str, question: _Question) -> None:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         message = f"the audit is not JSON of the required form ({where}: {first['msg']})"
-        raise CallFaultError(message, plea=form_line(_response_format())) from None
+        raise CallFaultError(message, retry_line=form_line(_response_format())) from None
     n_sentences, n_sources = len(question.sentences), len(question.item.children)
     for fault in answer.unsupported:
         if not 1 <= fault.sentence <= n_sentences:
