@@ -146,7 +146,7 @@ def _letters(text: str) -> Counter[str]:
 
 def _words(text: str) -> list[str]:
     """Return words of Latin letters in lower case; ``name_1``, ``f(x)`` and ``a.b`` are code."""
-    plain = []
+    plain: list[str] = []
     for raw in text.split():
         parts = raw.strip(_PUNCTUATION).replace("’", "'").split("'")
         if all(part.isalpha() for part in parts):
