@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
-from raptor_assets.home.source_state import keep_catalog, load_catalog, rescan
+from raptor_assets.home.source_state import keep_catalog, last_skipped, load_catalog, rescan
 from raptor_assets.home.waiting import WaitingBuilds
 from raptor_core.curation import Curation
 from raptor_core.documents import (
@@ -28,6 +28,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.catalog.scan import skip_without_readers
 from raptor_core.documents.reader_rules import ReaderRules
+from raptor_core.documents.removal import Unread
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
@@ -250,6 +251,25 @@ class SourceAccess:
         """Return the inventory of what can be read now; its ``failure`` says what cannot."""
         inventory = self._scan_now().inventory.without(self._access.curation().documents)
         return skip_without_readers(inventory) if self._settings.access.required else inventory
+
+    def withheld(self, manifests: Iterable[Manifest]) -> dict[str, str]:
+        """Return why partitions stay as published: the last scan could not read a document.
+
+        Nothing is scanned.
+        """
+        unread = Unread(last_skipped(self._access.tables))
+        if not unread:
+            return {}
+        readings = load_catalog(self._access.tables, self.settings).values()
+        known = {name for reading in readings for name in reading.ids}
+        known |= self._access.curation().documents
+        grouping = self._settings.grouping
+        return {
+            partition_key(manifest.tree, grouping): f"{place!r} {unread.reason(place)}"
+            for manifest in manifests
+            for document in manifest.published_documents
+            if document.id not in known and (place := unread.place_of(document.id, document.source))
+        }
 
     def _scan_now(self) -> Scan:
         """Return the given scan, or scan the source now and keep the catalog."""

@@ -63,7 +63,8 @@ class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
     ``waiting`` are the partitions whose build waits for approval, and ``failures`` say why the last
-    build of a partition published nothing. ``is_building`` says whether a build is running.
+    build of a partition published nothing. ``withheld`` says why partitions stay as published: the
+    last scan could not read a document of theirs. ``is_building`` says whether a build is running.
     """
 
     trees: tuple[TreeStatus, ...]
@@ -71,6 +72,7 @@ class HomeStatus:
     checks: tuple[LastCheckResult, ...] = ()
     waiting: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    withheld: Mapping[str, str] = field(default_factory=dict)
     is_building: bool = False
 
     @property
@@ -109,6 +111,7 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
+        withheld=CorpusAccess(settings, home).source.withheld(manifests),
         **_unpublished(home, settings, records),
     )
 

@@ -77,6 +77,7 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "unpublished": state.unpublished,
         "waiting": state.waiting,
         "failures": state.failures,
+        "withheld": state.withheld,
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": state.structural_passed,
@@ -109,6 +110,11 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     for name in state.waiting:
         say(
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
+            fg="yellow",
+        )
+    for name, reason in state.withheld.items():
+        say(
+            f"{name}: stays as published, because a document of it is not read: {reason}",
             fg="yellow",
         )
     _print_unpublished(state, home)

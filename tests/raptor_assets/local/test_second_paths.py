@@ -266,7 +266,12 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
     made.build()
     made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    home = ["--home", made.home.path]
+    (reason,) = raptor("status", "--json", *home).json["withheld"].values()
+    assert reason.startswith("'north/b.md' ")
+    assert reason in raptor("status", *home).out
     Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
+    assert raptor("status", "--json", *home).json["withheld"] == {}
     report = made.build()
     assert report.built == ["north"]
     with made.access().store.open_existing() as store:
