@@ -292,3 +292,32 @@ def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
         curator.set_chunk_aside(leaf.id, Author("Ines"))
     curator.set_document_aside("a.md", Author("Ines"))
     assert made.build().failed == {}
+
+
+def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_path):
+    made = Workshop(tmp_path)
+    made.configure(source={"paths": [str(made.docs)]}, grouping={"by": "folder"})
+    secret = "The vault stayed cold after the relay closed."
+    for name in ("north/a.md", "south/b.md"):
+        made.write(name, f"{secret}\n\n{prose(4, seed=1)}")
+    made.write("north/c.md", prose(4, seed=2))
+    made.build()
+    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    with made.access().store.open_existing() as store:
+        leaves = [n for n in store.nodes(Where(layers=(0,))) if n.text == secret]
+    decisions = [Curator(made.home.path).set_chunk_aside(n.id, Author("Ines")) for n in leaves]
+    made.build()
+    for name in ("north/a.md", "south/b.md"):
+        made.write(name, secret)
+    home = ["--home", made.home.path]
+    with embedder_made_by(lambda *_, **__: made.embedder):
+        assert "south/b.md: is treated as set aside" in raptor("plan", *home).err
+    report = made.build()
+    assert (report.built, report.dropped, report.failed) == (["north"], ["south"], {})
+    assert {item.name for item in report.skipped} == {"north/a.md", "south/b.md"}
+    assert {name for m in made.manifests().values() for name in m.documents} == {"north/c.md"}
+    assert decide(made.access()).actions == ()
+    assert raptor("status", "--json", *home).json["set_aside"] == ["north/a.md", "south/b.md"]
+    Curator(made.home.path).take_back(decisions[0].id, Author("Per"))
+    assert made.build().built == ["north"]
+    assert "north/a.md" in made.manifests()["north"].documents
