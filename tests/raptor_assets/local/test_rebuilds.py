@@ -16,7 +16,7 @@ from raptor_core.errors import (
     EndpointError,
     SourceError,
 )
-from raptor_core.tree import cluster
+from raptor_core.tree import layer_fit
 
 
 def versions(workshop, partition):
@@ -172,8 +172,8 @@ def workshop(tmp_path_factory, tmp_path):
 
 @pytest.mark.slow
 def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch):
-    monkeypatch.setattr(cluster, "REFIT_SHARE", 0.01)
-    monkeypatch.setattr(cluster, "COHESION_LOSS", 0.0)
+    monkeypatch.setattr(layer_fit, "REFIT_SHARE", 0.01)
+    monkeypatch.setattr(layer_fit, "COHESION_LOSS", 0.0)
     workshop.write("c.md", prose(20, seed=3))
     workshop.build()
     then = workshop.metadata("tree", "corpus")
