@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from raptor_core.checks.base import CheckInfo, with_severities
 from raptor_core.checks.document_text import document_text, unread_rows
-from raptor_core.checks.facts import facts_check, foreign_facts
 from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
     CLUSTER_CHECKS,
-    LAYER_CHECKS,
     PUBLISHED_CHECKS,
     VECTOR_CHECKS,
+    layer_checks,
 )
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
@@ -226,7 +225,7 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
     checks += [(corpus.embeddings(0), embedding)]
     checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
-    of_layers = [facts_check(settings) if c is foreign_facts else c for c in LAYER_CHECKS]
+    of_layers = layer_checks(settings)
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
     checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS

@@ -43,7 +43,11 @@ class PublishedBuild:
 
 
 class Publication:
-    """Trees that are published or dropped together; see ``publishing``."""
+    """Trees that are published or dropped together; see ``publishing``.
+
+    ``shortened`` are the published trees that lost a text, because it was deleted or set aside. A
+    text of the corpus tree may still summarize it.
+    """
 
     def __init__(
         self, access: CorpusAccess, store: VectorStore, batch: PublicationBatch, today: Today
@@ -52,6 +56,7 @@ class Publication:
         self._store = store
         self._batch = batch
         self._today = today
+        self.shortened: set[str] = set()
 
     def publish(
         self, editions: Sequence[Edition], *, pin: str | None = None
@@ -74,6 +79,8 @@ class Publication:
         ready = [self._ready(edition, live.get(edition.manifest.tree), pin) for edition in editions]
         for edition in ready:
             self._keep(live.get(edition.manifest.tree), edition.manifest)
+        pairs = [(live[e.manifest.tree], e.manifest) for e in ready if e.manifest.tree in live]
+        self.shortened.update(old.tree for old, new in pairs if self._loses_text(old, new))
         counts = self._batch.publish(ready)
         return [
             PublishedBuild(
@@ -106,6 +113,7 @@ class Publication:
             if edition.nodes:
                 (counts,) = self._batch.publish([edition])
                 n_nodes += counts.readers + counts.removed
+                self.shortened.update({manifest.tree} if counts.removed else ())
             else:
                 n_nodes += self.drop([manifest.tree])
         return n_nodes
@@ -132,6 +140,16 @@ class Publication:
             inputs = live.inputs if live and is_published else IMPORTED if known else ""
             manifest = replace(manifest, inputs=inputs)
         return replace(edition, manifest=replace(manifest, pin=pin or ""))
+
+    def _loses_text(self, live: Manifest, new: Manifest) -> bool:
+        """Return whether a document of a published tree leaves it, or people set some aside."""
+        if not self._access.settings.corpus_tree.enabled:
+            return False
+        texts = set(new.documents.values())
+        left = live.documents.keys() - new.documents.keys()
+        return any(live.documents[name] not in texts for name in left) or self._today.forbids(
+            live, lambda tree: self._store.nodes(Where(trees=(tree,)))
+        )
 
     def _keep(self, live: Manifest | None, new: Manifest) -> None:
         """Keep the replaced build, and delete kept builds that contain a deleted document."""
@@ -188,28 +206,32 @@ def publishing(
     """
     today = today or Today.of(access)
     with store.publishing() as batch:
-        yield Publication(access, store, batch, today)
-    _hand_on(access, store)
+        publication = Publication(access, store, batch, today)
+        yield publication
+    _hand_on(access, store, publication.shortened)
 
 
-def _hand_on(access: CorpusAccess, store: VectorStore) -> int:
+def _hand_on(access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()) -> int:
     """Bring the corpus trees up to date with what is published; return how many nodes changed.
 
-    Leaves of trees that are no longer published are removed, with every summary above them.
+    Leaves of trees that are no longer published, or lost a text, are removed with every summary
+    above them.
     """
-    above, today, behind = _behind(access, store)
+    above, today, behind = _behind(access, store, shortened)
     if not behind:
         return 0
     with above.store.open_existing() as upper, publishing(above, upper, today) as publication:
         return publication.bring_up_to_date(behind, forgets=True)
 
 
-def _behind(access: CorpusAccess, store: VectorStore) -> tuple[CorpusAccess, Today, list[Manifest]]:
+def _behind(
+    access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()
+) -> tuple[CorpusAccess, Today, list[Manifest]]:
     """Return the manifests of corpus trees that show more than the trees below allow today."""
     above = corpus_tree_access(access)
     if not (access.settings.corpus_tree.enabled and above.store.exists()):
         return above, Today.of_tops(above, ()), []
-    today = Today.of_tops(above, store.manifests())
+    today = Today.of_tops(above, store.manifests(), shortened)
     with above.store.open_existing() as upper:
         behind = [m for m in upper.manifests() if m.readers != today.readers(m) or today.gone(m)]
     return above, today, behind

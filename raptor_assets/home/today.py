@@ -119,14 +119,17 @@ class Today:
         )
 
     @classmethod
-    def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
+    def of_tops(
+        cls, access: CorpusAccess, below: Sequence[Manifest], shortened: Collection[str] = ()
+    ) -> Today:
         """Return what the published trees ``below`` imply for the corpus trees above them.
 
         The kept rows of the corpus tree give a text its readers, as long as they are those of what
         is published below. Otherwise readers are only revoked, since a tree may have lost a
-        document that the text above it still summarizes.
+        document that the text above it still summarizes. What stands above ``shortened`` trees,
+        which lost a text just now, is gone.
         """
-        readers = top_readers(below)
+        readers = top_readers(m for m in below if m.tree not in shortened)
         is_current = access.source.settings.is_named and rows_are_of(access, below)
         entries = access.source.today().documents if is_current else ()
         rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}

@@ -11,7 +11,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, manual_findings
 from raptor_assets.assets.schemas import TREES
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.audit.report import with_marks
+from raptor_core.audit.report import apply_decisions
 from raptor_core.curation import Curation
 from raptor_core.report.values import Figure, RebuildChange
 from raptor_core.store.base import Manifest, PublicationCounts
@@ -103,4 +103,4 @@ def read_findings(
     known = [table for table in tables_found if table is not None]
     if not known:
         return None
-    return tuple(with_marks(itertools.chain(*map(table_to_findings, known)), curation))
+    return tuple(apply_decisions(itertools.chain(*map(table_to_findings, known)), curation))

@@ -1,4 +1,4 @@
-"""Audits: judges decide sentence by sentence whether summaries follow from their children.
+"""Audits, in which judges decide sentence by sentence whether summaries follow from their children.
 
 ``base`` has the interface of a judge, and ``report`` audits a sample of a layer. Checks of whole
 layers and trees are in ``raptor_core.checks``. Read ``base`` next.
@@ -15,7 +15,7 @@ __all__ = ["make_judge"]
 def make_judge(
     settings: AuditSettings, *, embedder: Embedder | None = None, ledger: Ledger | None = None
 ) -> Judge:
-    """Return the judge that the settings name; models are loaded at the first audit."""
+    """Return the judge that the settings name; models are loaded when it is first used."""
     if settings.judge in ("llm", "local"):
         from raptor_core.audit.llm import LlmJudge
 

@@ -1,4 +1,4 @@
-"""Findings of an audit, and the interface of a judge."""
+"""The interface of a judge, with its input and its findings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,17 @@ Judgement = Literal["supported", "unsupported", "not judged"]
 
 @dataclass(frozen=True, slots=True)
 class SentenceFinding:
-    """Finding on one sentence of a summary, judged against the node's children.
+    """A judge's finding on a sentence of a summary, compared with the children.
 
     Attributes:
+        node_id: id of the summary.
+        sentence: the sentence, stripped.
         judgement: "not judged" if the model gave no usable answer.
         score: support in [0, 1] on the judge's scale; 0 if it was not judged.
-        missing: words of the sentence that no child holds.
+        missing: words of the sentence that no child contains.
         evidence_child: id of the child that supports it best, or None.
-        evidence: passage of that child, verbatim; empty if the judge names none.
-        reason: why it is not supported or not judged, in words; may be empty.
+        evidence: passage of that child, verbatim; "" if the judge names none.
+        reason: why it is not supported or not judged, in words; may be "".
     """
 
     node_id: str
@@ -35,7 +37,7 @@ class SentenceFinding:
 
 @dataclass(frozen=True, slots=True)
 class NamedText:
-    """Text that is no node, for judges."""
+    """A text that is not a node, for audits outside of trees."""
 
     id: str
     text: str
@@ -46,9 +48,9 @@ Text = Node | NamedText
 
 @dataclass(frozen=True, slots=True)
 class AuditedSummary:
-    """Summary with its children in document order.
+    """A summary with its children in document order.
 
-    ``leaves`` are the texts of the leaves beneath, where the children are summaries.
+    ``leaves`` are the texts of the leaves below; empty if the children are leaves themselves.
     """
 
     node: Text
@@ -57,24 +59,24 @@ class AuditedSummary:
 
 
 class Judge(Protocol):
-    """Interface of a method that decides sentence by sentence whether summaries follow."""
+    """Interface of a judge, which decides whether each sentence follows from the children."""
 
     @property
     def name(self) -> str:
-        """Name of the method in settings."""
+        """Name of the judge in the settings."""
 
     @property
     def version(self) -> str:
-        """Version of the method; it changes if the same summary may be judged differently."""
+        """Version of the judge; it changes if the same summary may be judged differently."""
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
-        """Return for each summary one finding for every sentence of its text, in order.
+        """Return for each summary a finding on every sentence of its text, in order.
 
-        A blank text has no findings. Without children nothing is supported.
+        A blank text has no findings. If there are no children, no sentence is supported.
         """
 
 
 def sentence_texts(text: str) -> list[str]:
-    """Return the stripped sentences of a text, without blank ones."""
+    """Split a text into stripped sentences, without blank ones."""
     stripped = (text[start:end].strip() for start, end in sentences(text))
     return [sentence for sentence in stripped if sentence]

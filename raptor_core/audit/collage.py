@@ -1,4 +1,4 @@
-"""Collage: a text that consists of other texts' own words, as extractive summaries do."""
+"""Detection of collages: texts that consist of pieces of other texts, like extractive summaries."""
 
 import re
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from raptor_core.text.sentence_ends import CLOSERS, MARKS, WIDE_MARKS
 from raptor_core.text.words import words
 
 MIN_PIECE_CHARS = 8
-# A unit is a clause, too: a collage may leave out the rest of its sentence.
+# Clauses are units, too, because a collage may omit the rest of a sentence.
 _UNIT_END = re.compile(rf"\n|[{MARKS}{WIDE_MARKS}:;：；][{CLOSERS}]*\s*")
 
 
 def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PIECE_CHARS) -> bool:
     """Return whether ``text`` consists of pieces of the texts ``children``.
 
-    A piece has ``min_piece_chars`` letters or more, or is a complete line or sentence.
+    A piece has at least ``min_piece_chars`` letters, or is a complete line or sentence.
     """
     if not children:
         return False
@@ -35,12 +35,12 @@ def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PI
 
 
 def folded(text: str) -> str:
-    """Return ``text`` without case and with single spaces, so that equal words compare equal."""
+    """Return ``text`` in lower case with single spaces, so that equal words compare equal."""
     return normalize_text(text).casefold()
 
 
 def _longest_prefix(text: str, source: str) -> int:
-    """Return the length of the longest beginning of ``text`` that ``source`` contains."""
+    """Return the length of the longest prefix of ``text`` that ``source`` contains."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -48,6 +48,6 @@ def _longest_prefix(text: str, source: str) -> int:
     return low
 
 
-@lru_cache(maxsize=4096)  # a child is read for every sentence of its parents
+@lru_cache(maxsize=4096)  # because a child is compared with every sentence of its parents
 def _letters(text: str) -> str:
     return "".join(words(folded(text)))

@@ -1,8 +1,8 @@
-"""Foreign facts of a summary: numbers, dates, codes and names that no leaf beneath it holds.
+"""Detection of foreign facts: numbers, dates, codes and names of a summary that are in no leaf.
 
-Where an embedder is given, sentences that resemble no sentence of the leaves are found as well.
-A number that can be counted, added up or rounded from a leaf is not foreign; judges decide on it.
-Only names that a capital marks are found. The forms that are compared are in ``terms``.
+With an embedder, sentences that resemble no sentence of the leaves are found, too. A number is not
+foreign if it can be counted, added up or rounded from a leaf; whether it is right is for judges to
+decide. Names are found only by their capitals. How terms are compared is in ``terms``.
 """
 
 import re
@@ -22,14 +22,14 @@ from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 VERSION = 1
-"""Version of the rules; raise it with every change after which other sentences are foreign."""
+"""Version of the rules; raise it if they would find facts in other sentences than before."""
 Embed = Callable[[Sequence[str]], Vectors]
-ALIKE = 0.55
-"""Cosine of all-MiniLM-L6-v2 below which two sentences do not resemble each other; a sentence of a
-small model that resembles none of the leaves is mostly wrong, see docs/research.md.
+MIN_RESEMBLANCE = 0.55
+"""Minimum cosine similarity (all-MiniLM-L6-v2) of sentences that resemble each other. A sentence of
+a small model that resembles none of the leaves is usually wrong; see docs/research.md.
 """
 _MAX_ADDED = 12
-"""Numbers of a leaf above which sums and differences would meet any number."""
+"""Maximum numbers of a leaf to add up; the sums of more would match almost any number."""
 _ROUNDED = Decimal("0.05")
 _ABOUT = re.compile(
     r"(?:about|around|nearly|almost|roughly|approximately|approx\.?|over|under|above|below|some|~|≈"
@@ -43,7 +43,7 @@ _ABOUT_CHARS = 20
 
 @dataclass(frozen=True, slots=True)
 class ForeignSentence:
-    """Sentence of a summary, by its first character and the character after it, with its facts."""
+    """A sentence of a summary, from ``start`` to ``end`` (exclusive), and its foreign facts."""
 
     start: int
     end: int
@@ -51,22 +51,22 @@ class ForeignSentence:
 
 
 class Sources:
-    """Leaves beneath a summary, and what of a summary stands in none of them."""
+    """The leaves below a summary, with which its facts are compared."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
         self._terms = union([terms(text) for text in texts])
 
     def foreign_sentences(self, summary: str) -> list[ForeignSentence]:
-        """Return the sentences of a summary that hold foreign facts, in order."""
+        """Return the sentences of a summary that contain foreign facts, in order."""
         spans = [(start, end, summary[start:end]) for start, end in sentences(summary)]
         needs = [find_needs(text.strip(), self._terms) for _, _, text in spans]
-        strangers = {name.text for need in needs for name in self._missing(need.names)}
+        foreign_names = {name.text for need in needs for name in self._missing(need.names)}
         found = []
         for (start, end, _), need in zip(spans, needs, strict=True):
-            # A name at the beginning of a sentence is known by another sentence.
+            # The first word of a sentence is a name if it is one in another sentence.
             facts = [*self._foreign_numbers(need), *(i.text for i in self._missing(need.names))]
-            facts += (word.text for word in need.words if word.text in strangers)
+            facts += (word.text for word in need.words if word.text in foreign_names)
             if facts:
                 found.append(ForeignSentence(start, end, tuple(dict.fromkeys(facts))))
         return found
@@ -80,7 +80,7 @@ class Sources:
                 yield item.text
 
     def _is_derived(self, item: Item, sentence: str) -> bool:
-        """Return whether a number is a sum, a difference or a rounding of numbers of a leaf."""
+        """Return whether a number is a sum, difference or rounding of numbers of a leaf."""
         values = {
             v for form in item.forms if form[0] == "#" and (v := decimal(form[1:])) is not None
         }
@@ -90,7 +90,7 @@ class Sources:
         is_about = _ABOUT.search(sentence[max(0, at - _ABOUT_CHARS) : max(at, 0)]) is not None
         return any(
             value in self._derived
-            or any(_rounds(known, value, is_about=is_about) for known in self._values)
+            or any(_rounds(exact, value, is_about=is_about) for exact in self._values)
             for value in values
         )
 
@@ -112,27 +112,27 @@ def leaf_values(text: str) -> frozenset[Decimal]:
 
 
 def _combined(values: frozenset[Decimal]) -> Iterator[Decimal]:
-    """Yield the sum of all values, and the sums and differences of two of them."""
+    """Yield the sum of all values, and the sum and difference of each two of them."""
     if 1 < len(values) <= _MAX_ADDED:
         yield sum(values, Decimal())
         for a, b in combinations(values, 2):
             yield from (a + b, abs(a - b))
 
 
-def _rounds(known: Decimal, value: Decimal, *, is_about: bool) -> bool:
-    """Return whether ``value`` is ``known`` with fewer decimals, or near it where that is said."""
+def _rounds(exact: Decimal, value: Decimal, *, is_about: bool) -> bool:
+    """Return whether ``value`` is ``exact`` with fewer decimals or, if ``is_about``, near it."""
     if is_about:
-        return abs(known - value) <= _ROUNDED * abs(known)
-    exponent, finer = value.as_tuple().exponent, known.as_tuple().exponent
+        return abs(exact - value) <= _ROUNDED * abs(exact)
+    exponent, finer = value.as_tuple().exponent, exact.as_tuple().exponent
     if not isinstance(exponent, int) or not isinstance(finer, int) or finer >= min(exponent, 0):
         return False
-    return known.quantize(value) == value
+    return exact.quantize(value) == value
 
 
 def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None) -> Foreign:
-    """Return the facts of a summary that no leaf holds, and the summary without their sentences.
+    """Return the foreign facts of a summary, and the summary without the sentences with them.
 
-    With ``embed``, sentences that resemble none of the leaves are left out as well.
+    With ``embed``, sentences that resemble no sentence of the leaves are removed, too.
     """
     found = Sources(leaves).foreign_sentences(summary)
     unlike = _unlike_sentences(summary, leaves, embed) if embed else []
@@ -149,7 +149,7 @@ def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None
 def _unlike_sentences(summary: str, leaves: Sequence[str], embed: Embed) -> list[tuple[int, int]]:
     """Return the spans of complete sentences that resemble no sentence of the leaves."""
     spans = [(start, end) for start, end in sentences(summary) if ends_sentence(summary[start:end])]
-    known = list(dict.fromkeys(text for leaf in leaves for text in sentence_texts(leaf)))
-    vectors = embed([*(summary[start:end].strip() for start, end in spans), *known])
+    sources = list(dict.fromkeys(text for leaf in leaves for text in sentence_texts(leaf)))
+    vectors = embed([*(summary[start:end].strip() for start, end in spans), *sources])
     nearest = (vectors[: len(spans)] @ vectors[len(spans) :].T).max(axis=1, initial=-1.0)
-    return [span for span, cosine in zip(spans, nearest, strict=True) if cosine < ALIKE]
+    return [span for span, cosine in zip(spans, nearest, strict=True) if cosine < MIN_RESEMBLANCE]

@@ -1,4 +1,4 @@
-"""Judge that calls a chat model and checks its answer, in JSON, before it counts."""
+"""The judge that asks a chat model, and validates its answers, which are JSON."""
 
 import re
 import threading
@@ -34,7 +34,7 @@ _TAGS = ("source", "sentence")
 _SHORTER = "Answer more briefly: at most ten words in each reason and each quote."
 
 
-# The model reads the docstrings below as part of the schema: changed words may change judgements.
+# The docstrings below are sent to the model in the schema; changing them may change judgements.
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -57,7 +57,7 @@ class _Answer(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """Summary with its sentences, and its position among all summaries."""
+    """A summary with its sentences, and its position among all summaries."""
 
     at: int
     item: AuditedSummary
@@ -65,11 +65,11 @@ class _Question:
 
 
 class LlmJudge:
-    """Judge by a chat model that gives a reason and a child's words for unsupported sentences.
+    """A judge that asks a chat model for unsupported sentences, with reasons and quotations.
 
-    Scores are 1 and 0. An answer that is no JSON of the required form, or names sentences or
-    sources that do not exist, leads to a retry; after ``audit.max_retries`` the summary is not
-    judged. A quote that its source does not contain is dropped.
+    Scores are 1 and 0. An answer that does not follow the JSON schema, or that names sentences or
+    sources that do not exist, is retried; after ``audit.max_retries`` the summary is not judged. A
+    quotation that is not in its source is dropped.
     """
 
     def __init__(
@@ -80,12 +80,17 @@ class LlmJudge:
     ) -> None:
         self._settings = settings
         self.name = settings.judge
-        # Model and prompt decide; the URL does not.
+        # Only the model and the prompt change judgements, not the URL.
         self.version = f"1-{digest('llm', identity_of(settings), SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
-        """Return the findings on each summary; raise as ``EndpointClient`` does."""
+        """Return the findings on each summary; see ``Judge.judge``.
+
+        Raises:
+            MissingKeyError: the endpoint's key is missing.
+            BudgetError: the next call would exceed the budget.
+        """
         questions = [
             _Question(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
@@ -123,7 +128,7 @@ class LlmJudge:
 
 
 def _read_answer(text: str) -> _Answer:
-    """Parse the model's answer; without a response format some models put it in a code block."""
+    """Parse the model's answer, which some models put into a code block."""
     fenced = _FENCED.fullmatch(text)
     return _Answer.model_validate_json(fenced[1] if fenced else text)
 
@@ -140,7 +145,7 @@ def _check(text: str, question: _Question) -> None:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         message = f"the audit is not JSON of the required form ({where}: {first['msg']})"
-        raise CallFaultError(message, plea=form_line(_response_format())) from None
+        raise CallFaultError(message, retry_line=form_line(_response_format())) from None
     n_sentences, n_sources = len(question.sentences), len(question.item.children)
     for fault in answer.unsupported:
         if not 1 <= fault.sentence <= n_sentences:

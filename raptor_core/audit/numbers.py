@@ -1,7 +1,7 @@
-"""Values of the numbers and dates of a text, however they are written.
+"""Detection of numbers and dates in a text, and their values.
 
-"1,000", "1 000", "one thousand" and "1k" have one value. A value may be ambiguous, as "1.000" is
-1000 or 1, so each number has a set of them. What else a sentence needs is in ``terms``.
+"1,000", "1 000", "one thousand" and "1k" have the same value. A number may be ambiguous ("1.000" is
+1000 or 1), so it has a set of values. Words, names and codes are in ``terms``.
 """
 
 import re
@@ -39,7 +39,7 @@ _SCALES = {
     "lakh": 5, "lakhs": 5, "crore": 7, "crores": 7, "тыс": 3, "млн": 6, "млрд": 9,
     "万": 4, "萬": 4, "만": 4, "亿": 8, "億": 8, "억": 8, "千": 3, "천": 3, "百万": 6,
 }  # fmt: skip
-"""Powers of ten by their sign behind digits; words such as "million" are spelled numbers."""
+"""Powers of ten by the sign after a number; words such as "million" are in number_words.txt."""
 _CURRENCIES = tuple("$€£¥₹")
 _HAN = re.compile(r"[零〇一二两兩三四五六七八九十百千万萬亿億]+")
 _HAN_DIGITS = {c: at % 10 for at, c in enumerate("零一二三四五六七八九〇")} | {"两": 2, "兩": 2}
@@ -47,14 +47,14 @@ _HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "
 _LINKS = frozenset({"and", "und", "et", "y", "e", "i", "en", "a", "og", "och"})
 _MIN_COMPOUND, _MAX_COMPOUND = 6, 40
 COUNTABLE = 12
-"""Largest whole number that may be a count of what a text lists."""
+"""Largest whole number that may be a count of the things that a text lists."""
 
 
 class Number(NamedTuple):
-    """Number as written, its possible values as plain decimals, and its span.
+    """A number as written, its possible values as plain decimals, and its span.
 
-    ``counts`` is true for a small whole number, which may count what a text lists, and for a vague
-    one, such as "hundred".
+    ``counts`` is True for a small whole number, which may count the things that a text lists, and
+    for a vague number, such as "hundred".
     """
 
     text: str
@@ -65,7 +65,7 @@ class Number(NamedTuple):
 
 
 def canonical(value: Decimal) -> str:
-    """Return a plain decimal without an exponent and without zeros at its end."""
+    """Format a value as a plain decimal without an exponent and trailing zeros."""
     text = format(value, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
@@ -92,14 +92,14 @@ def _digits(text: str) -> Iterator[Number]:
         scale = _SCALE.match(text, end)
         if scale and (power := _power(scale["word"])):
             scaled, is_sign = {_scaled(v, power) for v in values}, scale["word"] in tuple("kKmMbB")
-            values = values | scaled if is_sign else scaled  # "5m" may be metres
+            values = values | scaled if is_sign else scaled  # because "5m" may mean metres
             counts, end = False, scale.end()
         percent = _as_percent(text, end, values)
         yield Number(match[0], percent.union(values), start, end, counts and not percent)
 
 
 def _as_percent(text: str, end: int, values: Iterable[str]) -> frozenset[str]:
-    """Return the values as shares if they are followed by a sign of percent."""
+    """Return the values divided by 100 if a percent sign or word follows, else none."""
     is_percent = _PERCENT.match(text, end) is not None
     return frozenset(_scaled(value, -2) for value in values if is_percent)
 
@@ -117,7 +117,7 @@ def _scaled(value: str, power: int) -> str:
 
 
 def possible_values(number: str) -> frozenset[str]:
-    """Return the decimals that ``number`` may mean: "1,000" is 1000, "1.000" is 1000 or 1."""
+    """Return the values that ``number`` may have: 1000 for "1,000", 1000 or 1 for "1.000"."""
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
     values = set()
     if _GROUPED.fullmatch(digits):
@@ -126,19 +126,19 @@ def possible_values(number: str) -> frozenset[str]:
     separators = set(re.findall(r"\D", digits))
     if len(groups) == 1 or (len(groups) == 2 and separators & {".", ",", "\u066b"}):
         values.add(canonical(Decimal(".".join(groups))))
-    elif len(separators) > 1:  # "1,234.56": the last one is the decimal sign
+    elif len(separators) > 1:  # in "1,234.56", the last one is the decimal separator
         values.add(canonical(Decimal("".join(groups[:-1]) + "." + groups[-1])))
     return frozenset(values or {digits})
 
 
 def is_grouped(number: str) -> bool:
-    """Return whether a number has signs between its thousands."""
+    """Return whether a number has separators between its thousands."""
     return _GROUPED.fullmatch(number) is not None
 
 
 @cache
 def number_words() -> dict[str, tuple[int, ...]]:
-    """Return the values of each folded word for a number, in all languages."""
+    """Return the values of each number word, folded, in all languages."""
     by_word: dict[str, tuple[int, ...]] = {}
     for line in _lines("number_words.txt"):
         value, _, spelled = line.partition(": ")
@@ -149,7 +149,7 @@ def number_words() -> dict[str, tuple[int, ...]]:
 
 @cache
 def months() -> dict[str, int]:
-    """Return the month of each folded name, in all languages."""
+    """Return the number of each month by its folded name, in all languages."""
     lines = enumerate(_lines("months.txt"), 1)
     return {fold(word): month for month, line in lines for word in line.split()}
 
@@ -166,7 +166,10 @@ def _compound() -> re.Pattern[str]:
 
 @lru_cache(maxsize=65_536)
 def _parts(word: str) -> tuple[tuple[int, ...], ...]:
-    """Return the values of the words in a word, such as "fünfundzwanzig"; none if it has others."""
+    """Return the values of the number words that make up a word, such as "fünfundzwanzig".
+
+    The result is empty if the word contains anything else.
+    """
     if word in number_words():
         return (number_words()[word],)
     if not _MIN_COMPOUND <= len(word) <= _MAX_COMPOUND or not _compound().fullmatch(word):
@@ -176,7 +179,7 @@ def _parts(word: str) -> tuple[tuple[int, ...], ...]:
 
 
 def _spelled(text: str) -> Iterator[Number]:
-    """Yield numbers in words; words in a row, such as "two hundred and five", are one number."""
+    """Yield the numbers in words; consecutive words, such as "two hundred and five", are one."""
     text = _PER_CENT.sub(lambda match: f"{match[0][:-1]}x", text)
     run: list[tuple[int, ...]] = []
     start = end = 0
@@ -194,23 +197,23 @@ def _spelled(text: str) -> Iterator[Number]:
 
 
 def _joins(before: int, after: int, between: str) -> bool:
-    """Return whether a word for a number continues the one before it."""
+    """Return whether a number word continues the number before it."""
     if between in _LINKS:
         return before >= 20 and after < before
     if between not in ("", "-", "\u2011"):
         return False
-    is_pair = 10 <= before < 100 and 10 <= after < 100  # a year, or a price
+    is_pair = 10 <= before < 100 and 10 <= after < 100  # such as a year or a price
     return (
         is_pair or after >= 100 or (before >= 20 and after < before) or (before, after) == (4, 20)
     )
 
 
 def _number(text: str, run: Sequence[tuple[int, ...]], start: int, end: int) -> Number:
-    """Return the number of words in a row, with all that it may mean."""
+    """Return the number that consecutive words make, with all its possible values."""
     firsts = [max(values) for values in run]
     values = {_sum(firsts), *(run[0] if len(run) == 1 else ())}
     shown = {str(value) for value in values}
-    if len(firsts) > 1 and 10 <= firsts[0] < 100 and 10 <= firsts[1] < 100:  # a year, or a price
+    if len(firsts) > 1 and 10 <= firsts[0] < 100 and 10 <= firsts[1] < 100:  # a year or a price
         rest = sum(firsts[1:])
         shown |= {str(100 * firsts[0] + rest), canonical(Decimal(f"{firsts[0]}.{rest}"))}
     percent = _as_percent(text, end, shown)
@@ -232,7 +235,10 @@ def _sum(parts: Sequence[int]) -> int:
 
 
 def _han(text: str) -> Iterator[Number]:
-    """Yield numbers in Chinese characters, such as 二十五; a lone one is mostly part of a word."""
+    """Yield the numbers in Chinese characters, such as 二十五.
+
+    A single character is ignored, because it is usually part of a word.
+    """
     for match in _HAN.finditer(text):
         signs = match[0]
         if len(signs) < 2 or _HAN_DIGITS.keys().isdisjoint(signs):
@@ -254,7 +260,7 @@ def _han(text: str) -> Iterator[Number]:
 
 
 class Date(NamedTuple):
-    """Date in digits: its text, and the possible values of its day, its months and its years."""
+    """A date in digits: its text, and the possible values of day, month and year."""
 
     text: str
     days: frozenset[str]
@@ -263,13 +269,13 @@ class Date(NamedTuple):
 
     @property
     def forms(self) -> tuple[frozenset[str], ...]:
-        """Forms of the day, the month and the year, see ``terms.SupportedTerms``."""
+        """Forms of day, month and year, as in ``terms.SupportedTerms``."""
         days, years = (frozenset(f"#{v}" for v in values) for values in (self.days, self.years))
         return days, frozenset(f"@{month}" for month in self.months), years
 
 
 def find_dates(text: str) -> list[Date]:
-    """Return the dates in digits of a text; of "3/5/2024" the day and the month are not known."""
+    """Return the dates in digits in a text; in "3/5/2024", day and month are ambiguous."""
     dates = []
     for match in _DATE.finditer(text):
         year = match["y"] or match["z"]
@@ -280,13 +286,13 @@ def find_dates(text: str) -> list[Date]:
             continue
         years = {year} if len(year) == 4 else {f"19{year}", f"20{year}", str(int(year))}
         days = {str(int(first))} if match["y"] else both
-        known = {str(int(second))} if match["y"] else in_year
-        dates.append(Date(match[0], frozenset(days), frozenset(known), frozenset(years)))
+        possible = {str(int(second))} if match["y"] else in_year
+        dates.append(Date(match[0], frozenset(days), frozenset(possible), frozenset(years)))
     return dates
 
 
 def implied_values(text: str) -> Iterator[str]:
-    """Yield values that a text implies beside its numbers: 95 in "1990-95" is 1995, 3 pm is 15."""
+    """Yield values that a text implies besides its numbers: 1995 for "1990-95", 15 for "3 pm"."""
     for match in _RANGE.finditer(text):
         yield match[1] + match[2]
     for match in _EVENING.finditer(text):
@@ -294,12 +300,12 @@ def implied_values(text: str) -> Iterator[str]:
 
 
 def without_dates(text: str) -> str:
-    """Return a text of the same length with spaces in the place of its dates in digits."""
+    """Replace the dates in digits in a text by spaces of the same length."""
     return _DATE.sub(lambda match: " " * len(match[0]), text)
 
 
 def decimal(value: str) -> Decimal | None:
-    """Return a value as a number, or None for digits that are none, such as those of a version."""
+    """Convert a value to a number; None if it is not a number, such as the digits of a version."""
     try:
         return Decimal(value)
     except InvalidOperation:

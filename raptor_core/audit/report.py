@@ -1,4 +1,4 @@
-"""Audit of a sample of summaries by one judge, which reuses earlier findings."""
+"""Audits of sampled summaries by a judge, which reuse the findings of earlier audits."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 
-Known = Mapping[str, Sequence[SentenceFinding]]
+EarlierFindings = Mapping[str, Sequence[SentenceFinding]]
 """Findings of earlier audits by ``audit_key``."""
 
 
 def audit_key(item: AuditedSummary, judge: Judge) -> str:
-    """Return the digest of all that findings depend on: the judge's version, and the texts."""
+    """Return a digest of everything that findings depend on: the judge's version and the texts."""
     texts = (child.text for child in item.children)
     leaves = ("leaves", *item.leaves) if item.leaves else ()
     return digest("audit", judge.name, judge.version, item.node.text, *texts, *leaves)
@@ -27,14 +27,14 @@ def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
 def _move_to(
     item: AuditedSummary, findings: Sequence[SentenceFinding]
 ) -> tuple[SentenceFinding, ...]:
-    """Return findings on the same texts with the ids of this node and its children."""
+    """Return findings, made on equal texts, with the ids of this node and its children."""
     ids = {child.id for child in item.children}
 
     def child_of(finding: SentenceFinding) -> str | None:
         if finding.evidence_child is None or finding.evidence_child in ids:
             return finding.evidence_child
-        holding = (c.id for c in item.children if finding.evidence and finding.evidence in c.text)
-        return next(holding, None)
+        quoted = (c.id for c in item.children if finding.evidence and finding.evidence in c.text)
+        return next(quoted, None)
 
     return tuple(
         replace(finding, node_id=item.node.id, evidence_child=child_of(finding))
@@ -44,15 +44,18 @@ def _move_to(
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """Findings of one judge on a sample of a layer.
+    """The findings of a judge on a sample of a layer.
 
     Attributes:
-        population: number of summaries that the sample is drawn from.
+        judge: name of the judge.
+        version: version of the judge.
+        population: number of summaries from which the sample is drawn.
         audited: sampled nodes, in the layer's order.
         keys: ``audit_key`` of each sampled node.
-        by_node: findings of each sampled node, one for every sentence, in order.
-        n_judged: nodes that were judged now; the others' findings were known.
-        n_right, n_wrong: findings that people marked as right or wrong.
+        by_node: findings on each sampled node, one for every sentence, in order.
+        n_judged: number of nodes that were judged in this audit; others reuse earlier findings.
+        n_right: number of findings that people judged to be right.
+        n_wrong: number of findings that people judged to be wrong.
     """
 
     judge: str
@@ -65,11 +68,11 @@ class AuditReport:
     n_right: int = 0
     n_wrong: int = 0
 
-    def marked(self, curation: Curation) -> "AuditReport":
-        """Return the report with people's marks on its findings; see ``with_marks``."""
-        marks = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
-        values = [mark.value for mark in marks if mark]
-        by_node = tuple(tuple(with_marks(of_node, curation)) for of_node in self.by_node)
+    def curated(self, curation: Curation) -> "AuditReport":
+        """Apply people's decisions on the findings; see ``apply_decisions``."""
+        decisions = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
+        values = [decision.value for decision in decisions if decision]
+        by_node = tuple(tuple(apply_decisions(of_node, curation)) for of_node in self.by_node)
         n_right, n_wrong = values.count(RIGHT), values.count(WRONG)
         return replace(self, by_node=by_node, n_right=n_right, n_wrong=n_wrong)
 
@@ -85,12 +88,12 @@ class AuditReport:
 
     @property
     def not_judged(self) -> list[SentenceFinding]:
-        """Findings on sentences for which the judge's model gave no usable answer, in order."""
+        """Findings on sentences that the judge could not judge, in order."""
         return [finding for finding in self.findings if finding.judgement == "not judged"]
 
     @property
     def unsupported_nodes(self) -> list[str]:
-        """Ids of audited nodes with an unsupported sentence, in order, without repeats."""
+        """Ids of audited nodes with at least one unsupported sentence, in order."""
         return list(dict.fromkeys(finding.node_id for finding in self.unsupported))
 
     @property
@@ -101,34 +104,38 @@ class AuditReport:
         return len(self.unsupported_nodes) / n_judged if n_judged else 0.0
 
 
-def with_marks(
+def apply_decisions(
     findings: Iterable[SentenceFinding], curation: Curation
 ) -> Iterator[SentenceFinding]:
-    """Yield the findings; a finding that a person marked as wrong counts as supported."""
+    """Yield the findings; one that a person judged to be wrong becomes "supported"."""
     for finding in findings:
-        mark = curation.mark(finding.node_id, finding.sentence)
-        if finding.judgement != "unsupported" or mark is None:
+        decision = curation.mark(finding.node_id, finding.sentence)
+        if finding.judgement != "unsupported" or decision is None:
             yield finding
             continue
-        reason = "; ".join(filter(None, (finding.reason, f"{mark.value}, says {mark.who}")))
-        judgement: Judgement = "supported" if mark.value == WRONG else "unsupported"
+        reason = "; ".join(filter(None, (finding.reason, f"{decision.value}, says {decision.who}")))
+        judgement: Judgement = "supported" if decision.value == WRONG else "unsupported"
         yield replace(finding, judgement=judgement, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Layer of summaries to sample, nodes ``below`` it by id, and findings of earlier audits.
+    """A layer to audit.
 
-    ``leaves`` are the texts of the leaves beneath each node, where its children are summaries.
+    Attributes:
+        nodes: the summaries from which the sample is drawn.
+        below: nodes of the layer below, by id.
+        earlier: findings of earlier audits.
+        leaves: texts of the leaves below each node; empty if the children are leaves themselves.
     """
 
     nodes: Sequence[Node]
     below: Mapping[str, Node]
-    known: Known = field(default_factory=dict)
+    earlier: EarlierFindings = field(default_factory=dict)
     leaves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def item(self, node: Node) -> AuditedSummary:
-        """Return a node with what a judge compares it with."""
+        """Return a node with the texts that a judge compares it with."""
         children = tuple(self.below[child] for child in node.children if child in self.below)
         return AuditedSummary(node, children, self.leaves.get(node.id, ()))
 
@@ -136,11 +143,18 @@ class Audit:
 def run_audits(
     audits: Sequence[Audit], judge: Judge, rate: float, minimum: int
 ) -> list[AuditReport]:
-    """Judge a ``sample`` of each layer's summaries in one call, and reuse earlier findings."""
-    known = {
+    """Judge a ``sample`` of every layer in one call of the judge, and reuse earlier findings.
+
+    Args:
+        audits: layers to audit.
+        judge: judge of the samples.
+        rate: share of summaries to sample, in [0, 1].
+        minimum: minimum number of summaries to sample in each layer.
+    """
+    reused = {
         key: tuple(findings)
         for audit in audits
-        for key, findings in audit.known.items()
+        for key, findings in audit.earlier.items()
         if _is_judged(findings)
     }
     samples = [sample(audit.nodes, rate, minimum) for audit in audits]
@@ -151,9 +165,9 @@ def run_audits(
     by_key = {
         k: item for pair in zip(keys, items, strict=True) for k, item in zip(*pair, strict=True)
     }
-    fresh = {key: item for key, item in by_key.items() if key not in known}
-    judged = judge.judge(list(fresh.values())) if fresh else []
-    findings = known | dict(zip(fresh, map(tuple, judged), strict=True))
+    new = {key: item for key, item in by_key.items() if key not in reused}
+    judged = judge.judge(list(new.values())) if new else []
+    findings = reused | dict(zip(new, map(tuple, judged), strict=True))
     return [
         AuditReport(
             judge=judge.name,
@@ -164,14 +178,14 @@ def run_audits(
             by_node=tuple(
                 _move_to(item, findings[key]) for key, item in zip(of_layer, audited, strict=True)
             ),
-            n_judged=sum(key in fresh for key in of_layer),
+            n_judged=sum(key in new for key in of_layer),
         )
         for audit, nodes, of_layer, audited in zip(audits, samples, keys, items, strict=True)
     ]
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
-    """Return the ``rate`` of summaries with the smallest hashes, at least ``minimum``, in order."""
+    """Draw a share of summaries, those with the smallest hashes, at least ``minimum``, in order."""
     n_sampled = max(minimum, math.ceil(rate * len(nodes)))
     by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)
     chosen = {node_id for _, node_id in by_hash[:n_sampled]}

@@ -1,6 +1,7 @@
-"""Default judge: a probability from similarity, covered words, exact terms and opposites.
+"""The default judge, which needs no chat model.
 
-It embeds sentences with the bundled model, and calls no other model.
+It computes the probability that a sentence is supported from the similarity to the children's
+sentences, covered words, exact terms and opposites.
 """
 
 import math
@@ -23,7 +24,7 @@ from raptor_core.vectors import Vectors
 
 @cache
 def opposites() -> Mapping[str, frozenset[str]]:
-    """Return the stems of the opposites of a word, by its stem."""
+    """Return the stems of a word's opposites, by the stem of the word."""
     text = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
     by_stem: defaultdict[str, set[str]] = defaultdict(set)
     for pair in text.split(","):
@@ -42,12 +43,12 @@ uncle aunt auntie nephew niece,
 grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa granny grandad
 granddad,
 cousin"""
-"""Words of kinship, relations apart by commas; each is seen from both sides."""
+"""Kinship words; commas separate relations, whose words describe them from either side."""
 
 
 @cache
 def kin() -> Mapping[str, frozenset[str]]:
-    """Return the stems that name the same relation, by the stem of each word of kinship."""
+    """Return the stems that name the same relation, by the stem of each kinship word."""
     relations = [frozenset(word.stem for word in words(line)) for line in _KIN.split(",")]
     return {stem: relation for relation in relations for stem in relation}
 
@@ -72,24 +73,25 @@ Doubts = Mapping[str, float]
 
 "Passages" are the sentences of the children.
 
-- far, very_far: 0.6, or 0.45, minus the mean cosine of the three nearest passages; fewer than three
-  if there are under twelve passages.
-- uncovered: 0.6 minus the share of content words that a passage holds.
-- numbers (and codes), names: count of those that no passage holds; at most 2, like all counts.
-- relations: count of words of kinship whose relation no passage names, from either side.
-- negations: count of those that negate words that no passage negates. This doubt and the next two
-  grow with the similarity of the nearest passage, and count fully from a cosine of 0.7.
-- opposites: count of words that the nearest passages lack, but whose opposite they hold.
+- far, very_far: 0.6, or 0.45, minus the mean cosine similarity of the three nearest passages; fewer
+  than three if there are fewer than twelve passages.
+- uncovered: 0.6 minus the share of content words that any passage contains.
+- numbers (and codes), names: count of those that no passage contains; at most 2, like all counts.
+- relations: count of kinship words whose relation no passage names, from either side.
+- negations: count of negations for which no passage negates nearly the same words. This doubt and
+  the next two grow with the similarity of the nearest passage, and are full from a cosine of 0.7.
+- opposites: count of words that the nearest passages lack, but whose opposite they contain.
 - absolutes: count of words such as "always" that the nearest passages lack.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Sentence compared with the children's sentences.
+    """A sentence compared with the children's sentences.
 
     Attributes:
-        missing: its numbers and names, then its words, that no child holds.
+        doubts: reasons to doubt it.
+        missing: its numbers and names, and then its words, that no child contains.
         nearest: row of the most similar sentence.
     """
 
@@ -99,10 +101,10 @@ class Claim:
 
 
 class EvidenceSentences:
-    """Sentences of a summary's children, with their vectors row for row.
+    """The sentences of a summary's children, and their vectors, shape ``(n_sentences, n_dims)``.
 
-    Numbers, names and relations are those of ``leaves``, where the children are summaries: what a
-    summary invents, the one above it must not take for a source.
+    If the children are summaries, numbers, names and relations are compared with the ``leaves``
+    instead, so that what one summary invents does not support the summary above it.
     """
 
     def __init__(self, texts: Sequence[str], vectors: Vectors, leaves: Sequence[str] = ()) -> None:
@@ -112,7 +114,7 @@ class EvidenceSentences:
         self._all_terms = union(self._terms)
         self._facts = union([terms(leaf) for leaf in leaves]) if leaves else self._all_terms
         pairs = zip(texts, self._terms, strict=True)
-        self._negated = [known.forms for text, known in pairs if _NEGATION.search(text)]
+        self._negated = [of_text.forms for text, of_text in pairs if _NEGATION.search(text)]
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
         """Return the doubts about a sentence with its unit vector, shape ``(n_dims,)``."""
@@ -125,30 +127,30 @@ class EvidenceSentences:
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
         closest = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
-        no_word = find_missing(needs.content, self._all_terms)
-        no_number = find_missing(needs.numbers, self._facts)
-        no_name = find_missing(needs.names, self._facts)
-        covered = 1 - len(no_word) / len(needs.content) if needs.content else 1.0
-        known = self._facts.forms
-        n_unnamed = sum(kin()[stem].isdisjoint(known) for stem in stems & kin().keys())
+        missing_words = find_missing(needs.content, self._all_terms)
+        missing_numbers = find_missing(needs.numbers, self._facts)
+        missing_names = find_missing(needs.names, self._facts)
+        covered = 1 - len(missing_words) / len(needs.content) if needs.content else 1.0
+        forms = self._facts.forms
+        n_unnamed = sum(kin()[stem].isdisjoint(forms) for stem in stems & kin().keys())
         lacking = (stems - near) & opposites().keys()
         n_opposites = sum(not opposites()[stem].isdisjoint(near) for stem in lacking)
         doubts = {
             "far": max(0.0, _FAR - closeness),
             "very_far": max(0.0, _VERY_FAR - closeness),
             "uncovered": max(0.0, _UNCOVERED - covered),
-            "numbers": min(_MOST, len(no_number)),
-            "names": min(_MOST, len(no_name)),
+            "numbers": min(_MOST, len(missing_numbers)),
+            "names": min(_MOST, len(missing_names)),
             "relations": min(_MOST, n_unnamed),
             "negations": closest * min(_MOST, self._unmatched_negations(needs)),
             "opposites": closest * min(_MOST, n_opposites),
             "absolutes": closest * min(_MOST, len(absolutes - near)),
         }
-        missing = tuple(dict.fromkeys([*no_number, *no_name, *no_word]))
+        missing = tuple(dict.fromkeys([*missing_numbers, *missing_names, *missing_words]))
         return Claim(doubts, missing, int(order[0]))
 
     def _unmatched_negations(self, needs: Needs) -> int:
-        """Count the negations whose next content words, all but one, no negated sentence holds."""
+        """Count the negations for which no source sentence negates nearly the same words."""
         n_unmatched = 0
         for match in _NEGATION.finditer(needs.text):
             scope = [w.stem for w in needs.words if w.start >= match.end() and not w.is_function]
@@ -159,7 +161,7 @@ class EvidenceSentences:
 
 
 QUOTED_CHARS = 40
-"""Letters in a row of a quotation; a shorter one must be a child's complete sentence or line."""
+"""Minimum letters of a quotation; a shorter one must be a complete sentence or line of a child."""
 BIAS = 0.487
 WEIGHTS: Mapping[str, float] = {
     "far": -1.992,
@@ -172,19 +174,20 @@ WEIGHTS: Mapping[str, float] = {
     "opposites": -1.371,
     "absolutes": -1.242,
 }
-"""Log-odds of a logistic regression on labelled claims; see docs/research.md."""
+"""Coefficients of a logistic regression on labelled claims; see docs/research.md."""
 
 THRESHOLD = 0.54
-"""Score below which a sentence is unsupported, from real inventions; see docs/research.md."""
+"""Score below which a sentence is unsupported, chosen on real inventions; see docs/research.md."""
 
 
 _DECISIVE = ("numbers", "names", "relations")
+"""Doubts that make a sentence unsupported, whatever its score."""
 
 
 class SupportJudge:
-    """Judge that weighs doubts about a sentence; some of them, as ``_DECISIVE``, decide alone.
+    """A judge that weighs reasons to doubt a sentence.
 
-    ``embedder`` should be all-MiniLM-L6-v2, by which the score is calibrated; see docs/research.md.
+    ``embedder`` should be all-MiniLM-L6-v2, with which the score is calibrated.
     """
 
     name = "support"
@@ -217,11 +220,11 @@ class SupportJudge:
 
 
 def _is_quoted(sentence: str, children: Sequence[str], leaves: Sequence[str]) -> bool:
-    """Return whether a sentence quotes the children, and its facts are those of the leaves."""
+    """Return whether a sentence quotes the children, and all its facts are in the leaves."""
     if not is_collage(sentence, children, QUOTED_CHARS):
         return False
-    known = union([terms(leaf) for leaf in leaves])
-    return not leaves or not find_missing(find_needs(sentence, known).exact, known)
+    sources = union([terms(leaf) for leaf in leaves])
+    return not leaves or not find_missing(find_needs(sentence, sources).exact, sources)
 
 
 def _judge(
@@ -230,7 +233,7 @@ def _judge(
     passages: Mapping[str, Sequence[str]],
     vectors: Mapping[str, Vectors],
 ) -> list[SentenceFinding]:
-    """Return findings on the claims of a summary, which are pairs of text and "is quoted"."""
+    """Return findings on the claims of a summary, pairs of a sentence and whether it is quoted."""
     node_id = item.node.id
     if not item.children:
         return [
@@ -239,19 +242,19 @@ def _judge(
         ]
     rows = [(child.id, text) for child in item.children for text in passages.get(child.text, ())]
     texts = [text for _, text in rows]
-    known = EvidenceSentences(texts, np.array([vectors[text] for text in texts]), item.leaves)
+    evidence = EvidenceSentences(texts, np.array([vectors[text] for text in texts]), item.leaves)
     findings = []
     for text, quoted in claims:
         if quoted:
             findings.append(_quoted(item, text))
         else:
-            claim = known.weigh(text, vectors[text])
+            claim = evidence.weigh(text, vectors[text])
             findings.append(_finding(node_id, text, claim, *rows[claim.nearest]))
     return findings
 
 
 def _quoted(item: AuditedSummary, sentence: str) -> SentenceFinding:
-    """Return the finding on a quoted sentence; the evidence is the child that holds all of it."""
+    """Return the finding on a quoted sentence; its evidence is a child that contains all of it."""
     quotation = folded(sentence)
     child = next((child for child in item.children if quotation in folded(child.text)), None)
     evidence = sentence if child and sentence in child.text else ""

@@ -1,6 +1,6 @@
-"""Content words, numbers, names and codes of a text, and those that a sentence needs.
+"""Detection of content words, names and codes in a text, and of the terms that a sentence needs.
 
-All but codes are folded, so that equal terms compare equal. The values of numbers and dates are in
+All terms except codes are folded, so that equal terms compare equal. Numbers and dates are in
 ``numbers``.
 """
 
@@ -38,35 +38,35 @@ _CODE = re.compile(
     rf"|(?<!{_W})(?:(?!_){_W})+(?:_(?:(?!_){_W})+)+"
 )
 """Addresses, versions and identifiers, such as E-1047 or max_tokens."""
-# A capital after these begins a sentence, a quotation or an item, and marks no name.
+# After these, a capital begins a sentence, quotation or list item, so it does not show a name.
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
 _MIN_ACRONYM, _SHORT_ACRONYM = 2, 3
 _INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_][._] ?){2,}(?:[^\W\d_](?![^\W_]))?")
-"""Initials with dots or lines, such as "U.S." and "T_V_"."""
+"""Initials with dots or underscores, such as "U.S." and "T_V_"."""
 _GERMAN_WORDS = """der die das und den dem des ein eine einer nicht zu auf für im sich von vom
 mit ist"""
 _GERMAN = frozenset(map(fold, _GERMAN_WORDS.split()))
 _MIN_GERMAN = 0.1
-"""Share of German function words from which capitals mark all nouns."""
+"""Minimum share of German function words in a German text, in which all nouns have capitals."""
 
 _ROOT_ENDINGS = (
     *("ians", "ian", "ans", "an", "ish", "ese", "ic", "ia", "ain", "a", "i", "y", "land"),
     *("ers", "er", "ite", "men", "man"),
 )
-"""Endings of a land, a people and their language, so that "Germany" supports "German"."""
+"""Endings of names of countries, peoples and languages, so that "Germany" supports "German"."""
 _MIN_ROOT = 4
 _ORDINARY_ENDING = re.compile(
     r"(?:ly|ing|ed|ment|ness|[st]ion|ity|ism|less|ful|ous|ist|ward|[ai]ble|i[sz]e)s?$"
 )
 _MAX_INFLECTION = 3
 _MIN_FUNCTION = 0.2
-"""Share of English function words below which names may be inflected."""
+"""Minimum share of English function words in English; in other languages names are inflected."""
 
 
 class Word(NamedTuple):
-    """Word with its text, folded stem, kind (function word or not), and first character."""
+    """A word, its folded stem, whether it is a function word, and its first character."""
 
     text: str
     stem: str
@@ -76,13 +76,14 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SupportedTerms:
-    """Terms that a text can support.
+    """The terms that a text can support.
 
     Attributes:
         forms: stems of words, pairs of characters of unspaced scripts, "#" with each value of a
             number, "@" with each month, "&" with each root of a name, and "=" with each code.
         initials: initials of all words, and of content words, as written, for acronyms.
-        english, german: shares of function words of these languages among all words.
+        english: share of English function words among all words.
+        german: share of German function words among all words.
     """
 
     forms: frozenset[str]
@@ -92,24 +93,24 @@ class SupportedTerms:
 
     @property
     def inflects(self) -> bool:
-        """Whether the language is one whose names may have endings."""
+        """Whether names in the text's language may have endings."""
         return self.english < _MIN_FUNCTION
 
     def supports(self, forms: frozenset[str]) -> bool:
-        """Return whether the text holds one of these forms; see ``word_forms``."""
+        """Return whether the text contains any of these forms; see ``word_forms``."""
         if not forms.isdisjoint(self.forms):
             return True
         return any(form[0] == "~" and self._abbreviates(form[1:]) for form in forms)
 
     def _abbreviates(self, acronym: str) -> bool:
-        """Return whether words in a row have these initials; those of a short one need capitals."""
+        """Return whether consecutive words have these initials; a short acronym needs capitals."""
         if acronym in self.initials:
             return True
         is_long = len(acronym) > _SHORT_ACRONYM
         return is_long and acronym.casefold() in self.initials.casefold()
 
 
-@lru_cache(maxsize=1024)  # a node may have several parents
+@lru_cache(maxsize=1024)  # because a node may have several parents
 def terms(text: str) -> SupportedTerms:
     """Return everything that ``text`` can support."""
     all_words = words(text)
@@ -133,7 +134,7 @@ def terms(text: str) -> SupportedTerms:
 
 
 def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
-    """Return the terms that several texts support together; shares are their means."""
+    """Return the terms that several texts together can support, with the means of their shares."""
     n_parts = max(1, len(parts))
     english = sum(part.english for part in parts) / n_parts
     german = sum(part.german for part in parts) / n_parts
@@ -142,7 +143,7 @@ def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
 
 
 def word_forms(word: Word) -> frozenset[str]:
-    """Return the forms of which a child must hold one to support ``word``."""
+    """Return the forms of which a source must contain one to support ``word``."""
     forms = {word.stem}
     folded = fold(word.text)
     forms.update(f"#{value}" for value in number_words().get(folded, ()))
@@ -153,12 +154,12 @@ def word_forms(word: Word) -> frozenset[str]:
 
 
 def name_forms(word: Word, inflects: bool) -> frozenset[str]:
-    """Return the forms of which a child must hold one to support a name."""
+    """Return the forms of which a source must contain one to support a name."""
     return word_forms(word) | {f"&{root}" for root in _roots(word, inflects)}
 
 
 def _roots(word: Word, inflects: bool) -> Iterator[str]:
-    """Yield what may be left of a name without its ending."""
+    """Yield the possible roots of a name, which are its stem without endings."""
     stem = word.stem
     if inflects:
         yield from (stem[:n] for n in range(max(_MIN_ROOT, len(stem) - _MAX_INFLECTION), len(stem)))
@@ -169,7 +170,7 @@ def _roots(word: Word, inflects: bool) -> Iterator[str]:
 
 
 def code_forms(code: str) -> frozenset[str]:
-    """Return the form that a child must hold to support ``code``: the same characters."""
+    """Return the form that a source must contain to support ``code``: the same characters."""
     return frozenset({f"={code}"})
 
 
@@ -182,7 +183,7 @@ def words(text: str) -> list[Word]:
     """Return the words of spaced scripts without digits, in order."""
     matches = (m for m in find_words(text) if not is_paired(m[0]) and not _DIGIT.search(m[0]))
     folded = ((m[0], *_fold(m[0]), m.start()) for m in matches)
-    return [Word(*parts) for parts in folded if parts[1]]  # a lone accent folds to nothing
+    return [Word(*parts) for parts in folded if parts[1]]  # because a lone accent has no stem
 
 
 def content_words(all_words: list[Word]) -> list[Word]:
@@ -191,15 +192,15 @@ def content_words(all_words: list[Word]) -> list[Word]:
 
 
 def paired_words(text: str) -> list[str]:
-    """Return the pairs of letters of the scripts that give pairs, in order."""
+    """Return the pairs of letters of scripts without spaces, in order."""
     return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
 
 
 def names(text: str, all_words: Sequence[Word], sources: SupportedTerms) -> list[Word]:
-    """Return words with a capital that their position does not explain; none in a heading.
+    """Return the words that have a capital although their position does not require one.
 
-    In English a rare word is a name at the beginning of a sentence, too. In German capitals mark
-    all nouns, and a name is one behind another.
+    A heading has no names. In English, a rare word at the beginning of a sentence is a name, too.
+    In German, where all nouns have capitals, only the second of two consecutive nouns is a name.
     """
     cased = [w for w in all_words if len(w.text) > 3 and w.text.upper() != w.text.lower()]
     n_capitals = sum(word.text[0].isupper() for word in cased)
@@ -227,9 +228,9 @@ def _is_name(text: str, word: Word) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _is_rare(word: str) -> bool:
-    """Return whether a capital word is none of English that a tokenizer knows, or is made of one.
+    """Return whether a capitalized word is not in the tokenizer's vocabulary, nor derived from it.
 
-    A name such as "Alice", which the tokenizer knows, is not rare.
+    A name such as "Alice", which is in the vocabulary, is not rare.
     """
     plain = word[0].isupper() and word[1:].islower() and word.isascii()
     if len(word) < _MIN_ROOT or not plain or _ORDINARY_ENDING.search(word):
@@ -239,7 +240,7 @@ def _is_rare(word: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _fold(word: str) -> tuple[str, bool]:
-    """Return the stem, without case and English endings, and whether it is a function word."""
+    """Return a word's stem, without case and English endings, and whether it is a function word."""
     folded = fold(word)
     return (stem(folded) if folded.isascii() else folded), folded in STOPWORDS
 
@@ -249,9 +250,9 @@ _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Word, number, name or code of a sentence, and the forms of which a source must hold one.
+    """A word, number, name or code of a sentence, and the forms of which a source must contain one.
 
-    ``counts`` is true for a number that may count what a source lists.
+    ``counts`` is True for a number that may count the things that a source lists.
     """
 
     text: str
@@ -261,9 +262,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Terms that a sentence needs from its sources, in order; ``text`` has no mark of an item.
+    """The terms that the sources of a sentence must contain, in order.
 
-    ``numbers`` also has the codes; the digits in a code are no number.
+    ``text`` is the sentence without a bullet or number of a list item. ``numbers`` includes codes;
+    digits within a code are not a number.
     """
 
     text: str
@@ -279,7 +281,7 @@ class Needs:
 
 
 def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
-    """Return the needs of ``sentence``; names are those that a capital marks."""
+    """Return the terms that the sources of ``sentence`` must contain."""
     text = _MARKER.sub("", sentence)
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
@@ -295,7 +297,7 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
 
 
 def _exact(text: str) -> Iterator[Item]:
-    """Yield the numbers of a text but small ones in words, the parts of its dates, its codes."""
+    """Yield the parts of a text's dates, its numbers except small ones in words, and its codes."""
     for date in find_dates(text):
         yield from (Item(date.text, forms) for forms in date.forms)
     bare = without_dates(text)
@@ -304,10 +306,10 @@ def _exact(text: str) -> Iterator[Item]:
             forms = frozenset(f"#{value}" for value in number.values)
             yield Item(number.text, forms, number.counts)
     for code in codes(bare):
-        values = possible_values(code) if is_grouped(code) else ()  # 1.234.567 is no version
+        values = possible_values(code) if is_grouped(code) else ()  # 1.234.567 is not a version
         yield Item(code, code_forms(code).union(f"#{value}" for value in values))
 
 
-def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:
-    """Return the items that a text does not hold, as written."""
-    return [item.text for item in items if not known.supports(item.forms)]
+def find_missing(items: Iterable[Item], sources: SupportedTerms) -> list[str]:
+    """Return the items, as written, that the sources do not support."""
+    return [item.text for item in items if not sources.supports(item.forms)]

@@ -17,7 +17,7 @@ from raptor_core.home.published import corpus_tree_folder, has_corpus_tree, requ
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family
 from raptor_core.retrieval.base import Scope, join_retrievals, require_words
-from raptor_core.retrieval.questions import QuestionWindows
+from raptor_core.retrieval.questions import QuestionSegments
 from raptor_core.retrieval.retriever import Searcher, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
 from raptor_core.settings import Settings
@@ -133,7 +133,7 @@ class HomeRetriever(Searcher):
 
         def search(
             corpus: PublishedCorpus,
-            windows: QuestionWindows,
+            segments: QuestionSegments,
             named: Sequence[str],
             components: Components,
         ) -> list[Retrieval]:
@@ -141,7 +141,7 @@ class HomeRetriever(Searcher):
                 name = corpus.settings.store.corpus
                 identity = replace(components.probed_identity, corpus=name)
                 check_identity(store.identity, identity, str(corpus.home.path))
-                retrievals = Retriever(store, components.embedder).search_windows(windows, query)
+                retrievals = Retriever(store, components.embedder).search_segments(segments, query)
                 published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
                 require_trees(store, [tree for tree in named if tree not in published])
                 return retrievals
@@ -150,10 +150,10 @@ class HomeRetriever(Searcher):
 
         def run() -> list[Retrieval]:
             components = self.components
-            windows = QuestionWindows.embed(components.embedder, questions, query.history)
+            segments = QuestionSegments.embed(components.embedder, questions, query.history)
             try:
-                results = [search(corpora[0], windows, query.where.trees or (), components)]
-                results += [search(corpus, windows, (), components) for corpus in corpora[1:]]
+                results = [search(corpora[0], segments, query.where.trees or (), components)]
+                results += [search(corpus, segments, (), components) for corpus in corpora[1:]]
             except StoreMismatchError:
                 if not (self._may_change_embedder and self._change_embedder()):
                     raise

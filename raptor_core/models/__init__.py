@@ -1,1 +1,1 @@
-"""Calls of models: embedding, summarizing, reading, the endpoints that serve them, their price."""
+"""Everything that calls models: embedding, summarizing, reading, reranking, endpoints, and cost."""

@@ -1,6 +1,6 @@
 """Questions as the embedder reads them, follow-ups, and the warning of one that nothing answers.
 
-Of the windows of a long question the best is searched for. Their mean would be further from the
+Of the segments of a long question the best is searched for. Their mean would be further from the
 answer: in 3,200 characters of chatter one sentence asks. The best node of a question without an
 answer, or in a language that no document has, is no nearer than those of everyday sentences.
 ``docs/research.md`` has the figures.
@@ -12,7 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from raptor_core.models.embedding.base import Embedder, WindowingEmbedder
+from raptor_core.models.embedding.base import Embedder, SegmentingEmbedder
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general.wording import is_courtesy, read_wording
 from raptor_core.store.base import Where
@@ -23,73 +23,73 @@ from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionWindows:
-    """Questions and the windows of each, with a vector for each window.
+class QuestionSegments:
+    """Questions and the segments of each, with a vector for each segment.
 
     Attributes:
         texts: the questions.
-        windows: windows of each question; one that the embedder reads whole is a single window.
-        vectors: vectors of all windows, in order, shape ``(n_windows, n_dims)``.
+        segments: segments of each question; one that the embedder reads whole is a single segment.
+        vectors: vectors of all segments, in order, shape ``(n_segments, n_dims)``.
     """
 
     texts: tuple[str, ...]
-    windows: tuple[tuple[str, ...], ...]
+    segments: tuple[tuple[str, ...], ...]
     vectors: Vectors
 
     @classmethod
     def embed(
         cls, embedder: Embedder, questions: Sequence[str], history: Sequence[str] = ()
-    ) -> "QuestionWindows":
-        """Cut questions into the windows that the embedder reads, and embed these.
+    ) -> "QuestionSegments":
+        """Cut questions into the segments that the embedder reads, and embed these.
 
         A question that leans on ``history`` is read with terms of it.
         """
-        cut = embedder.windows if isinstance(embedder, WindowingEmbedder) else lambda text: [text]
-        windows = tuple(tuple(cut(follow_up(question, history))) for question in questions)
-        vectors = embedder.embed_queries([window for part in windows for window in part])
-        return cls(tuple(questions), windows, vectors)
+        cut = embedder.segments if isinstance(embedder, SegmentingEmbedder) else lambda text: [text]
+        segments = tuple(tuple(cut(follow_up(question, history))) for question in questions)
+        vectors = embedder.embed_queries([segment for part in segments for segment in part])
+        return cls(tuple(questions), segments, vectors)
 
     def best(self, store: VectorStore, where: Where) -> Questions:
-        """Return the window of each question that is nearest to any node; the first of equals."""
+        """Return the segment of each question that is nearest to any node; the first of equals."""
         texts, rows = [], []
-        ends = accumulate(map(len, self.windows))
-        for windows, end in zip(self.windows, ends, strict=True):
-            start = end - len(windows)
+        ends = accumulate(map(len, self.segments))
+        for segments, end in zip(self.segments, ends, strict=True):
+            start = end - len(segments)
             number = 0
-            if len(windows) > 1:
+            if len(segments) > 1:
                 hits = store.search(self.vectors[start:end], 1, where)
                 scores = [nearest[0].score if nearest else -1.0 for nearest in hits]
                 number = scores.index(max(scores))
-            texts.append(windows[number])
+            texts.append(segments[number])
             rows.append(start + number)
         return Questions(tuple(texts), self.vectors[rows])
 
     def label(self, retrievals: Sequence[Retrieval], notes: Sequence[str]) -> list[Retrieval]:
-        """Return the retrievals under the questions, with notes, also where windows were read."""
-        labels = zip(self.texts, self.windows, retrievals, notes, strict=True)
+        """Return the retrievals under the questions, with notes, also where segments were read."""
+        labels = zip(self.texts, self.segments, retrievals, notes, strict=True)
         return [
             replace(
                 retrieval,
                 question=text,
                 note="; ".join(
-                    [*_notes(text, windows, retrieval), *filter(None, (note, retrieval.note))]
+                    [*_notes(text, segments, retrieval), *filter(None, (note, retrieval.note))]
                 ),
             )
-            for text, windows, retrieval, note in labels
+            for text, segments, retrieval, note in labels
         ]
 
 
-def _notes(question: str, windows: Sequence[str], retrieval: Retrieval) -> Iterator[str]:
+def _notes(question: str, segments: Sequence[str], retrieval: Retrieval) -> Iterator[str]:
     read = follow_up(question, retrieval.query.history)
     if read != question:
         yield f"the question was read as {read!r}"
-    if len(windows) > 1:
-        yield _note(len(windows))
+    if len(segments) > 1:
+        yield _note(len(segments))
 
 
-def _note(n_windows: int) -> str:
+def _note(n_segments: int) -> str:
     return (
-        f"the question is longer than the embedder reads at once: of {n_windows} parts the "
+        f"the question is longer than the embedder reads at once: of {n_segments} parts the "
         "one that matches best was searched for; ask a shorter question"
     )
 

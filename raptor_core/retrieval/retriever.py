@@ -21,7 +21,7 @@ from raptor_core.nodes import Tree
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words, turns
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import Nearest, Traversal
-from raptor_core.retrieval.questions import QuestionWindows, warn_of_chance
+from raptor_core.retrieval.questions import QuestionSegments, warn_of_chance
 from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.settings import StoreSettings
 from raptor_core.store import Where, open_store
@@ -158,15 +158,15 @@ class Retriever(Searcher):
 
         def search() -> list[Retrieval]:
             history = query.history if query else ()
-            windows = QuestionWindows.embed(self._embedder, questions, history)
-            return self.search_windows(windows, query)
+            segments = QuestionSegments.embed(self._embedder, questions, history)
+            return self.search_segments(segments, query)
 
         return run_traced(self._store.identity.corpus, questions, search)
 
-    def search_windows(
-        self, questions: QuestionWindows, query: Query | None = None
+    def search_segments(
+        self, questions: QuestionSegments, query: Query | None = None
     ) -> list[Retrieval]:
-        """Retrieve for questions that are embedded in windows; see ``search_vectors``."""
+        """Retrieve for questions that are embedded in segments; see ``search_vectors``."""
         query = query or self.query
         best = questions.best(self._store, query.where)
         retrievals = self.search_vectors(best.texts, best.vectors, query)

@@ -183,7 +183,7 @@ class SummarizerSettings(ChatPart):
     below the summary contains. "remove" tells the model once, and then removes the sentence; if too
     little is left, the summary quotes its children. "strict" also removes sentences that resemble
     no leaf: of a small model most of them are wrong, but a good model loses correct ones. "report"
-    only makes the check `foreign_facts` warn.
+    changes no summary; the check `foreign_facts` warns, unless `checks.severity` says otherwise.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Otherwise, a name

@@ -34,7 +34,7 @@ class FindingsStep(Step):
         """See ``Step._check``; missing findings are made for the check, and not kept."""
         context = state.context
         (report,) = _run_audits([self._audit(state, state.recorded(self.asset))], context)
-        return [evaluate_audit(report.marked(context.components.curation), context.settings)]
+        return [evaluate_audit(report.curated(context.components.curation), context.settings)]
 
     def _audit(self, state: PartitionState, record: Record | None) -> Audit:
         table = state.context.tables.read(self.asset.path, state.name) if record else None
@@ -44,7 +44,7 @@ class FindingsStep(Step):
         return Audit(
             nodes=nodes,
             below=state.nodes_by_id(self.layer - 1),
-            known={} if table is None else findings_by_audit_key(table),
+            earlier={} if table is None else findings_by_audit_key(table),
             leaves=leaves,
         )
 
@@ -52,7 +52,7 @@ class FindingsStep(Step):
         self, state: PartitionState, record: Record | None, report: AuditReport, usage: Usage
     ) -> StepResult:
         context, nodes = state.context, state.flat_nodes(self.layer)
-        marked = report.marked(context.components.curation)
+        marked = report.curated(context.components.curation)
         state.audits[self.layer] = marked
         state.costs.audit_usage += usage
         judge = f"{report.judge} {report.version}"

@@ -1,7 +1,7 @@
 """Embedders: the bundled model, sentence-transformers, and OpenAI-compatible endpoints.
 
-``base`` has the interface and the work that all share; ``local_models`` serves the models of this
-machine. Which texts of a tree are embedded is decided in ``raptor_core.tree.embed``. Read
+``base`` has the interface and the code that all share; ``local_models`` is shared by those that run
+on this machine. ``raptor_core.tree.embed`` decides which texts of a tree are embedded. Read
 ``base`` next.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["Embedder", "make_embedder"]
 
 
 def make_embedder(settings: EmbedderSettings, ledger: Ledger | None = None) -> Embedder:
-    """Return the embedder that the settings name; models are loaded at the first use."""
+    """Return the embedder that the settings name; models are loaded when it is first used."""
     if settings.kind == "bundled":
         from raptor_core.models.embedding.bundled import BundledEmbedder
 

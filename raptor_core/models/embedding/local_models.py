@@ -1,4 +1,4 @@
-"""Models on this machine: loading, and batches that threads compute independently."""
+"""Code that models on this machine share: loading, and batches that threads compute."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,30 +19,30 @@ Result = TypeVar("Result")
 def run_batches(
     work: Callable[[Batch], Result], batches: Iterable[Batch], n_threads: int = 0
 ) -> list[Result]:
-    """Return the results of ``work`` in order; each batch is computed by one thread of torch.
+    """Compute each batch in one thread, and return the results of ``work`` in order.
 
-    torch has one thread in the process meanwhile, so that no sum depends on their number.
-    ``n_threads`` batches are computed at the same time; 0 is torch's own number of threads.
+    Meanwhile torch itself uses one thread, so that no sum depends on their number. ``n_threads`` is
+    the number of batches to compute at the same time; 0 is torch's own number of threads.
     """
     import torch
 
-    waiting = list(batches)
+    pending = list(batches)
     default_threads = torch.get_num_threads()
-    n_workers = min(n_threads or default_threads, len(waiting))
+    n_workers = min(n_threads or default_threads, len(pending))
     torch.set_num_threads(1)
     try:
         if n_workers < 2:
-            return [work(batch) for batch in waiting]
-        set_threads: Any = torch.set_num_threads  # torch keeps the number per thread, too
+            return [work(batch) for batch in pending]
+        set_threads: Any = torch.set_num_threads  # which must be set in every thread
         with ThreadPoolExecutor(n_workers, initializer=set_threads, initargs=(1,)) as pool:
-            return list(pool.map(work, waiting))
+            return list(pool.map(work, pending))
     finally:
         torch.set_num_threads(default_threads)
 
 
 @contextmanager
 def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[None]:
-    """Hide the progress bar while weights are loaded; raise ModelError for a failure."""
+    """Hide the progress bar while a block loads weights; raise its failure as ModelError."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -51,8 +51,8 @@ def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[N
         yield
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"the {kind} {model!r} cannot be loaded: {error}. Check {setting} (a hub name or a "
-            f"local folder) and that the hub can be reached{remedy}"
+            f"the {kind} {model!r} cannot be loaded: {error}. Check {setting} (a name on the hub "
+            f"or a local folder) and that the hub can be reached{remedy}"
         ) from error
     finally:
         if shown:
@@ -60,13 +60,13 @@ def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[N
 
 
 class LocalEmbedder(PrefixingEmbedder):
-    """Base of embedders whose model serves one thread at a time."""
+    """Base class of embedders whose model serves one thread at a time."""
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
-        if settings.precision != "float32":  # the default has no mark
+        if settings.precision != "float32":  # the default is not part of the fingerprint
             values["precision"] = settings.precision
         super().__init__(settings, kind, **values)
-        self._turn = RLock()
+        self._lock = RLock()
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         values = model_values("embeddings", self.model, self._settings.kind)

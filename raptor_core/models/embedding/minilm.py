@@ -1,4 +1,4 @@
-"""Forward pass of all-MiniLM-L6-v2 (a BERT encoder) in torch, exact through fixed shapes.
+"""Forward pass of all-MiniLM-L6-v2 (a BERT encoder) in torch, deterministic by fixed shapes.
 
 docs/adr/0007-vectors-of-their-text-alone.md explains why it is implemented here.
 """
@@ -17,22 +17,22 @@ MAX_TOKENS = 256
 _N_LAYERS, _N_HEADS = 6, 12
 _EPSILON = 1e-12
 _CPU_ROWS, _GPU_ROWS = 64, 4096
-"""Tokens of one matrix product: few enough for a question, enough to use a processor well."""
+"""Tokens in a matrix product: few enough for a question, enough to use a processor well."""
 Linear = Callable[[Any], Any]
-"""Function from ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
+"""A function from ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
 
 
 class MiniLM:
-    """Encoder from token ids to vectors.
+    """The encoder, from token ids to vectors.
 
-    The tokens of all texts of a call are in one matrix, padded to a multiple of a fixed number of
-    rows. Every product takes exactly that number of rows. Attention is computed for each text
-    alone, at its own length. So no sum depends on the other texts. On a processor the products are
-    oneDNN's with packed weights, if torch has it.
+    The tokens of all texts of a call are rows of one matrix, padded to a multiple of a fixed number
+    of rows. Every matrix product has exactly that number of rows, and attention is computed for
+    each text separately, at its own length. So no sum depends on the other texts. On a CPU, oneDNN
+    computes the products with packed weights, if torch has it.
 
     Args:
         weights: path of the checkpoint, ``model.safetensors``.
-        half: weights and products in bfloat16; attention, sums and normalization stay in float32.
+        half: use bfloat16 for weights and products; attention, sums and normalization stay float32.
     """
 
     def __init__(self, weights: Path, *, half: bool) -> None:
@@ -54,7 +54,7 @@ class MiniLM:
             ]
 
     def vectors(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """Return mean-pooled vectors, ``(len(texts), 384)`` float32, of 1 to 256 ids each."""
+        """Return mean-pooled vectors of texts of 1 to 256 ids, ``(len(texts), 384)`` float32."""
         import torch
 
         lengths = [len(ids) for ids in texts]
@@ -75,7 +75,7 @@ def _column(parts: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
 
 
 def _layer(values: Any, prefix: str, kind: Any, n_rows: int) -> Callable[[Any, list[int]], Any]:
-    """Return a layer of the encoder: from rows and the lengths of the texts in them to rows."""
+    """Return a layer of the encoder, a function from rows and the texts' lengths to rows."""
     import torch
 
     def linear(*names: str, gelu: bool = False) -> Linear:
@@ -97,7 +97,7 @@ def _layer(values: Any, prefix: str, kind: Any, n_rows: int) -> Callable[[Any, l
 
 
 def _attention(projected: Any, lengths: list[int]) -> Any:
-    """Map queries, keys and values side by side, ``(n_tokens, 1152)``, to ``(n_tokens, 384)``."""
+    """Compute attention from queries, keys and values, ``(n_tokens, 1152)``, for each text."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
@@ -120,7 +120,7 @@ def _norm(values: Any, name: str) -> Linear:
 
 
 def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
-    """Return a linear map, optionally with GELU, in products of exactly ``n_rows`` rows."""
+    """Return a linear map, optionally with GELU, that computes exactly ``n_rows`` rows at once."""
     import torch
     from torch.nn import functional
 
@@ -138,7 +138,7 @@ def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
 
 
 def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
-    """Return the product by oneDNN with packed weights, or None if torch or the device has none."""
+    """Return a product that uses oneDNN with packed weights, or None if it is not available."""
     import torch
 
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
@@ -146,7 +146,7 @@ def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
     try:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight, n_rows)  # noqa: SLF001
         product = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
-    except (AttributeError, RuntimeError):  # built without them, or not for this processor
+    except (AttributeError, RuntimeError):  # torch was built without it, or not for this CPU
         return None
     activation, algorithm = ("gelu", "none") if gelu else ("none", "")
     return lambda rows: product(rows, packed, bias, activation, [], algorithm)

@@ -1,4 +1,4 @@
-"""Embeddings by an OpenAI-compatible endpoint."""
+"""The embedder that calls an OpenAI-compatible endpoint."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +24,10 @@ _KNOWN_DIMS = {
 
 
 class OpenAIEmbedder(PrefixingEmbedder):
-    """Embedder that sends distinct texts in batches; many threads may share one object.
+    """Embedder that sends distinct texts in batches; threads may share one object.
 
-    Embedding raises the errors of ``EndpointClient``, and ModelError for a vector that is zero or
-    of another length than earlier ones.
+    Embedding raises the errors of ``EndpointClient``, and ModelError if a vector is zero or has
+    another length than earlier ones.
     """
 
     max_tokens = 8191
@@ -40,7 +40,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         *,
         ledger: Ledger | None = None,
     ) -> None:
-        # The URL is left out: the same model on another endpoint gives the same vectors.
+        # Without the URL, because the same model at another endpoint returns the same vectors.
         values = {"model": settings.model, "revision": settings.revision}
         super().__init__(settings, "openai-embedder", **values)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=EMBEDDINGS)
@@ -49,7 +49,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector; one call to the endpoint if the model is unknown."""
+        """Length of a vector; for an unknown model, the endpoint is called once."""
         return self._n_dims or len(self._probe)
 
     def probe(self) -> tuple[float, ...]:
@@ -61,7 +61,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         return probe_of(self._call([PROBE]))
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield batches; see ``BatchEmbedder.embed_batches``. A repeated text is sent again."""
+        """Yield batches; see ``BatchEmbedder.embed_batches``. Repeated texts are sent again."""
         sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
         bad: list[str] = []
         for start, vectors in self._in_batches(sent, self._call):
@@ -76,7 +76,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         if bad:
             raise AnswerError(
                 f"embedding model {self.model!r} gave no finite vector for {len(bad)} texts; the "
-                f"first is {bad[0][:80]!r}. The others are kept: change or leave out the text",
+                f"first is {bad[0][:80]!r}. The others are kept: change or remove this text",
                 "unfit",
                 bad[0],
                 is_permanent=True,
@@ -89,7 +89,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
     def _in_batches(
         self, texts: Sequence[str], embed: Callable[[Sequence[str], threading.Event], Vectors]
     ) -> Iterator[tuple[int, Vectors]]:
-        """Yield the first text's row and the vectors of each batch, ``concurrency`` at once."""
+        """Yield the first row and the vectors of each batch; run ``concurrency`` calls at once."""
         size = self._settings.batch_size
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
@@ -98,13 +98,13 @@ class OpenAIEmbedder(PrefixingEmbedder):
         yield from run_concurrently(work, range(0, len(texts), size), self._settings.share)
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
-        """Send one request; the first one decides the dimension."""
+        """Send a request; all vectors must have the length of the first one."""
         vectors = self._client.embed(texts, stop=stop)
         with self._lock:
             self._n_dims = self._n_dims or vectors.shape[1]
         if vectors.shape[1] != self._n_dims:
             raise ModelError(
                 f"{self.model!r} gave vectors of {vectors.shape[1]} dimensions, expected "
-                f"{self._n_dims}: check that embedder.model and embedder.base_url name one model"
+                f"{self._n_dims}: check that embedder.base_url serves only this model"
             )
         return vectors

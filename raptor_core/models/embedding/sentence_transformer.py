@@ -1,4 +1,4 @@
-"""Embedders that run a sentence-transformers model on this machine."""
+"""The embedder that runs a sentence-transformers model on this machine."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
@@ -15,21 +15,21 @@ from raptor_core.tokens.embedder import TokenizerCounter
 from raptor_core.vectors import Vectors
 
 _STEP_TOKENS = 16
-"""Texts are padded to a multiple of this number of tokens."""
+"""Number of tokens to a multiple of which texts are padded."""
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _MAX_ROWS = {"cpu": 16, "cuda": 128}
 
 
 class SentenceTransformerEmbedder(LocalEmbedder):
-    """Embedder with any sentence-transformers model, by hub name or local path.
+    """Embedder with any sentence-transformers model, by its name on the hub or a local path.
 
-    A vector depends only on its text, because texts are padded to a few lengths. Each length has
-    batches of a fixed number of rows, and copies fill the last batch. A model that is no plain
-    transformer, or that puts its own prompt before each text, gets one text at a time.
+    A vector depends only on its text: texts are padded to a few lengths, and for each length all
+    batches have the same number of rows, so the last batch is filled with copies. A model that is
+    not a plain transformer, or that puts its own prompt before each text, gets one text at a time.
 
-    The model is loaded at the first use. Hub access follows the hub's own environment variables;
-    with ``HF_HUB_OFFLINE=1`` only cached or local models are used. Threads may share one object;
-    the model serves one at a time, because its tokenizer does.
+    The model is loaded when it is first used. The hub's own environment variables apply; with
+    ``HF_HUB_OFFLINE=1`` only cached or local models are used. Threads may share one object; the
+    model serves one at a time, because its tokenizer does.
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
@@ -40,11 +40,11 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     def n_dims(self) -> int:
         """Length of a vector, from the model."""
         model = self._transformer
-        newest = getattr(model, "get_embedding_dimension", None)  # since version 5.4
-        return int((newest or model.get_sentence_embedding_dimension)())
+        new_method = getattr(model, "get_embedding_dimension", None)  # since version 5.4
+        return int((new_method or model.get_sentence_embedding_dimension)())
 
     def probe(self) -> tuple[float, ...]:
-        """Return the vector of ``PROBE``; a folder or hub may hold another model later."""
+        """Return the vector of ``PROBE``; a folder or hub name may refer to another model later."""
         return self._probe
 
     @cached_property
@@ -53,7 +53,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     @property
     def max_tokens(self) -> int:
-        """Number of tokens that the model reads."""
+        """Limit of the model in tokens."""
         return int(self._transformer.max_seq_length)
 
     def _limit(self) -> tuple[TokenCounter, int] | None:
@@ -68,7 +68,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         return counter, int(model.max_seq_length) - n_around
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        with self._turn:
+        with self._lock:
             model = self._transformer
             inputs = _inputs(model, texts)
             if inputs is None:
@@ -84,7 +84,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     @property
     def _transformer(self) -> Any:
-        with self._turn:  # the first users at the same time load it once
+        with self._lock:  # so that several threads load the model only once
             return self._loaded
 
     @cached_property
@@ -97,16 +97,19 @@ class SentenceTransformerEmbedder(LocalEmbedder):
             model = SentenceTransformer(settings.model, revision=settings.revision or None)
         if settings.precision == "bfloat16":
             model[0].bfloat16()
-            model[0].register_forward_hook(_to_float32)  # for pooling and later modules
+            model[0].register_forward_hook(_to_float32)  # because pooling needs float32
         return model
 
 
 _Batch = tuple[list[int], int]
-"""Rows of the texts, filled with copies of the first row, and the tokens of each."""
+"""Rows of the texts, filled up with copies of the first row, and the padded length of each."""
 
 
 def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
-    """Return the model's inputs for all texts, padded to the longest one, or None."""
+    """Return the model's inputs for all texts, padded to the longest, or None.
+
+    None means that the model is not a plain transformer or has its own prompt.
+    """
     if getattr(model, "default_prompt_name", None):
         return None
     inputs: dict[str, Any] = getattr(model, "preprocess", model.tokenize)(list(texts))
@@ -116,7 +119,7 @@ def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _batches(inputs: dict[str, Any], device: str) -> Iterator[_Batch]:
-    """Yield batches of few shapes: the number of rows depends only on the length."""
+    """Yield batches in few shapes: the number of rows depends only on the padded length."""
     lengths = inputs["attention_mask"].sum(1).tolist()
     padded = [max(1, -(-length // _STEP_TOKENS)) * _STEP_TOKENS for length in lengths]
     order = sorted(range(len(padded)), key=padded.__getitem__, reverse=True)
@@ -140,7 +143,7 @@ def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
     for name, values in inputs.items():
         if torch.is_tensor(values):
             filler = (model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
-            missing = width - values.shape[1]  # negative if there are too many
+            missing = width - values.shape[1]  # negative, so that columns are cut, if it is longer
             sides = (missing, 0) if pads_left else (0, missing)
             features[name] = pad(values[rows], sides, value=filler).to(model.device)
     with torch.inference_mode():

@@ -1,1 +1,1 @@
-"""Client of OpenAI-compatible endpoints, which every call of a model goes through."""
+"""Client of OpenAI-compatible endpoints and local chat models. Read ``client`` next."""

@@ -1,7 +1,7 @@
-"""Readers of endpoints' answers, which return a complete text or vectors, or raise a fault.
+"""Parsing of answers, which returns a complete text, vectors or scores, or raises a fault.
 
-An answer is parsed JSON, whatever endpoint, batch or model in this process gave it. ``messages``
-reads errors, ``texts`` the borders of a text.
+An answer is JSON, whether it comes from an endpoint, a batch or a model in this process.
+``messages`` parses errors, ``texts`` removes reasoning and other wrappers from a text.
 """
 
 import base64
@@ -20,7 +20,7 @@ from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
 MAX_TEXT_CHARS = 400_000
-"""Maximum of an answer's text, which is many times the longest answer that any part requests."""
+"""Maximum length of an answer, many times the longest that any part of a build requests."""
 
 _FINISH_REASONS = {
     "finished": """stop eos eos_token stop_sequence stop_token end_turn end end_of_turn complete
@@ -42,7 +42,7 @@ _WRAPPERS = ("data", "result", "response", "output", "body")
 
 
 def read_usage(answer: Any, prompt_tokens: int) -> Usage:
-    """Return the usage of a call by the endpoint's count, or ``prompt_tokens`` and an estimate."""
+    """Return the usage that an endpoint reports, or else ``prompt_tokens`` and an estimate."""
     usage = _fields(_fields(answer).get("usage"))
     counts = [_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens")]
     if any(counts):
@@ -53,9 +53,9 @@ def read_usage(answer: Any, prompt_tokens: int) -> Usage:
 
 
 def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str:
-    """Return the text of a complete chat answer, without reasoning and other borders.
+    """Return the text of a complete chat answer, without reasoning and other wrappers.
 
-    ``answer`` is parsed JSON, or a page that is no JSON. No fault shows the key ``secret``.
+    ``answer`` is parsed JSON, or a text that is not JSON. No fault shows the key ``secret``.
 
     Raises:
         CallFaultError: the answer is refused, filtered, cut off, or contains no text.
@@ -88,9 +88,10 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
 def read_kept(
     answer: Any, ask: ChatAsk, secret: str = "", purpose: str = "summarizer"
 ) -> tuple[str, bool]:
-    """Return what the question keeps of an answer, and whether that is only its beginning.
+    """Return the part of an answer that ``ask.trim`` keeps, and whether the rest is missing.
 
-    A FaultError is raised for an answer of which nothing is kept.
+    Raises:
+        FaultError: no part of the answer is usable.
     """
     cut: CallFaultError | None = None
     try:
@@ -106,16 +107,16 @@ def read_kept(
 
 def _malformed(content: str, answer: Any, secret: str) -> FaultError:
     shown = scrub(str(answer), secret)
-    return FaultError(f"the answer is malformed: it holds no {content} ({shown})")
+    return FaultError(f"the answer is malformed: it contains no {content} ({shown})")
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """Return a JSON object's fields, or none for any different value."""
+    """Return the fields of a JSON object; empty if the value is not an object."""
     return value if isinstance(value, Mapping) else {}
 
 
 def _choice(answer: Any) -> Mapping[str, Any]:
-    """Return the first choice of an answer, with its message; some endpoints wrap the answer."""
+    """Return the first choice of an answer with its message, in the shapes of all providers."""
     fields = _fields(answer[0] if isinstance(answer, list) and answer else answer)
     choices = fields.get("choices") or fields.get("candidates")
     if isinstance(choices, list) and choices:
@@ -134,7 +135,7 @@ def _choice(answer: Any) -> Mapping[str, Any]:
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the text of a message and the refusal among its parts, without reasoning parts."""
+    """Return the text of a message, without reasoning parts, and the refusal in its parts."""
     content = message.get("content")
     if isinstance(content, str):
         return content, ""
@@ -153,7 +154,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
-    """Return the finish reason in small letters, "" for none."""
+    """Return the finish reason in lower case, or ""."""
     keys = ("finish_reason", "finishReason", "stop_reason", "finish_details")
     reason = next((choice[key] for key in keys if key in choice), None)
     if isinstance(reason, Mapping):
@@ -167,7 +168,7 @@ def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
 
 
 def _check_finish(finish: str, text: str, secret: str, purpose: str) -> None:
-    """Raise the fault of a finish reason that does not mean a finished answer."""
+    """Raise a fault unless the finish reason means that the answer is complete."""
     meaning = _MEANINGS.get(finish, "unknown") if finish else "finished"
     shown = scrub(repr(finish), secret)
     if meaning == "cut off":
@@ -179,36 +180,36 @@ def _check_finish(finish: str, text: str, secret: str, purpose: str) -> None:
     if meaning == "refused":
         raise CallFaultError(f"the model refused: {scrub(text, secret)}", "refused")
     if meaning == "broken off":
-        raise FaultError(f"the endpoint broke the answer off ({shown})")
+        raise FaultError(f"the endpoint broke off the answer ({shown})")
     if meaning == "called a tool":
-        raise CallFaultError(f"the model called a tool ({shown}) in place of an answer", "empty")
+        raise CallFaultError(f"the model called a tool ({shown}) instead of answering", "empty")
     if meaning != "finished":
-        raise CallFaultError(f"the answer ended by {shown}, expected 'stop'")
+        raise CallFaultError(f"the answer ended with {shown}, expected 'stop'")
 
 
 def _empty(
     answer: Any, message: Mapping[str, Any], purpose: str, *, has_reasoning: bool
 ) -> CallFaultError:
-    """Return the fault of an answer without text; reasoning without an answer has a remedy."""
+    """Return the fault of an answer without text, with a remedy if it contains reasoning."""
     details = _fields(_fields(_fields(answer).get("usage")).get("completion_tokens_details"))
     counted = _count(details.get("reasoning_tokens")) > 0
     if has_reasoning or counted or any(message.get(key) for key in _REASONING):
         remedy = _reasoning_remedy(purpose)
-        return CallFaultError(f"the answer is empty beside its reasoning: {remedy}", "empty")
+        return CallFaultError(f"the answer is empty except for reasoning: {remedy}", "empty")
     return CallFaultError("the answer is empty", "empty")
 
 
 def _reasoning_remedy(purpose: str) -> str:
     return (
-        f"raise {purpose}.max_tokens, in which reasoning counts, or switch the reasoning off at "
-        "the endpoint"
+        f"raise {purpose}.max_tokens, which includes reasoning, or switch off reasoning at the "
+        "endpoint"
     )
 
 
 def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embedder") -> Vectors:
     """Return vectors in the texts' order, ``(n_texts, n_dims)`` float32, or raise FaultError.
 
-    Numbers that are not finite stay, as they may be of one text alone.
+    Vectors that are not finite are returned, too, because they may concern only one text.
     """
     check_error(answer, secret, purpose)
     items = _items(answer)
@@ -228,7 +229,7 @@ def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embe
 
 
 def read_scores(answer: Any, n_texts: int, secret: str) -> list[float]:
-    """Return the scores of texts in their order, in Cohere's shape or a plain list, or a fault."""
+    """Return the scores of texts in order, from Cohere's format or a list, or raise FaultError."""
     items = answer if isinstance(answer, list) else _fields(answer).get("results")
     if not isinstance(items, list):
         raise _malformed("scores", answer, secret)
@@ -245,14 +246,14 @@ def read_scores(answer: Any, n_texts: int, secret: str) -> list[float]:
 
 
 def _items(answer: Any) -> list[Any] | None:
-    """Return the items of an answer that hold one vector each, or None."""
+    """Return the items of an answer, each of which contains a vector, or None."""
     fields = _fields(answer)
     lists = (fields.get("data"), fields.get("embeddings"), answer)
     return next((value for value in lists if isinstance(value, list)), None)
 
 
 def _vector(item: Any) -> Vectors:
-    """Read a vector that was sent as base64 of little-endian float32, or as a list of numbers."""
+    """Parse a vector that was sent as base64 of little-endian float32, or as a list of numbers."""
     value = _fields(item).get("embedding") if isinstance(item, Mapping) else item
     try:
         if isinstance(value, str):
@@ -265,7 +266,7 @@ def _vector(item: Any) -> Vectors:
 
 
 _MAX_TOKENS = 10**9
-"""Maximum of a plausible count in a request."""
+"""Largest plausible token count of a request."""
 
 
 def _count(value: Any) -> int:

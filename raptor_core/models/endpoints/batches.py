@@ -1,4 +1,4 @@
-"""Batches of chat requests: uploaded as one file, answered within a day, at a lower price."""
+"""Batches of chat requests, which are uploaded as a file and answered in a day at a lower price."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.dialects import Shared
+from raptor_core.models.endpoints.dialects import EndpointState
 from raptor_core.models.endpoints.faults import scrub
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
@@ -18,37 +18,40 @@ if TYPE_CHECKING:
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
-"""Limits of a batch; OpenAI takes 50,000 requests and 200 MB."""
+"""Limits of a batch; those of OpenAI are 50,000 requests and 200 MB."""
 FILE_SECONDS = 3600.0
-"""Time limit of the transfer of a batch's file."""
+"""Time limit for the transfer of a batch's file, in seconds."""
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
-_MARK = "raptor"
+_LABEL_KEY = "raptor"
 
 
 def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
-    """Return a line of a batch's file for one request; its answer carries ``key``."""
-    body = Shared.of(endpoint).dialect.chat_body(endpoint.model, ask, ask.user)
+    """Return the line of a batch's file for a request, whose answer will have the same ``key``."""
+    body = EndpointState.of(endpoint).dialect.chat_body(endpoint.model, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
 def is_over(batch: "Batch") -> bool:
-    """Return whether the endpoint adds no further answer to a batch."""
+    """Return whether a batch has ended, so that no more answers follow."""
     return batch.status in _OVER
 
 
 class BatchClient:
-    """Client of a chat endpoint's batches; calls cost nothing, are retried, raise EndpointError."""
+    """Client for the batches of a chat endpoint.
+
+    Its calls cost nothing, are retried, and raise EndpointError.
+    """
 
     def __init__(self, client: EndpointClient) -> None:
         self._client = client
 
-    def create(self, lines: bytes, mark: str) -> "Batch":
-        """Begin a batch once; a retry first looks for a batch of the uploaded file."""
+    def create(self, lines: bytes, label: str) -> "Batch":
+        """Create a batch; a retry first checks whether the batch was created already."""
 
         def upload(c: "OpenAI") -> str:
-            file = (f"{mark}.jsonl", lines)
+            file = (f"{label}.jsonl", lines)
             return c.files.create(file=file, purpose="batch", timeout=FILE_SECONDS).id
 
         uploaded = self._client.call(upload, "upload")
@@ -63,18 +66,18 @@ class BatchClient:
                 input_file_id=uploaded,
                 endpoint=_PATH,
                 completion_window="24h",
-                metadata={_MARK: mark},
+                metadata={_LABEL_KEY: label},
             )
 
         return self._client.call(begin, "a new batch")
 
-    def marked(self, mark: str) -> "list[Batch]":
-        """Return the batches with this mark, among the newest hundred, newest first."""
+    def find(self, label: str) -> "list[Batch]":
+        """Return the batches with this label among the newest hundred, newest first."""
         newest = self._client.call(_newest, "the list of batches")
-        return [batch for batch in newest if (batch.metadata or {}).get(_MARK) == mark]
+        return [batch for batch in newest if (batch.metadata or {}).get(_LABEL_KEY) == label]
 
-    def refreshed(self, batch: "Batch") -> "Batch":
-        """Return the present state of a batch; raise EndpointError if the endpoint refused it."""
+    def refresh(self, batch: "Batch") -> "Batch":
+        """Return the current state of a batch; raise EndpointError if the endpoint rejected it."""
         batch = self._client.call(lambda c: c.batches.retrieve(batch.id), f"batch {batch.id}")
         if batch.status != "failed":
             return batch
@@ -82,7 +85,7 @@ class BatchClient:
         key = self._client.require_key()
         reason = "; ".join(scrub(error.message or error.code or "", key) for error in errors[:3])
         raise EndpointError(
-            f"summarizer: the endpoint refused batch {batch.id}: {reason or 'no reason'}. "
+            f"summarizer: the endpoint rejected batch {batch.id}: {reason or 'no reason'}. "
             "Set summarizer.batch_from = 0 to request each summary in a single call"
         )
 
@@ -91,7 +94,7 @@ class BatchClient:
         return {key for key, _ in self._lines(batch.input_file_id)}
 
     def answers(self, batch: "Batch") -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-        """Yield each key with its answer, or with None where the request failed."""
+        """Yield each key with its answer, or with None if the request failed."""
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
             for key, line in self._lines(file):
                 response = line.get("response")

@@ -1,4 +1,4 @@
-"""Client of one endpoint: chat completions and embeddings, with retries, checks and counts."""
+"""The client of an endpoint: chat, embeddings and reranking, with retries, limits and a budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raptor_core.errors import AnswerError, EndpointError, RaptorError
 from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_scores, read_usage
 from raptor_core.models.endpoints.dialects import (
     PLACEHOLDER,
-    Shared,
+    EndpointState,
     connect,
     find_key,
     rerank_body,
@@ -21,7 +21,7 @@ from raptor_core.models.endpoints.dialects import (
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
 from raptor_core.models.endpoints.streams import StreamedAnswer, Watch
-from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
+from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, WorstCase
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.retrying import RetryPolicy
@@ -36,21 +36,20 @@ Result = TypeVar("Result")
 
 
 BASE_SECONDS = 2.0
-"""Mean wait before the first retry, times 4/3; it doubles each time."""
+"""Backoff before the first retry; see ``RetryPolicy``."""
 
 
 class EndpointClient:
-    """Client of one endpoint, for any number of threads.
+    """Client of an endpoint or a local model, for any number of threads.
 
     Neither ``repr`` nor any error shows the key. Every attempt is reserved in ``ledger`` for a
-    purpose; without a ledger it has no price. ``meter`` counts the usage of a call, also of a
-    failed one. Once ``stop`` is set, no attempt begins.
+    purpose; without a ledger there are no prices. ``meter`` counts the usage of a call, even if it
+    fails. After ``stop`` is set, no attempt begins.
 
-    Raises:
-        MissingKeyError: OpenAI's own API needs a key, and there is none; by each call.
-        BudgetError: an attempt would exceed the run's budget; by each paid call.
-        EndpointDownError: the endpoint stays down; by each paid call.
-        EndpointError: the call failed for good; the message holds the last reason.
+    Every call raises MissingKeyError if the endpoint needs a key and there is none, and
+    EndpointError, with the last reason, if all attempts failed. Every call that costs money also
+    raises BudgetError if an attempt would exceed the run's budget, and EndpointDownError if the
+    endpoint stays down.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class EndpointClient:
         )
         self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
         self._retrier = Retrier(self._policy)
-        self._shared = Shared.of(endpoint)
+        self._state = EndpointState.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
 
@@ -77,13 +76,13 @@ class EndpointClient:
         return self._host.find_key()
 
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
-        """Return the result of a free request; errors name it by its ``kind``."""
+        """Send a request that costs nothing, and return its result; errors name its ``kind``."""
         return self._retrier.run(
             lambda: self._send(lambda: call(self._connect())), label=self._label(kind)
         )
 
     def count_retry(self) -> Usage:
-        """Count a call that repeats another one, and return the usage to add to the call's."""
+        """Count a retry, and return the usage to add to that of the call."""
         return self._account.count_retry()
 
     def chat(
@@ -94,21 +93,22 @@ class EndpointClient:
         stop: Stop = None,
         watch: Callable[[str], bool] | None = None,
     ) -> ChatAnswer:
-        """Return one complete answer.
+        """Return a complete answer.
 
-        ``watch`` gets the text so far each time that it has grown. It returns whether somebody has
-        seen a part of it: then the call is not repeated, since another answer would follow.
+        ``watch`` receives the text so far each time that it has grown, and returns whether a person
+        has seen a part of it. In this case the call is not retried, because a retry would give
+        another answer.
         """
         counter = meter or Meter()
         is_seen = False
         n_too_long, n_unusable = 0, ask.n_unusable
-        pleas: dict[str, None] = {}
+        retry_lines: dict[str, None] = {}
 
         def note(fault: FaultError) -> None:
             nonlocal n_too_long, n_unusable
             n_too_long += fault.too_long
             n_unusable += isinstance(fault, CallFaultError)
-            pleas.update({fault.plea: None} if fault.plea else {})
+            retry_lines.update({fault.retry_line: None} if fault.retry_line else {})
             counter.usage += self._account.count_retry()
 
         def see(text: str) -> None:
@@ -117,7 +117,7 @@ class EndpointClient:
 
         def attempt() -> tuple[str, bool]:
             shorten = [ask.shorten(n_too_long)] if n_too_long else []
-            user = "\n\n".join([ask.user, *shorten, *pleas])
+            user = "\n\n".join([ask.user, *shorten, *retry_lines])
             try:
                 response = self._chat(ask.for_retry(n_unusable), user, counter, stop, see)
                 return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
@@ -140,15 +140,15 @@ class EndpointClient:
         return ChatAnswer(text, counter.usage, is_cut)
 
     def embed(self, texts: Sequence[str], *, stop: Stop = None) -> Vectors:
-        """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
+        """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalized.
 
-        The AnswerError of a text that is too long for the model holds the longest one.
+        If a text is too long for the model, AnswerError names the longest one.
         """
-        worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
+        worst = WorstCase(sum(estimate_tokens(text) for text in texts), 0)
         meter = Meter()
 
         def body() -> dict[str, Any]:
-            return self._shared.dialect.embeddings_body(self.endpoint.model, texts)
+            return self._state.dialect.embeddings_body(self.endpoint.model, texts)
 
         def attempt() -> Vectors:
             response = self._adapted(self._send_texts, body, worst, meter, stop)
@@ -172,8 +172,8 @@ class EndpointClient:
                 record_usage(values, meter.usage.prompt_tokens)
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return how well each text answers a question, by an endpoint's ``/rerank``."""
-        worst = Worst(sum(estimate_tokens(f"{question} {text}") for text in texts), 0)
+        """Return scores for how well each text answers a question, from ``/rerank``."""
+        worst = WorstCase(sum(estimate_tokens(f"{question} {text}") for text in texts), 0)
         label, values, meter = self._label("rerank"), self._span_values("rerank"), Meter()
 
         def body() -> dict[str, Any]:
@@ -196,11 +196,11 @@ class EndpointClient:
         return parse(response.content)
 
     def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop, watch: Watch) -> Any:
-        """Return the parsed answer to a chat request, which the endpoint may stream."""
+        """Send a chat request and return the parsed answer, which may be streamed."""
         stop = stop or threading.Event()
 
         def body() -> dict[str, Any]:
-            dialect = self._shared.dialect
+            dialect = self._state.dialect
             return dialect.chat_body(self.endpoint.model, ask, user) | dialect.stream_fields()
 
         def send(fields: Mapping[str, Any]) -> Any:
@@ -235,53 +235,53 @@ class EndpointClient:
         self,
         send: Callable[[Mapping[str, Any]], Any],
         body: Callable[[], dict[str, Any]],
-        worst: Worst,
+        worst: WorstCase,
         meter: Meter,
         stop: Stop,
     ) -> Any:
-        """Return the answer to a paid request, without the fields that the endpoint refuses."""
+        """Send a paid request, again without each field that is rejected; return the answer."""
         while True:
             fields = body()
             try:
                 return self._paid(partial(send, fields), worst, meter, stop)
             except FaultError as fault:
-                if not self._shared.dialect.learn(fault.field, fields) and body() == fields:
-                    raise  # neither this refusal nor one of another thread changes the request
+                if not self._state.dialect.learn(fault.field, fields) and body() == fields:
+                    raise  # because neither this error nor another thread's changed the request
 
-    def _paid(self, send: Callable[[], Any], worst: Worst, meter: Meter, stop: Stop) -> Any:
-        """Return the answer to a paid request, within the budget and the endpoint's limits."""
+    def _paid(self, send: Callable[[], Any], worst: WorstCase, meter: Meter, stop: Stop) -> Any:
+        """Send a paid request within the budget and the endpoint's limits; return the answer."""
         stop = stop or threading.Event()
-        key = self.require_key()  # a missing key is an error before anything is reserved
+        key = self.require_key()  # fails before anything is reserved
 
         def send_checked() -> Any:
             answer = send()
             check_error(answer, key, self.endpoint.purpose)
             return answer
 
-        begun = self._shared.limiter.wait(sum(worst), stop, self._label("the call"))
-        with self._account.reserve(*worst) as hold:
+        begun = self._state.limiter.wait(sum(worst), stop, self._label("the call"))
+        with self._account.reserve(*worst) as reservation:
             try:
                 answer = self._send(send_checked)
             except FaultError as fault:
                 if fault.unbilled:
-                    hold.release()
-                self._shared.limiter.failed(fault, begun, self._policy)
+                    reservation.release()
+                self._state.limiter.failed(fault, begun, self._policy)
                 raise
-            self._shared.limiter.answered()
-            meter.usage += hold.charge(read_usage(answer, worst.prompt_tokens))
+            self._state.limiter.answered()
+            meter.usage += reservation.charge(read_usage(answer, worst.prompt_tokens))
         record_response(answer)
         return answer
 
     def _send(self, call: Callable[[], Result]) -> Result:
-        """Return the result of one request, or raise its fault."""
+        """Return the result of a request, or raise its fault."""
         try:
             return call()
         except (FaultError, RaptorError):
             raise
-        except Exception as error:  # noqa: BLE001  # ``fault_of`` raises what is not the client's
+        except Exception as error:  # noqa: BLE001  # ``fault_of`` raises unrelated errors again
             seconds, purpose = self.endpoint.timeout_seconds, self.endpoint.purpose
             fault = fault_of(error, seconds, self.require_key(), purpose)
-        # Outside "except", so that the fault does not refer to the request, which holds the key.
+        # Outside of "except", so that the fault does not refer to the request, which has the key.
         raise fault
 
     def _connect(self) -> OpenAI:
@@ -302,9 +302,9 @@ class EndpointClient:
 
 
 class _Host(NamedTuple):
-    """Host of a model: a server or this process.
+    """Where a model runs: on a server, or in this process.
 
-    ``complete`` answers a chat request in this process; None sends it to the server.
+    ``complete`` answers a chat request in this process; None if requests go to a server.
     """
 
     provider: str
@@ -326,7 +326,7 @@ def _host_of(part: EndpointPart) -> _Host:
 def _complete(
     part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
 ) -> Any:
-    """Return the answer of the model in this process, which ends early at ``stop``."""
+    """Return the answer of the model in this process; end early if ``stop`` is set."""
     from raptor_core.models.local.engine import engine_of
 
     answer = StreamedAnswer(watch)

@@ -1,4 +1,4 @@
-"""Differences between OpenAI-compatible endpoints: keys, connections, names of fields."""
+"""What differs between OpenAI-compatible endpoints: keys, connections, and accepted fields."""
 
 import os
 import threading
@@ -19,30 +19,34 @@ if TYPE_CHECKING:
 PLACEHOLDER = "no-key"
 """Key for endpoints that need none, such as vLLM and Ollama."""
 CONNECT_SECONDS = 10.0
-"""Longest wait for a connection."""
+"""Time limit for connecting, in seconds."""
 _OFFICIAL = "api.openai.com"
 
 
 def is_official(base_url: str) -> bool:
-    """Return whether the URL is OpenAI's own API, regional hosts included."""
+    """Return whether the URL is OpenAI's own API, including regional hosts."""
     host = urlsplit(base_url).hostname or ""
     return host == _OFFICIAL or host.endswith(f".{_OFFICIAL}")
 
 
 def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
-    """Return the key in a variable, or a placeholder; raise MissingKeyError if one is needed."""
+    """Return the key in an environment variable, or a placeholder if the endpoint needs none.
+
+    Raises:
+        MissingKeyError: the endpoint needs a key and there is none, or the key is malformed.
+    """
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
         raise MissingKeyError(
-            f"the {purpose} calls {shown_url(base_url)}, which needs a key, and the environment "
+            f"the {purpose} calls {shown_url(base_url)}, which needs a key, but the environment "
             f"variable {api_key_env} is not set: set it, name another variable in "
-            f"{purpose}.api_key_env, or point {purpose}.base_url at an endpoint without keys"
+            f"{purpose}.api_key_env, or set {purpose}.base_url to an endpoint without keys"
         )
     return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
 
 
 def shown_url(base_url: str) -> str:
-    """Return the URL without user, password, query and fragment, which may hold secrets."""
+    """Return the URL without user, password, query and fragment, which may contain secrets."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     port = f":{parts.port}" if parts.port else ""
@@ -53,16 +57,16 @@ _AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azu
 
 
 def is_azure(endpoint: EndpointPart) -> bool:
-    """Return whether the endpoint is Azure, by its host."""
+    """Return whether the endpoint is on a host of Azure."""
     host = urlsplit(endpoint.base_url).hostname or ""
     return host.endswith(_AZURE)
 
 
 def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
-    """Return a new client of the endpoint; Azure takes the key in "api-key".
+    """Create a client for an endpoint; Azure needs the key in the header "api-key".
 
-    It follows no redirect, so that texts and keys reach no other server, and it does not retry,
-    since every attempt is counted in the budget first.
+    It does not follow redirects, so that texts and keys reach no other server. It does not retry,
+    because every attempt must first be counted in the budget.
     """
     from openai import DefaultHttpxClient, OpenAI, Timeout
 
@@ -77,90 +81,90 @@ def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
 
 
 class Dialect:
-    """Fields that an endpoint accepts, by what it refused; threads may share one.
+    """The request fields that an endpoint accepts, learnt from its errors; threads may share one.
 
-    OpenAI's newer models refuse ``max_tokens``, so OpenAI and Azure get the newer name first.
+    OpenAI's newer models reject ``max_tokens``, so OpenAI and Azure get the newer name first.
     """
 
     def __init__(self, endpoint: EndpointPart) -> None:
         names = ["max_tokens", "max_completion_tokens"]
         is_newer = is_official(endpoint.base_url) or is_azure(endpoint)
         self._limits = [*(reversed(names) if is_newer else names), ""]
-        self._refused: set[str] = set()
+        self._rejected: set[str] = set()
         self._lock = threading.Lock()
 
     def chat_body(self, model: str, ask: ChatAsk, user: str) -> dict[str, Any]:
-        """Return the body of a chat request that sends ``user`` as the user's message."""
+        """Return the body of a chat request with ``user`` as the user's message."""
         system, form = ask.system, ask.response_format
-        if form is not None and "response_format" in self._refused:
+        if form is not None and "response_format" in self._rejected:
             system, form = f"{system}\n\n{form_line(form)}", None
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        if "system" in self._refused:
+        if "system" in self._rejected:
             messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
         body: dict[str, Any] = {"model": model, "messages": messages}
         if self._limits[0]:
             body[self._limits[0]] = ask.max_tokens
-        if "temperature" not in self._refused:
+        if "temperature" not in self._rejected:
             body["temperature"] = ask.temperature
         if form is not None:
             body["response_format"] = form
         return body
 
     def stream_fields(self) -> dict[str, Any]:
-        """Return the fields that demand a stream with its usage."""
-        if "stream" in self._refused:
+        """Return the fields that request a stream with usage."""
+        if "stream" in self._rejected:
             return {}
-        options = {} if "stream_options" in self._refused else {"include_usage": True}
+        options = {} if "stream_options" in self._rejected else {"include_usage": True}
         return {"stream": True, **({"stream_options": options} if options else {})}
 
     def embeddings_body(self, model: str, texts: Sequence[str]) -> dict[str, Any]:
         """Return the body of an embeddings request."""
-        # Without the field the vendor would demand base64.
-        encoding = "float" if "encoding_format" in self._refused else "base64"
+        # Without the field, the client library would request base64.
+        encoding = "float" if "encoding_format" in self._rejected else "base64"
         return {"model": model, "input": list(texts), "encoding_format": encoding}
 
     def learn(self, field: str, sent: Mapping[str, Any]) -> bool:
-        """Note that the endpoint refused a field of ``sent``; return whether that is new."""
+        """Record that the endpoint rejected a field of ``sent``; return whether that is new."""
         with self._lock:
             if field == "max_tokens":
                 is_new = bool(self._limits[0]) and self._limits[0] in sent
                 self._limits = self._limits[1:] if is_new else self._limits
                 return is_new
             is_sent = field in sent or (field == "system" and len(sent.get("messages", ())) == 2)
-            is_new = is_sent and field in _LEARNT and field not in self._refused
-            self._refused |= {field} if is_new else set()
+            is_new = is_sent and field in _OMISSIBLE and field not in self._rejected
+            self._rejected |= {field} if is_new else set()
             return is_new
 
 
-_LEARNT = frozenset(
+_OMISSIBLE = frozenset(
     {"system", "temperature", "stream", "stream_options", "encoding_format", "response_format"}
 )
 
 
-class Shared:
-    """State of an endpoint that all its clients in this process share."""
+class EndpointState:
+    """The state of an endpoint that all its clients in this process share."""
 
     def __init__(self, endpoint: EndpointPart) -> None:
         self.dialect = Dialect(endpoint)
         self.limiter = Limiter()
 
     @classmethod
-    def of(cls, endpoint: EndpointPart) -> "Shared":
-        """Return the state of an endpoint, which keeps the rates of these settings, too."""
+    def of(cls, endpoint: EndpointPart) -> "EndpointState":
+        """Return the shared state of an endpoint, and apply the rates of these settings to it."""
         key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
         with _LOCK:
-            shared = SHARED.setdefault(key, cls(endpoint))
-        shared.limiter.limit(endpoint)
-        return shared
+            state = STATES.setdefault(key, cls(endpoint))
+        state.limiter.limit(endpoint)
+        return state
 
 
 _LOCK = threading.Lock()
-SHARED: WeakValueDictionary[tuple[str, str, str], Shared] = WeakValueDictionary()
-"""State of the endpoints that have clients, by address, model and name of the key."""
+STATES: WeakValueDictionary[tuple[str, str, str], EndpointState] = WeakValueDictionary()
+"""States of the endpoints that have clients, by address, model and variable of the key."""
 
 
 def rerank_body(endpoint: EndpointPart, question: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the body of a rerank request, in the shape of text-embeddings-inference or Cohere."""
+    """Return the body of a rerank request, as text-embeddings-inference or Cohere expects it."""
     if getattr(endpoint, "kind", "") == "tei":
         return {"query": question, "texts": list(texts), "truncate": True}
     documents = {"documents": list(texts), "top_n": len(texts)}

@@ -1,7 +1,7 @@
-"""Faults of attempts, and the retries after them.
+"""Faults, which are failures of single attempts, and the loop that retries after them.
 
-``CallFaultError`` is the fault of one call; every other ``FaultError`` is the endpoint's: an
-outage, a key, money. ``messages`` makes faults of errors, ``answers`` of answers.
+``CallFaultError`` concerns only one call; every other ``FaultError`` concerns the endpoint: an
+outage, a key, money. ``messages`` derives faults from errors, ``answers`` from answers.
 """
 
 import random
@@ -19,34 +19,37 @@ Stop = threading.Event | None
 CallFault = Literal[
     "filtered", "refused", "cut off", "empty", "degenerate", "context", "batch", "unfit"
 ]
-"""Kind of a call's own fault.
+"""Kind of a fault that concerns only one call.
 
-"context" is a call too long for the model, "batch" too many texts at once, "unfit" a check's word.
+"context": the call is too long for the model. "batch": it has too many texts. "unfit": a check
+rejected the answer.
 """
 
 Meaning = Literal["retry", "limit", "down", "loading", "stop"]
-"""Meaning of a fault for the next attempt.
+"""What a fault means for the next attempt.
 
-"retry" allows another attempt. "limit" (the rate was refused) and "down" (no call gets an answer)
-let all calls pause before it. "loading" waits for the model, and "stop" allows none.
+"retry": try again. "limit" (the rate limit was exceeded) and "down" (no call gets an answer): pause
+all calls, and then try again. "loading": wait for the model. "stop": do not try again.
 """
 
 LOADING_SECONDS = 600.0
-"""Longest wait for an endpoint that says that it loads its model."""
+"""Maximum wait for an endpoint that is loading its model."""
 LOADING_POLL_SECONDS = 2.0
-"""Interval between two attempts at an endpoint that loads its model."""
+"""Interval between attempts at an endpoint that is loading its model."""
 
 
 @dataclass(eq=False)
 class FaultError(Exception):
-    """Fault of an attempt without a usable answer, raised by the client or by a check.
+    """An attempt gave no usable answer.
 
     Attributes:
-        retry_after_seconds: wait that the endpoint demands.
+        reason: the reason in words.
+        meaning: what it means for the next attempt.
+        retry_after_seconds: wait that the endpoint requests.
         too_long: a shorter answer would be accepted.
-        unbilled: the endpoint refused before it did any work.
-        plea: line that the next attempt adds to the prompt.
-        field: field of the request that the endpoint does not know, or "".
+        unbilled: the endpoint rejected the request before it did any work.
+        retry_line: line that the next attempt adds to the prompt, or "".
+        field: field of the request that the endpoint does not accept, or "".
     """
 
     reason: str
@@ -55,17 +58,17 @@ class FaultError(Exception):
     retry_after_seconds: float | None = None
     too_long: bool = False
     unbilled: bool = False
-    plea: str = ""
+    retry_line: str = ""
     field: str = ""
 
 
 @dataclass(eq=False)
 class CallFaultError(FaultError):
-    """Fault of the call itself: the endpoint works, and another call may get an answer.
+    """A fault that concerns only this call: the endpoint works, and other calls may succeed.
 
     Attributes:
         kind: what is wrong with the call or its answer.
-        text: readable part of an answer that was cut off; "" for none.
+        text: readable part of an answer that was cut off, or "".
     """
 
     kind: CallFault = "unfit"
@@ -74,9 +77,9 @@ class CallFaultError(FaultError):
 
 @dataclass(frozen=True, slots=True)
 class Retrier:
-    """Loop over attempts until one succeeds, fails for good, or the policy ends it.
+    """A loop over attempts until one succeeds, retrying is pointless, or the policy ends it.
 
-    Tests replace ``wait``, which returns whether the work was cancelled, and ``jitter``.
+    Tests replace ``wait``, which returns whether the call was cancelled, and ``jitter``.
     """
 
     policy: RetryPolicy
@@ -91,9 +94,10 @@ class Retrier:
         stop: Stop = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
-        """Return the result of the first attempt that succeeds; ``label`` names it in errors.
+        """Return the result of the first attempt that succeeds; errors begin with ``label``.
 
-        An EndpointError is raised if every attempt failed, or if ``stop`` is set.
+        Raises:
+            EndpointError: every attempt failed, or ``stop`` is set.
         """
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait
@@ -116,11 +120,11 @@ class Retrier:
                 raise EndpointError(f"{label} was cancelled after: {failed.reason}")
 
     def _next_wait(self, fault: FaultError, n_failed: int, label: str) -> float:
-        """Return the seconds until the next attempt; raise EndpointError if there is none."""
+        """Return the seconds until the next attempt, or raise EndpointError if there is none."""
         seconds, is_final = None, fault.meaning == "stop"
         if not is_final and n_failed <= self.policy.max_retries:
-            demanded = fault.retry_after_seconds
-            seconds = self.policy.wait_seconds(n_failed, self.jitter(), demanded)
+            requested = fault.retry_after_seconds
+            seconds = self.policy.wait_seconds(n_failed, self.jitter(), requested)
         if seconds is None:
             times = "attempt" if n_failed == 1 else "attempts"
             message = f"{label} failed after {n_failed} {times}: {fault.reason}"
@@ -134,6 +138,6 @@ MAX_DETAIL_CHARS = 240
 
 
 def scrub(text: str, secret: str, max_chars: int = MAX_DETAIL_CHARS) -> str:
-    """Return ``text`` on one line, shortened, without the secret."""
+    """Return ``text`` in one line, shortened, with the secret replaced."""
     line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
     return line if len(line) <= max_chars else f"{line[:max_chars]}…"

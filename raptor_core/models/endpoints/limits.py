@@ -1,6 +1,6 @@
-"""Limits of calls: how many run at once, and the rates, pauses and outages of an endpoint.
+"""Limits of calls: concurrency, and the rates, pauses and outages of an endpoint.
 
-All callers of an endpoint in this process share one ``Limiter``. Attempts and their waits are in
+All callers of an endpoint in this process share a ``Limiter``. Retries of a single call are in
 ``faults``.
 """
 
@@ -21,17 +21,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MAX_FAILURES = 6
-"""Number of failures in a row after which an endpoint counts as down: about a minute of pauses."""
-_NAP_SECONDS = 5.0
-"""Longest sleep of a waiting call, which then reads the pause again."""
+"""Number of consecutive failures, about a minute, after which an endpoint counts as down."""
+_POLL_SECONDS = 5.0
+"""Maximum time for which a call sleeps before it checks the pause again."""
 
 
 class Limiter:
-    """Limiter of the calls to one endpoint; threads share it.
+    """Limiter of the calls to an endpoint, which threads share.
 
-    Calls begin at intervals that keep the rates of the settings. After a refusal for the rate, or
-    a second failure in a row, no call begins during a pause. After ``MAX_FAILURES`` failures in a
-    row, calls in a pause fail at once, and the first call after the pause is a new attempt.
+    Calls begin at intervals that keep the rates of the settings. If the endpoint's rate limit is
+    exceeded, or two consecutive calls fail, no call begins for a while. After ``MAX_FAILURES``
+    consecutive failures, calls during such a pause fail at once; the first one after it is sent.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Limiter:
         self._reason = ""
 
     def limit(self, endpoint: EndpointPart) -> None:
-        """Keep the rates of these settings; the strictest of several holds, and 0 is no limit."""
+        """Apply the rates of these settings, if they are stricter than earlier ones; 0 is none."""
         with self._lock:
             requests = (self._requests_per_minute, endpoint.requests_per_minute)
             tokens = (self._tokens_per_minute, endpoint.tokens_per_minute)
@@ -52,7 +52,7 @@ class Limiter:
             self._tokens_per_minute = min(filter(None, tokens), default=0)
 
     def wait(self, tokens: int, stop: threading.Event, label: str) -> float:
-        """Wait until a call of at most ``tokens`` tokens may begin, and return its begin.
+        """Wait until a call of at most ``tokens`` tokens may begin, and return that time.
 
         Raises:
             EndpointDownError: the endpoint is down.
@@ -66,23 +66,23 @@ class Limiter:
                     return now
                 if self._n_failed >= MAX_FAILURES:
                     raise EndpointDownError(
-                        f"{label} was not sent: the endpoint is down. {self._n_failed} attempts in "
-                        f"a row failed, the last by: {self._reason}. Check that it runs and that "
-                        "its base_url is right, then run again: what is finished is kept"
+                        f"{label} was not sent: the endpoint is down. {self._n_failed} consecutive "
+                        f"attempts failed, the last one with: {self._reason}. Check that it runs "
+                        "and that its base_url is right, then run again: finished work is kept"
                     )
                 seconds = self._next - now
-            if stop.wait(min(seconds, _NAP_SECONDS)):
+            if stop.wait(min(seconds, _POLL_SECONDS)):
                 raise EndpointError(f"{label} was cancelled before it began")
 
     def answered(self) -> None:
-        """Note an answer, which ends an outage."""
+        """Record an answer, which ends an outage."""
         with self._lock:
             self._n_pauses = self._n_failed = 0
 
     def failed(self, fault: FaultError, begun: float, policy: RetryPolicy) -> None:
-        """Pause all calls after a fault of a call that began at ``begun``, if it asks for that.
+        """Record the fault of a call that began at ``begun``, and pause all calls if necessary.
 
-        Calls that began before a pause fail for the same reason, so they count as one.
+        Calls that began before a pause failed for the same reason, so they count as one failure.
         """
         if fault.meaning not in {"limit", "down"}:
             self.answered()
@@ -112,9 +112,9 @@ def run_concurrently(
 ) -> Iterator[Result]:
     """Yield the results of ``work(item, stop)`` in the order in which they finish.
 
-    At most ``concurrency`` items run. After a failure no item begins, ``stop`` is set, and the
-    results of running items are yielded before the error is raised, since they are paid for. When
-    the iterator is closed, ``stop`` is set and the rest is dropped.
+    At most ``concurrency`` items run at the same time. After a failure, ``stop`` is set and no more
+    items begin; the results of running items, which are paid for, are yielded before the error is
+    raised. If the iterator is closed, ``stop`` is set and remaining results are dropped.
     """
     if not items:
         return
@@ -143,6 +143,6 @@ def run_concurrently(
         if failed:
             raise failed[0]
     finally:
-        failed.clear()  # no cycle of error and frame
+        failed.clear()  # breaks the reference cycle of error and frame
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)

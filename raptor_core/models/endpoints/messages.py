@@ -1,7 +1,7 @@
-"""Error messages of providers: their text, and the faults that they mean.
+"""Interpretation of providers' errors: their messages, and the faults that they mean.
 
-Providers agree on neither the status, the place nor the words of an error. ``faults`` has the
-classes of faults, ``answers`` reads answers that are no errors.
+Providers agree on neither the status, the fields nor the words of an error. ``faults`` has the
+classes of faults; ``answers`` parses answers that are not errors.
 """
 
 import json
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from openai import APIStatusError
 
 MAX_MESSAGE_CHARS = 2000
-"""Maximum of a provider's message that an error shows."""
+"""Maximum characters of a provider's message that an error shows."""
 _READ_CHARS = 20_000
-"""Maximum of a message whose words are read, so that no error takes long to understand."""
+"""Maximum characters of a message that are searched, so that no error takes long."""
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
 _ANSWERS = ("candidates", "data", "embeddings", "role")
@@ -90,7 +90,7 @@ _STATUS_OF_WORDS = (
     (re.compile(r"(?i)model.{0,80}not.{0,5}(?:found|exist)|unknown model|not_found"), 404),
     (re.compile(r"(?i)invalid.?request|bad.?request|validation|invalid.?(?:param|arg)"), 400),
 )
-"""Status of an error that came without one, by the words of its message and codes."""
+"""HTTP statuses for errors that came without one, by words in the message and codes."""
 
 _RETRY_IN = re.compile("retry in", re.IGNORECASE)
 _PAY = "pay the provider, or use another key"
@@ -100,7 +100,7 @@ _UNFIT = {200, 400, 413, 422, *_DOWN}
 
 
 class _Rule(NamedTuple):
-    """Meaning of an error by its status and words; None is any word."""
+    """The meaning of an error with one of these statuses and these words; None is any words."""
 
     meaning: Meaning | CallFault
     statuses: Container[int]
@@ -116,7 +116,7 @@ _RULES = (
         "filtered",
         {200, 400, 403, 413, 422},
         _FILTER,
-        "the endpoint's content filter refused the text",
+        "the endpoint's content filter rejected the text",
     ),
     _Rule("loading", {200, 400, 404, 425, 429, 500, 502, 503}, _LOADING),
     _Rule("limit", {429}, _RETRY_IN),
@@ -134,11 +134,11 @@ _RULES = (
         "stop",
         range(300, 400),
         None,
-        "it redirects, and nothing is sent there; set base_url to the final address",
+        "redirects are not followed; set base_url to the final address",
     ),
     _Rule("stop", range(1000)),
 )
-"""Meanings of errors; the first rule that holds decides."""
+"""Meanings of errors; the first rule that matches decides."""
 
 _REFUSING_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
@@ -158,7 +158,7 @@ _REFUSED_FIELDS = {
     "encoding_format": r"\bencoding_format\b|base64",
     "response_format": r"response_format|json_schema",
 }
-"""Words of a refusal by the field that it refuses."""
+"""Words of an error by the request field that it rejects."""
 _TO_SHORTEN = {
     "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "
     "or raise summarizer.context_tokens of a local model",
@@ -172,9 +172,9 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNOREC
 
 
 def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str) -> FaultError:
-    """Return the fault behind an error of the vendor's client, without ``secret`` and request.
+    """Convert an error of the client library to a fault, without ``secret`` and the request.
 
-    An error that is not the client's, nor of its HTTP library, is raised again.
+    An error that is neither from the client library nor from its HTTP library is raised again.
     """
     import openai
 
@@ -182,12 +182,12 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
         return _status_fault(error, secret, purpose)
     if isinstance(error, openai.APIConnectionError) or _is_of_transport(error):
         return _connection_fault(error, timeout_seconds, secret)
-    if type(error) is openai.APIError:  # an event of a stream
+    if type(error) is openai.APIError:  # from an event of a stream
         return fault_of_text(message_of(error.body), _codes_of(error.body), 200, secret, purpose)
-    # The last three come from JSON that the vendor cannot read: form, numbers, depth.
+    # The last three come from JSON that the library cannot parse: syntax, numbers, depth.
     if isinstance(error, openai.APIError | ValueError | OverflowError | RecursionError):
         detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
-        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
+        return FaultError(f"the answer is not JSON ({scrub(detail, secret)})")
     raise error
 
 
@@ -200,20 +200,20 @@ def _connection_fault(error: Exception, timeout_seconds: float, secret: str) -> 
         reason = f"{seconds}; raise timeout_seconds if the server is slow"
         return FaultError(reason, meaning="down", unbilled=unsent)
     detail = f"{kind}: {cause}"
-    hint = proxy_hint(str(error.request.url))  # type: ignore[attr-defined]  # of both libraries
+    hint = proxy_hint(str(error.request.url))  # type: ignore[attr-defined]  # both libraries have it
     if "CERTIFICATE_VERIFY_FAILED" in detail:
-        hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
+        hint += "; set SSL_CERT_FILE to the certificates of the authority that signed it"
     reason = f"the connection failed ({scrub(detail, secret)}){hint}"
     return FaultError(reason, meaning="down", unbilled=unsent)
 
 
 def _is_of_transport(error: Exception) -> bool:
-    """Return whether an error is of the HTTP library below the vendor, by its release."""
+    """Return whether an error comes from the HTTP library, whose name depends on the release."""
     return type(error).__module__.partition(".")[0] in {"httpx", "httpx2"}
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait that an endpoint demands, or None; ``now`` is in seconds since the epoch."""
+    """Return the wait that an endpoint requests, or None; ``now`` is in seconds since 1970 UTC."""
     milliseconds = number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -228,7 +228,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def number(value: str | None) -> float | None:
-    """Return a finite number, or None."""
+    """Parse a finite number; return None for anything else."""
     try:
         parsed = float(value or "nan")
     except ValueError:
@@ -237,14 +237,14 @@ def number(value: str | None) -> float | None:
 
 
 def parse(body: bytes) -> Any:
-    """Return the JSON of an answer's body, or its text if that is no JSON."""
+    """Parse the body of an answer as JSON; return it as text if it is not JSON."""
     with suppress(ValueError, RecursionError):
         return json.loads(body, strict=False)
     return body.decode("utf-8", "replace").strip()
 
 
 def check_error(answer: Any, secret: str, purpose: str) -> None:
-    """Raise the fault that a body of status 200 tells, if it tells one."""
+    """Raise a fault if an answer with status 200 is an error."""
     if isinstance(answer, str):
         raise _page_fault(answer, secret)
     body = answer[0] if isinstance(answer, list) and answer else answer
@@ -266,12 +266,12 @@ def check_error(answer: Any, secret: str, purpose: str) -> None:
 
 
 def _is_success(error: Any) -> bool:
-    """Return whether a status object, which some providers add to each answer, tells success."""
+    """Return whether this is a status object for success, which some providers add to answers."""
     return isinstance(error, Mapping) and error.get("status_code") == 0
 
 
 def message_of(body: Any) -> str:
-    """Return a provider's own message, in any form that ``body`` has, or ""."""
+    """Return a provider's message, wherever it is in ``body``, or ""."""
     if isinstance(body, str):
         parsed = parse(body.encode("utf-8", "replace")) if body.lstrip()[:1] in {"{", "["} else ""
         return (message_of(parsed) if isinstance(parsed, dict | list) else "") or body.strip()
@@ -283,7 +283,7 @@ def message_of(body: Any) -> str:
     message = next((text for key in keys if (text := message_of(body.get(key)))), "")
     metadata = body.get("metadata")
     raw = message_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
-    where = body.get("loc")  # of FastAPI, which names the field only here
+    where = body.get("loc")  # FastAPI names the field only here
     place = ".".join(map(str, where)) if message and isinstance(where, list) else ""
     parts = [part for part in (place, message, raw) if part]
     return ": ".join(parts) or str(body.get("code") or body.get("type") or "")
@@ -301,15 +301,15 @@ def _codes_of(error: Any) -> str:
 
 
 def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: str) -> FaultError:
-    """Return the fault that a provider's message, its codes and the HTTP status mean together.
+    """Return the fault that a provider's message, its codes and the HTTP status together mean.
 
-    A status that codes or words imply replaces a ``status`` of 200. No fault shows ``secret``.
+    If ``status`` is 200, the status is derived from codes or words. No fault shows ``secret``.
     """
     words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
-    shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
+    shown += " (an error instead of an answer)" if status == 200 else f" (HTTP {status})"
     status = _implied_status(words, codes) if status == 200 else status
-    rule = next(rule for rule in _RULES if _holds(rule, words, status, purpose))
+    rule = next(rule for rule in _RULES if _matches(rule, words, status, purpose))
     remedy = rule.remedy
     if remedy == _SHORTEN:
         remedy += _TO_SHORTEN.get(purpose, "shorten the text")
@@ -322,14 +322,14 @@ def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: s
     return FaultError(reason, meaning=cast("Meaning", rule.meaning), unbilled=True, field=field)
 
 
-def _holds(rule: _Rule, words: str, status: int, purpose: str) -> bool:
+def _matches(rule: _Rule, words: str, status: int, purpose: str) -> bool:
     if status not in rule.statuses or (rule.meaning == "batch" and purpose != "embedder"):
         return False
     return rule.words is None or rule.words.search(words) is not None
 
 
 def _refused_field(words: str) -> str:
-    """Return the field of a request that an error refuses, or ""."""
+    """Return the field of a request that an error rejects, or ""."""
     fields = (f for f, form in _REFUSED_FIELDS.items() if re.search(form, words, re.IGNORECASE))
     return next(fields, "") if _REFUSING.search(words) else ""
 
@@ -349,18 +349,18 @@ def _status_fault(error: "APIStatusError", secret: str, purpose: str) -> FaultEr
         message = f"{(page[1] or page[2]).strip()}, an HTML page"
     fault = fault_of_text(message, _codes_of(body), error.status_code, secret, purpose)
     estimated = body.get("estimated_time") if isinstance(body, Mapping) else None
-    demanded = retry_after_seconds(response.headers, time.time())
-    fault.retry_after_seconds = number(str(estimated)) if demanded is None else demanded
+    requested = retry_after_seconds(response.headers, time.time())
+    fault.retry_after_seconds = number(str(estimated)) if requested is None else requested
     return fault
 
 
 def _page_fault(page: str, secret: str) -> FaultError:
-    """Return the fault of an answer that is a text, such as a page of a gateway, and no JSON."""
+    """Return the fault of an answer that is a text, such as a page of a gateway, and not JSON."""
     title = _TITLE.search(page[:_READ_CHARS])
     if title is None and "<html" not in page[:1000].lower():
-        return FaultError(f"the answer is no JSON ({scrub(page, secret) or 'an empty body'})")
+        return FaultError(f"the answer is not JSON ({scrub(page, secret) or 'an empty body'})")
     shown = scrub((title[1] or title[2]) if title else page, secret)
     return FaultError(
-        f"{shown} (an HTML page in place of an answer, no JSON); check base_url, which often ends "
-        "with /v1, and the proxy in front of the endpoint"
+        f"{shown} (an HTML page instead of JSON); check base_url, which often ends with /v1, and "
+        "the proxy in front of the endpoint"
     )

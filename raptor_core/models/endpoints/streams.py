@@ -1,6 +1,6 @@
-"""Streamed chat answers: their events, joined into the answer that they are parts of.
+"""Joining of the events of a streamed chat answer.
 
-The vendor's client reads the events; ``answers`` reads the joined answer.
+The client library parses the events; ``answers`` parses the joined answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,14 +9,14 @@ from typing import Any
 from raptor_core.models.endpoints.faults import FaultError
 
 Watch = Callable[[str], object]
-"""Function that gets the text of an answer so far, each time that it has grown."""
+"""A function that receives the text of an answer so far, each time that it has grown."""
 
 _ERRORS = ("message", "detail", "msg")
 _TEXTS = ("content", "reasoning_content", "reasoning", "thinking", "refusal")
 
 
 class StreamedAnswer:
-    """Answer that is joined from its events, while they come."""
+    """An answer that is joined from events as they arrive."""
 
     def __init__(self, watch: Watch | None = None) -> None:
         self._watch = watch
@@ -25,9 +25,9 @@ class StreamedAnswer:
         self._choice = {"index": 0, "message": self._message, "finish_reason": None}
 
     def add(self, event: Any) -> None:
-        """Add an event; raise FaultError if it is none."""
+        """Add an event; raise FaultError if it is malformed."""
         if not isinstance(event, Mapping):
-            raise FaultError("the answer is malformed: an event of its stream is no JSON object")
+            raise FaultError("the answer is malformed: an event of its stream is not a JSON object")
         if "choices" not in event and any(isinstance(event.get(key), str) for key in _ERRORS):
             self._joined["error"] = dict(event)
         self._joined.update({key: value for key, value in event.items() if value is not None})
@@ -55,7 +55,7 @@ class StreamedAnswer:
                 self._message[key] = value
 
     def joined(self) -> dict[str, Any]:
-        """Return the answer or its error; raise FaultError for a stream that broke off."""
+        """Return the answer or its error; raise FaultError if the stream broke off."""
         choice = self._choice
         if choice["finish_reason"] or choice.get("error") or self._joined.get("error"):
             return {**self._joined, "choices": [choice]}

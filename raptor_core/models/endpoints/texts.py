@@ -1,14 +1,14 @@
-"""Texts of models without their borders: reasoning, tokens of templates, introductions, fences.
+"""Removal of what models put around an answer: reasoning, template tokens, introductions, fences.
 
-A border is removed only where no summary would have it; a quoted tag stays. ``answers`` reads the
-fields of an answer and calls this module.
+It is removed only where a summary would never contain it, so a quoted tag is kept. ``answers``
+parses the fields of an answer and calls this module.
 """
 
 import re
 from itertools import islice
 
 _MAX_BLOCKS = 50
-"""Maximum of reasoning blocks that are looked for, so that no answer takes long to read."""
+"""Maximum number of reasoning blocks to search for, so that no answer takes long."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 
 _NAMES = (
@@ -33,7 +33,7 @@ _LONE_CLOSING = re.compile("|".join(closing for _, closing in _BLOCKS[:-1]), re.
 _SENTENCE_END = re.compile(r"(?:^|[\n.!?:\u3002\uff01\uff1f])[^\S\n]{0,8}$")
 _LOWER = re.compile(r"[^\S\n]{0,8}[a-z,;]")
 _MENTION_WORDS = 3
-"""Maximum of words between two tags that a sentence mentions, as in "<think> and </think>"."""
+"""Maximum words between two tags that a sentence only mentions, as in "<think> and </think>"."""
 
 _CHANNEL = re.compile(
     r"(?s)<\|channel\|>\s*(?P<name>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(?P<text>.*?)"
@@ -42,22 +42,22 @@ _CHANNEL = re.compile(
 _PROLOGUES = tuple(
     re.compile(form, re.DOTALL)
     for form in (
-        r"analysis[A-Z\"'].*?assistantfinal",  # a channel whose marks the server removed
+        r"analysis[A-Z\"'].*?assistantfinal",  # a channel whose tokens the server removed
         r"Here is my thought process:.*?Here is my response:",
         r"Thinking\.\.\.\n.*?\n\.\.\.done thinking\.",
     )
 )
 _OPEN_PROLOGUE = re.compile(r"analysis[A-Z]")
 
-_MARK = (
+_TEMPLATE = (
     r"(?:<\|[\w /.:-]{1,40}\|>|<\uff5c[^\uff5c<>]{1,40}\uff5c>|</?s>|<(?:eos|bos|pad)>|\[EOS\]"
     r"|<(?:end|start)_of_turn>|\[/?INST\])"
 )
-_ANY_MARK = re.compile(_MARK)
-_LAST_MARK = re.compile(rf"{_MARK}\Z")
-_FIRST_MARKS = re.compile(
+_ANY_TOKEN = re.compile(_TEMPLATE)
+_LAST_TOKEN = re.compile(rf"{_TEMPLATE}\Z")
+_FIRST_TOKENS = re.compile(
     r"(?i)(?:(?!<\|(?:channel|start|thinking|think|begin_of_thought|START_THINKING)\|>)"
-    rf"{_MARK}\s*(?:(?:assistant|model)\b\s*)?)+|assistant\s*[:\n]\s*"
+    rf"{_TEMPLATE}\s*(?:(?:assistant|model)\b\s*)?)+|assistant\s*[:\n]\s*"
 )
 _TURN = re.compile(
     r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|(?:user|system)\|>|\[INST\]"
@@ -112,17 +112,17 @@ _FAREWELL = re.compile(
 
 
 def storable(text: str) -> str:
-    """Return text that every database stores: no control characters, no half of a pair.
+    """Return a text that every database can store, without control characters and lone surrogates.
 
-    Line ends become line feeds. Two halves of one character that came apart are joined.
+    Line ends become line feeds. The two surrogates of a character are joined.
     """
     paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return _CONTROL.sub("", paired.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def split_reasoning(text: str) -> tuple[str, bool]:
-    """Return the text without its reasoning, and whether it ends within the reasoning."""
-    text = _without_match(_FIRST_MARKS, text.strip())
+    """Remove the reasoning from a text; return also whether the text ends within reasoning."""
+    text = _without_match(_FIRST_TOKENS, text.strip())
     channels = list(_CHANNEL.finditer(text))
     if channels and (text.startswith("<|") or "<|start|>assistant<|channel|>" in text):
         finals = [match["text"] for match in channels if match["name"].lower() == "final"]
@@ -139,28 +139,28 @@ def split_reasoning(text: str) -> tuple[str, bool]:
         text = "" if end is None else text[end:].strip()
         if end is None:
             return "", True
-    if text.startswith("{"):  # JSON, whose strings may quote tags
+    if text.startswith("{"):  # it is JSON, whose strings may quote tags
         return text, False
     return _without_later_blocks(_after_lone_closing(text)), bool(_OPEN_PROLOGUE.match(text))
 
 
-def spoken(text: str) -> str:
-    """Return what an answer says so far, without reasoning and tokens of templates."""
+def visible_text(text: str) -> str:
+    """Return the text of an answer without reasoning and the template tokens at its end."""
     answer, is_open = split_reasoning(storable(text))
     return "" if is_open else _without_last_tokens(_without_next_turn(answer).strip())
 
 
-def spoken_so_far(text: str) -> str:
-    """Return what the beginning of an answer says, up to the first token of a template."""
-    return _ANY_MARK.split(spoken(text), maxsplit=1)[0]
+def partial_visible_text(text: str) -> str:
+    """Return the visible text of an unfinished answer, up to the first template token."""
+    return _ANY_TOKEN.split(visible_text(text), maxsplit=1)[0]
 
 
 def trim(text: str) -> str:
-    """Return the text without tokens of templates, introductions, fences and farewells."""
+    """Remove template tokens, introductions, fences and closing phrases from a text."""
     text, previous = _without_next_turn(text).strip(), ""
     while text and text != previous:
         previous = text
-        text = _without_last_tokens(_without_match(_FIRST_MARKS, text))
+        text = _without_last_tokens(_without_match(_FIRST_TOKENS, text))
         for wrapping in (_WRAPPED, _SOLUTION, _FENCED):
             match = wrapping.fullmatch(text)
             if match and "```" not in match["text"]:
@@ -178,23 +178,26 @@ def _without_match(border: re.Pattern[str], text: str) -> str:
 
 
 def _without_last_tokens(text: str) -> str:
-    while token := _LAST_MARK.search(text, max(0, len(text) - 50)):
+    while token := _LAST_TOKEN.search(text, max(0, len(text) - 50)):
         text = text[: token.start()].rstrip()
     return text
 
 
 def _without_next_turn(text: str) -> str:
-    """Cut the text before a next turn of the conversation that the model wrote itself."""
+    """Cut off a next turn of the conversation that the model itself has written."""
     for turn in islice(_TURN.finditer(text), _MAX_BLOCKS):
         head = text[: turn.start()].rstrip(" \t")
-        ends = head.endswith("\n") or _LAST_MARK.search(head, max(0, len(head) - 50))
+        ends = head.endswith("\n") or _LAST_TOKEN.search(head, max(0, len(head) - 50))
         if head.strip() and ends and head.count("`") % 2 == 0:
             return head
     return text
 
 
 def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
-    """Return the end of a reasoning block; its opening's end if it is a mention; None if open."""
+    """Return the end of a reasoning block, or None if it has no end.
+
+    If the text only mentions the tags, the result is the end of the opening tag.
+    """
     closings = _CLOSINGS[(opening.lastindex or 1) - 1].finditer(text, opening.end())
     ends = list(islice(closings, _MAX_BLOCKS))
     if not ends:
@@ -207,7 +210,7 @@ def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
 
 
 def _after_lone_closing(text: str) -> str:
-    """Return the text after an end of reasoning whose beginning is in the prompt."""
+    """Return the text after a closing tag of reasoning whose opening tag is in the prompt."""
     end = 0
     for match in islice(_LONE_CLOSING.finditer(text), _MAX_BLOCKS):
         head = text[: match.start()]
@@ -221,7 +224,7 @@ def _after_lone_closing(text: str) -> str:
 
 
 def _without_later_blocks(text: str) -> str:
-    """Remove reasoning blocks that fill lines of their own, outside fences of code."""
+    """Remove reasoning blocks that are on separate lines, outside of code blocks."""
     at = 0
     for _ in range(_MAX_BLOCKS):
         opening = _OPENING.search(text, at)

@@ -1,5 +1,5 @@
-"""Chat models that run in this process, by llama.cpp, from GGUF files.
+"""Chat models that run in this process with llama.cpp, from GGUF files.
 
-``files`` checks files and tells them apart. ``engine`` loads a model and serves it to
+``files`` checks and identifies files. ``engine`` loads a model for
 ``raptor_core.models.endpoints``, which sends all requests. Read ``engine`` next.
 """

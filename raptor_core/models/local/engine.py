@@ -1,8 +1,8 @@
-"""Engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
+"""The engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
 
-The engine takes and gives the values of the OpenAI protocol, so retries and checks are those of
+The engine speaks the OpenAI protocol, so retries and checks are those of
 ``raptor_core.models.endpoints``. It computes one request at a time, so that answers do not depend
-on concurrent requests. A prompt that begins like the last one reuses what was computed for it.
+on concurrent requests. A prompt that begins like the last one reuses the results for that part.
 """
 
 import atexit
@@ -20,17 +20,17 @@ from raptor_core.settings.base import ChatPart
 from raptor_core.threads import n_cores
 
 SEED = 0
-"""Seed of each answer, which matters above temperature 0 only."""
+"""Seed of each answer, which has an effect only above temperature 0."""
 _BATCH_TOKENS = 256
-"""Tokens of a prompt that are computed at once; a cancelled call ends after so many."""
+"""Number of prompt tokens that are computed at once; a cancelled call ends after them."""
 _SILENT = -1
 
 
 class LocalEngine:
-    """Model in memory that answers chat requests.
+    """A model in memory that answers chat requests.
 
-    llama.cpp also listens, on a Unix socket in a folder that only this user can open, since it
-    would else open a port.
+    llama.cpp insists on listening somewhere. It listens on a Unix socket in a folder that only this
+    user can open, so that it opens no port.
 
     Raises:
         MissingExtraError: the extra ``local`` is not installed.
@@ -40,17 +40,17 @@ class LocalEngine:
     def __init__(self, part: ChatPart, path: Path) -> None:
         folder = tempfile.mkdtemp(prefix="raptor-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
+        socket = str(Path(folder) / "llama.sock")  # llama.cpp recognizes a socket by ".sock"
         self._server = _load(part, path, socket)
 
     def stream(
         self, body: Mapping[str, Any], stop: threading.Event, add: Callable[[Any], object]
     ) -> None:
-        """Pass the events of a streamed answer to ``add``; after ``stop`` none follows."""
+        """Pass the events of a streamed answer to ``add``, until ``stop`` is set."""
 
         def each(event: Any) -> bool:
             add(event)
-            return stop.is_set()  # which ends the computation
+            return stop.is_set()  # True ends the computation
 
         # Progress of the prompt is an event, too, so that a long prompt can be stopped.
         self._server.handle_chat_completions({**body, "return_progress": True}, each)
@@ -60,13 +60,13 @@ def _load(part: ChatPart, path: Path, socket: str) -> Any:
     xllamacpp = import_vendor()
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
-    params.n_ctx = part.context_tokens  # llama.cpp lowers it to the limit of the model
+    params.n_ctx = part.context_tokens  # llama.cpp lowers it to the model's limit
     params.n_parallel = 1
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = part.threads or n_cores()
     params.sampling.seed = SEED
-    params.enable_reasoning = 0  # else a short limit is used up before the answer begins
-    params.cache_ram_mib = 0  # the last prompt is reused where it stands; copies would take memory
+    params.enable_reasoning = 0  # else reasoning uses up a short limit before the answer begins
+    params.cache_ram_mib = 0  # the last prompt is reused in place; copies would take memory
     params.hostnames, params.port = [socket], 0
     params.offline, params.ui, params.warmup, params.verbosity = True, False, False, _SILENT
     try:
@@ -74,14 +74,14 @@ def _load(part: ChatPart, path: Path, socket: str) -> Any:
     except (RuntimeError, ValueError, MemoryError) as error:
         raise ModelError(
             f"{part.purpose}.model: llama.cpp cannot load {params.model.path} with "
-            f"{params.n_ctx:,} tokens of context ({error}). Check that the file is whole, and that "
-            "this release of xllamacpp knows its architecture; a smaller "
+            f"{params.n_ctx:,} tokens of context ({error}). Check that the file is complete, and "
+            "that this release of xllamacpp supports its architecture; a smaller "
             f"{part.purpose}.context_tokens needs less memory"
         ) from error
 
 
 def import_vendor() -> Any:
-    """Return the module of the binding, or raise MissingExtraError."""
+    """Return the module ``xllamacpp``, or raise MissingExtraError."""
     try:
         import xllamacpp
     except ImportError as error:
@@ -95,10 +95,10 @@ atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries
 
 
 def engine_of(part: ChatPart) -> LocalEngine:
-    """Return the engine of a local model, one for each file in this process.
+    """Return the engine of a local model; this process has one for each file and its settings.
 
     Raises:
-        ModelError: the file is missing, or no GGUF file.
+        ModelError: the file is missing, is not a GGUF file, or cannot be loaded.
     """
     path = require_file(part.model, f"{part.purpose}.model")
     with _LOCK:

@@ -1,4 +1,4 @@
-"""Files of local models: whether they are GGUF files, and what tells two of them apart."""
+"""Files of local models: checking that they are GGUF files, and identifying them."""
 
 import hashlib
 import os
@@ -9,25 +9,29 @@ from raptor_core.settings.base import ChatPart
 
 _MAGIC = b"GGUF"
 _READ_BYTES = 2**20
-"""Bytes of a file's beginning, and of its end, that count."""
+"""Number of bytes at the beginning and at the end of a file that identify it."""
 
 
 def require_file(model: str, setting: str) -> Path:
-    """Return the path of a model's file; raise ModelError unless it is a GGUF file."""
+    """Return the path of a model's file, or raise ModelError unless it is a GGUF file."""
     path = Path(model).expanduser()
     if not path.is_file():
         raise ModelError(
-            f"{setting} is {model!r}, and there is no file {path.absolute()}; a local model needs "
+            f"{setting} is {model!r}, but there is no file {path.absolute()}; a local model needs "
             "the path of a GGUF file"
         )
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise ModelError(f"{setting}: {path} is no GGUF file; it does not begin with GGUF")
+            raise ModelError(f"{setting}: {path} is not a GGUF file; it does not begin with GGUF")
     return path
 
 
 def digest_of(model: str) -> str:
-    """Return the digest of a file's size, first and last megabyte; raise OSError without it."""
+    """Return a digest of a file's size, first and last megabyte.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     path = Path(model).expanduser()
     with path.open("rb") as file:
         n_bytes = file.seek(0, os.SEEK_END)
@@ -38,7 +42,11 @@ def digest_of(model: str) -> str:
 
 
 def identity_of(part: ChatPart) -> str:
-    """Return a model's name, or the digest of a local one's file, which has to be there."""
+    """Return what identifies a model in fingerprints: its name, or the digest of its local file.
+
+    Raises:
+        ModelError: the local file is missing, or is not a GGUF file.
+    """
     if not part.is_local:
         return part.model
     require_file(part.model, f"{part.purpose}.model")

@@ -1,4 +1,4 @@
 """Cost of model calls: usage, prices, estimates, and the budget of a run.
 
-``usage`` has the values and the estimates, ``ledger`` counts the calls of a run and bounds them.
+``usage`` has the values and the estimates; ``ledger`` counts and limits the calls of a run.
 """

@@ -1,8 +1,8 @@
-"""Ledger of a run: its usage, and the bounds of its budget.
+"""The ledger of a run, which counts its usage and enforces its budget.
 
-Before a call its worst case is reserved; after the call its real usage is charged. Open calls
-count with their worst case, so no bound is passed however many calls are open. If a call does not
-fit beside them, the budget has ended, and every further reservation is refused.
+The worst case of a call is reserved before the call, and its actual usage is charged afterwards.
+Open calls count with their worst case, so no limit is exceeded, however many calls are open. If the
+next call does not fit, the budget is exhausted, and every further reservation is rejected.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from raptor_core.settings.models import Settings
 
 BUDGET_ENDED = "the run stops before it would pass budget."
 """Beginning of the message of a BudgetError."""
-_ROUNDING = 1e-9  # relative; sums of dollars end in a wrong last bit
+_ROUNDING = 1e-9  # relative tolerance, because sums of floats are inexact
 
 
 class Ledger:
-    """Usage of one run and its budget; many threads may share one object."""
+    """The usage and the budget of a run; threads may share one object."""
 
     def __init__(
         self, budget: BudgetSettings | None = None, prices: Mapping[str, PriceSettings] = {}
@@ -39,13 +39,17 @@ class Ledger:
 
     @classmethod
     def of(cls, settings: Settings) -> Ledger:
-        """Return a ledger with the settings' budget and prices; see ``account`` for its error."""
+        """Return a ledger with the budget and the prices of the settings.
+
+        Raises:
+            SettingsError: the budget is in dollars, and a model has no price.
+        """
         if settings.budget.usd is not None and settings.unpriced_models:
             raise SettingsError(missing_price(settings.unpriced_models[0]))
         return cls(settings.budget, settings.prices)
 
     def begin(self) -> None:
-        """Begin a run with no usage; open calls would be counted in the new run."""
+        """Begin a new run; calls that are still open count for the new run."""
         with self._lock:
             self._spendings.clear()
             self._end = None
@@ -57,15 +61,21 @@ class Ledger:
             return tuple(self._spendings[key] for key in sorted(self._spendings))
 
     def spent(self, purpose: str | None = None) -> Usage:
-        """Return the usage of answered calls, for one purpose or in all."""
+        """Return the usage of answered calls, for a purpose or in total."""
         lines = (line.usage for line in self.spendings if purpose in (None, line.purpose))
         return sum(lines, Usage())
 
     def account(self, purpose: str, model: str, *, free: bool = False, share: float = 1) -> Account:
-        """Return the account of one model for one purpose; a ``free`` one costs 0.
+        """Return the account of a model for a purpose.
 
-        ``share`` is the part of the price that calls cost, for example in a batch. A SettingsError
-        is raised if the budget is in dollars and the model has no price.
+        Args:
+            purpose: what the model is called for, such as ``SUMMARIES``.
+            model: name of the model.
+            free: its calls cost nothing.
+            share: share of the price that its calls cost, for example in a batch.
+
+        Raises:
+            SettingsError: the budget is in dollars, and the model has no price.
         """
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:
@@ -73,14 +83,14 @@ class Ledger:
         return Account(self, purpose, model, price, share)
 
     def reserve(self, worst: Usage) -> None:
-        """Reserve the ``worst`` usage of a call, or end the budget.
+        """Reserve the ``worst`` usage of a call.
 
         Raises:
-            BudgetError: it does not fit beside the open calls, or the budget has ended earlier.
+            BudgetError: it does not fit in addition to the open calls, or an earlier one did not.
         """
         with self._lock:
             spent = sum((s.usage + s.lost for s in self._spendings.values()), Usage())
-            bound = self._passed(spent + self._reserved + worst)
+            bound = self._exceeded(spent + self._reserved + worst)
             if self._end is None and bound is not None:
                 self._end = self._message(bound, spent, worst)
             if self._end is not None:
@@ -89,7 +99,7 @@ class Ledger:
             self._n_reserved += 1
 
     def release(self, worst: Usage, spending: Spending) -> None:
-        """End a reservation and count what the call really used."""
+        """End a reservation and count the actual usage of its call."""
         with self._lock:
             self._n_reserved -= 1
             self._reserved = self._reserved - worst if self._n_reserved else Usage()
@@ -103,8 +113,8 @@ class Ledger:
             usage, lost = old.usage + more.usage, old.lost + more.lost
             self._spendings[key] = replace(old, usage=usage, lost=lost)
 
-    def _passed(self, usage: Usage) -> str | None:
-        """Return the name of the first bound that ``usage`` would pass, or None."""
+    def _exceeded(self, usage: Usage) -> str | None:
+        """Return the name of the first limit that ``usage`` exceeds, or None."""
         budget = self._budget
         if budget.calls is not None and usage.calls > budget.calls:
             return "calls"
@@ -124,15 +134,14 @@ class Ledger:
         return (
             f"{BUDGET_ENDED}{bound} = "
             f"{getattr(self._budget, bound)}: {spent.calls:,} calls with {spent.tokens:,} tokens "
-            f"took {money}, and the next would take {needed[bound]} more, beside "
-            f"{self._n_reserved:,} open ones. Everything finished is "
-            "kept, and published trees stay. Run again to continue from there, or raise "
-            f"budget.{bound}"
+            f"cost {money}, and the next would cost {needed[bound]} more, in addition to "
+            f"{self._n_reserved:,} open ones. All finished work is kept, and published trees are "
+            f"unchanged. Run again to continue from there, or raise budget.{bound}"
         )
 
 
 class Account:
-    """Calls of one model for one purpose; ``no_spending`` is an empty spending for both."""
+    """The calls of a model for a purpose; ``no_spending`` is their empty ``Spending``."""
 
     def __init__(
         self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None, share: float
@@ -143,36 +152,39 @@ class Account:
         self._factor = 1.0
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> Reservation:
-        """Reserve the worst case of one call.
+        """Reserve the worst case of a call.
 
-        ``prompt_tokens`` may be an estimate. If the endpoint has counted more than an earlier
-        estimate, this one is raised in proportion. BudgetError: see ``Ledger.reserve``.
+        ``prompt_tokens`` may be an estimate. If the endpoint counted more tokens than an earlier
+        estimate, this one is raised in proportion.
+
+        Raises:
+            BudgetError: see ``Ledger.reserve``.
         """
         worst = self._worst(prompt_tokens, completion_tokens)
         self.ledger.reserve(worst)
         return Reservation(self, worst, prompt_tokens)
 
     def reserve_some(self, calls: Iterable[tuple[int, int]]) -> list[Reservation]:
-        """Reserve the first of these calls: as many as fit; ``reserve`` for the next one raises."""
+        """Reserve these calls in order, as many as fit into the budget."""
         reservations: list[Reservation] = []
         with suppress(BudgetError):
             for call in calls:
-                reservations.append(self.reserve(*call))  # noqa: PERF401  # kept up to the error
+                reservations.append(self.reserve(*call))  # noqa: PERF401  # keeps earlier ones
         return reservations
 
     def count_retry(self) -> Usage:
-        """Count one more attempt and return the usage to add to the call's."""
+        """Count a retry and return the usage to add to that of the call."""
         return self._count(Usage(retries=1))
 
     def count(self, usage: Usage) -> Usage:
-        """Count a call that was paid earlier, and return the usage with its price.
+        """Count a call that was already paid for, and return its usage with the price.
 
-        It needs no reservation. No bound of the budget applies, because the call is already paid.
+        It needs no reservation, and the budget does not apply.
         """
         return self._count(self.with_price(usage))
 
     def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
-        """Return the usage with its price; a long prompt raises the next reservations."""
+        """Return the usage with its price; if the estimate was too low, raise the next ones."""
         if estimate_tokens:
             self._factor = max(self._factor, usage.prompt_tokens / estimate_tokens)
         return replace(usage, usd=self._usd(usage.prompt_tokens, usage.completion_tokens))
@@ -191,7 +203,7 @@ class Account:
 
 
 class Reservation:
-    """Reservation of one call, a context manager; a call that it leaves open counts as lost."""
+    """The reservation of a call, as a context manager; a call without a charge counts as lost."""
 
     def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
         self.worst = worst
@@ -200,7 +212,7 @@ class Reservation:
         self.is_open = True
 
     def charge(self, usage: Usage) -> Usage:
-        """End the reservation with the call's usage, and return that usage with its price."""
+        """End the reservation with the usage of the call, and return it with its price."""
         paid = self._account.with_price(usage, self._prompt_tokens)
         self._end(replace(self._account.no_spending, usage=paid))
         return paid
@@ -211,7 +223,7 @@ class Reservation:
 
     def _end(self, spending: Spending) -> None:
         if not self.is_open:
-            raise ValueError("this reservation has ended already")
+            raise ValueError("this reservation has already ended")
         self.is_open = False
         self._account.ledger.release(self.worst, spending)
 

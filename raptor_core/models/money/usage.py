@@ -1,6 +1,6 @@
-"""Usage and cost of model calls, and estimates before any call is made.
+"""Usage and cost of model calls, and estimates before the calls.
 
-The package contains no prices, because prices age. The settings have them by model name,
+The package contains no prices, because prices change. Users set them by model name, such as
 ``[prices."gpt-4o-mini"]``.
 """
 
@@ -19,22 +19,22 @@ EMBEDDINGS = "embeddings"
 AUDITS = "audits"
 ANSWERS = "answers"
 FREE = PriceSettings(input=0.0, output=0.0)
-"""Price of everything that runs in this process."""
+"""Price of models that run in this process."""
 _PER_PRICE_TOKENS = 1_000_000
 BATCH_PRICE = 0.5
-"""Price of a call in a batch divided by the price of a single call."""
+"""Ratio of the price of a call in a batch to that of a single call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Usage of model calls.
+    """The usage of model calls.
 
     Attributes:
-        calls: answered calls.
-        prompt_tokens, completion_tokens: by the endpoint's count.
-        retries: attempts after the first of each call.
-        usd: US dollars by the settings' prices, 0 if no endpoint was called; None if a model has no
-            price.
+        calls: number of answered calls.
+        prompt_tokens: tokens of prompts, as the endpoint counts them.
+        completion_tokens: tokens of answers, as the endpoint counts them.
+        retries: number of attempts after the first of each call.
+        usd: cost in US dollars by the prices of the settings; None if a model has no price.
     """
 
     calls: int = 0
@@ -49,15 +49,18 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, usage: Usage) -> Usage:
-        """Add field by field; the price is unknown if one of the two is."""
+        """Add all fields; the cost is unknown if either cost is."""
         return Usage(*map(_sum, astuple(self), astuple(usage)))
 
     def __sub__(self, earlier: Usage) -> Usage:
-        """Subtract field by field: the usage since ``earlier``."""
+        """Return the usage since ``earlier``."""
         return self + earlier._times(-1)
 
     def shares(self, weights: Sequence[int]) -> list[Usage]:
-        """Split the usage by weights into whole counts that sum up to it; 0 weights are equal."""
+        """Divide the usage in proportion to weights, into whole numbers that add up to it.
+
+        If all weights are 0, the parts are equal.
+        """
         counted = list(weights) if any(weights) else [1] * len(weights)
         total, at, previous, parts = sum(counted), 0, Usage(), []
         for weight in counted:
@@ -78,13 +81,14 @@ def _sum(first: Any, second: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Payment to one model for one purpose.
+    """What a model cost for a purpose.
 
     Attributes:
         purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, ``ANSWERS``, or another name.
-        usage: by the endpoint's count; the retries include those of calls that failed.
-        lost: worst case of calls whose answer never arrived (a timeout, a lost connection): the
-            endpoint may charge them, so the budget counts them.
+        model: name of the model.
+        usage: usage of answered calls, with the retries of all calls.
+        lost: worst case of calls whose answer never arrived (a timeout, a lost connection). The
+            endpoint may charge for them, so they count towards the budget.
     """
 
     purpose: str
@@ -96,7 +100,7 @@ class Spending:
 def cost_usd(
     price: PriceSettings | None, prompt_tokens: int, completion_tokens: int, share: float = 1.0
 ) -> float | None:
-    """Return US dollars for these tokens at a ``share`` of the price; None without a price."""
+    """Return the cost of tokens in US dollars at a ``share`` of the price; None without a price."""
     if price is None:
         return None
     total = prompt_tokens * price.input + completion_tokens * price.output
@@ -107,16 +111,17 @@ _BYTES_PER_TOKEN = 3
 
 
 def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
-    """Return the price of a chat model, 0 for a local one, or None if it is not set."""
+    """Return the price of a chat model, ``FREE`` for a local one, or None if it is not set."""
     return FREE if part.is_local else settings.prices.get(part.model)
 
 
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Usage:
-    """Estimate the cost of ``n_calls`` summaries, by the tokens of the tree's own counter.
+    """Estimate the cost of ``n_calls`` summaries, given tokens by the tree's token counter.
 
-    A summary made without a model counts as a call. The batch price applies from ``batch_from`` on.
+    A summary counts as a call even if no model writes it. From ``batch_from`` summaries on, the
+    price is that of a batch.
     """
     part = settings.summarizer
     price = FREE if part.kind == "extractive" or not n_calls else price_of(part, settings)
@@ -127,7 +132,7 @@ def summary_cost(
 
 
 def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Usage:
-    """Estimate the cost of embedding ``n_texts`` texts of ``n_tokens``; nothing if it is local."""
+    """Estimate the cost of embedding ``n_texts`` texts with ``n_tokens``; 0 for a local model."""
     part = settings.embedder
     if part.kind != "openai":
         return Usage()
@@ -136,5 +141,5 @@ def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Us
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text without a counter: a third of its UTF-8 bytes, at least 1."""
+    """Estimate the tokens of a text without a tokenizer: a third of its UTF-8 bytes, at least 1."""
     return max(1, math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN))

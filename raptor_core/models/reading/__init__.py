@@ -1,4 +1,4 @@
-"""Reading: answers from a context, with citations.
+"""Answering questions from a context, with citations.
 
 Retrieving the context is in ``raptor_core.retrieval``. Read ``reader`` next.
 """

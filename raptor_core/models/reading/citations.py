@@ -1,7 +1,7 @@
-"""Citations in an answer: marks such as ``[2]`` that name passages by number.
+"""Citations in an answer, such as ``[2]``, which refer to passages by number.
 
-Marks stand outside code, formulas and links, and name passages that were shown. All else in
-brackets is text of the answer, which stays word for word. Asking a model is in ``reader``.
+A citation is outside of code, formulas and links, and refers to a passage that the model got.
+Anything else in brackets is text, which is not changed. Asking a model is in ``reader``.
 """
 
 import re
@@ -34,12 +34,13 @@ _PART = re.compile(f"{_LITERAL}|{_MARK}", re.DOTALL | re.MULTILINE)
 
 
 def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, ...], int]:
-    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
+    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` in the order of first citation.
 
-    A mark cites at least one source: ``[k]`` is ``sources[k - 1]``. Unknown numbers are dropped.
+    ``[k]`` cites ``sources[k - 1]``. Numbers without a source are removed if another number in the
+    same brackets has one.
 
     Returns:
-        The text, its cited sources by their new numbers, and how many numbers were unknown.
+        The text, the cited sources by their new numbers, and how many numbers were removed.
     """
     new: dict[Source, int] = {}
     n_unknown = 0
@@ -58,9 +59,9 @@ def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, .
 
 
 def _numbers(items: str, n_passages: int) -> tuple[list[int], int]:
-    """Return the known numbers of a bracket, and how many are unknown; none where one is 0.
+    """Return the valid numbers in brackets, and how many are invalid; none if any number is 0.
 
-    A range that leaves the passages counts as its two ends.
+    A range that exceeds the number of passages counts as its two ends.
     """
     numbers: list[int] = []
     for match in _RANGE.findall(items):
@@ -69,5 +70,5 @@ def _numbers(items: str, n_passages: int) -> tuple[list[int], int]:
         numbers += range(ends[0], ends[-1] + 1) if is_range else ends
     if 0 in numbers:
         return [], 0
-    known = [number for number in numbers if number <= n_passages]
-    return known, len(numbers) - len(known)
+    valid = [number for number in numbers if number <= n_passages]
+    return valid, len(numbers) - len(valid)

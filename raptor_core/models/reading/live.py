@@ -1,33 +1,32 @@
-"""An answer while its model writes it: the beginning that may be shown.
+"""Showing an answer while its model writes it.
 
-The continuation can change the end: half a word, a citation without its closing bracket, a tag of
-the model's template. So the end waits until more of the answer is there.
+What follows may still change the end of a text: half a word, a citation without its closing
+bracket, a tag of the model's template. So the end is held back until more of the answer arrives.
 """
 
 import re
 from collections.abc import Callable, Hashable, Sequence
 
-from raptor_core.models.endpoints.texts import spoken, spoken_so_far
+from raptor_core.models.endpoints.texts import partial_visible_text, visible_text
 from raptor_core.models.reading.citations import renumber
 
 _WORD = re.compile(r"[!-~]*\Z")
-"""Beginning of a word, a citation or a mark; scripts without spaces need not wait for a space."""
+"""An incomplete word or citation at the end; scripts without spaces need not wait for a space."""
 _OPEN = re.compile(r"[\[［【<][^\]］】>]{0,80}\Z")
-"""Bracket or tag that may still be closed."""
+"""A bracket or tag that may still be closed."""
 _FENCE, _TICK = "```", "`"
 _CODE_CHARS = 200
-"""Most characters of code within a line that wait until it is closed."""
+"""Maximum characters of inline code that are held back until it is closed."""
 _STEPS = 200
-"""A long text is read again only when it has grown by this part, since it is read as a whole.
-"""
+"""Fraction by which a long text must grow (1/200) before it is processed again, as a whole."""
 
 
 class LiveText:
-    """Text of an answer so far, with the citations that its reader gets.
+    """The text of an unfinished answer, with renumbered citations.
 
     Args:
-        sources: what the numbers of the model cite, see ``renumber``.
-        show: function that gets each new piece.
+        sources: sources that the model cites by number; see ``renumber``.
+        show: function that receives each new piece of the text.
     """
 
     def __init__(self, sources: Sequence[Hashable], show: Callable[[str], None]) -> None:
@@ -38,19 +37,21 @@ class LiveText:
         self._n_read = 0
 
     def update(self, raw: str) -> bool:
-        """Show what is new and stable in an unfinished answer; return whether any was shown."""
+        """Show the new stable part of an unfinished answer; return whether anything was shown."""
         self._raw = raw
         if 0 <= len(raw) - self._n_read < len(raw) // _STEPS:
             return bool(self._shown)
         self._n_read = len(raw)
         ends_word = raw[-1:].isspace()
-        self._add(stable_beginning(self._cited(spoken_so_far(raw)) + " " * ends_word).rstrip())
+        self._add(
+            stable_beginning(self._cited(partial_visible_text(raw)) + " " * ends_word).rstrip()
+        )
         return bool(self._shown)
 
     def end(self, text: str) -> None:
-        """Show the rest; ``text`` is the whole answer, for a model that did not stream."""
-        final = self._cited(spoken(self._raw) or text)
-        if not final.startswith(self._shown):  # such as reasoning without an opening tag
+        """Show the rest; ``text`` is the whole answer, in case the model did not stream."""
+        final = self._cited(visible_text(self._raw) or text)
+        if not final.startswith(self._shown):  # such as after reasoning without an opening tag
             self._shown = ""
             self._show("\n\n")
         self._add(final)
@@ -65,10 +66,10 @@ class LiveText:
 
 
 def stable_beginning(text: str) -> str:
-    """Return the beginning of a text that its continuation leaves as it is."""
+    """Return the beginning of a text that cannot change any more, whatever follows."""
     kept = _WORD.sub("", text)
     n_fences = kept.count(_FENCE)
-    if n_fences % 2:  # in a block of code nothing is a citation
+    if n_fences % 2:  # there are no citations in a block of code
         return kept
     if (kept.count(_TICK) - 3 * n_fences) % 2:
         start = kept.rfind(_TICK)

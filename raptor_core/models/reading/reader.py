@@ -1,7 +1,7 @@
-"""Answers from passages through an OpenAI-compatible chat endpoint, with citations.
+"""Answering questions from passages with a chat model, and the interface of such a model.
 
-The passages are fenced as data, so that the model does not follow instructions in them. Which part
-of an unfinished answer may be shown is in ``live``.
+The passages are fenced as data, so that the model does not follow instructions in them. ``live``
+decides which part of an unfinished answer may be shown.
 """
 
 import threading
@@ -27,17 +27,19 @@ from raptor_core.settings.models import ReaderSettings
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Passage of a context: the text of a node, and its place.
+    """A passage of a context: the text of a node, and where it is from.
 
     Attributes:
-        documents: ids of the documents under the node.
-        source: path or URL of a leaf's document; empty for a summary.
+        text: text of the node.
+        node_id: id of the node.
+        documents: ids of the documents below the node.
+        source: path or URL of a leaf's document; "" for a summary.
         span: first character in the document and character after the last; None for a summary.
         pages: first and last page, as ``Node.pages``.
         label: ``Node.label``.
         table: ``Node.table``, which the model reads before the text.
-        behind: document, first character and character after the last of each span under a cited
-            summary, in document order.
+        behind: of a cited summary, the spans from which it derives, in document order: document,
+            first character and character after the last.
     """
 
     text: str
@@ -59,17 +61,17 @@ class Passage:
 
     @property
     def is_summary(self) -> bool:
-        """Whether the text is a summary; else it is quoted from its document."""
+        """Whether the text is a summary and not a quotation from a document."""
         return self.span is None
 
     @property
     def shown_text(self) -> str:
-        """Text for the model: the columns of its table, if it has any, and the text."""
+        """Text for the model, with the columns of its table if the chunk lacks them."""
         return f"{self.table}\n{self.text}" if self.table else self.text
 
     @property
     def place(self) -> str:
-        """Label, then document, characters and pages, or the documents of a summary."""
+        """Label and place in words: document, characters and pages, or a summary's documents."""
         where = f"summary over {', '.join(self.documents)}" if self.documents else self.source
         if self.span is not None:
             document = self.documents[0] if self.documents else self.source
@@ -79,15 +81,15 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer of the reader.
+    """An answer to a question.
 
     Attributes:
         text: the answer; ``[k]`` cites ``citations[k - 1]``.
-        citations: the cited passages without duplicates, in the order of their first citation.
-        unknown_citations: how many numbers the model cited beside known ones that no passage has.
-            They are removed from the text.
-        cut_off: whether the text is the beginning of an answer that reached its limit; ``stream``
-            keeps it.
+        citations: the cited passages without duplicates, in the order of first citation.
+        usage: usage of the model call.
+        unknown_citations: number of cited numbers that were removed, because no passage has them.
+        cut_off: the text is the beginning of an answer that reached its limit. Only ``stream``
+            returns such texts.
     """
 
     text: str
@@ -125,15 +127,15 @@ def _kind(passage: Passage) -> str:
 
 @runtime_checkable
 class PassageReader(Protocol):
-    """Reader of passages: ``Reader``, or one of your own that ``components.reader`` names."""
+    """Interface of a model that answers from passages: ``Reader``, or ``components.reader``."""
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
-        """Answer a question from one or more passages, which citations number from 1."""
+        """Answer a question from one or more passages, which the answer cites by number, from 1."""
 
 
 @runtime_checkable
 class StreamingReader(PassageReader, Protocol):
-    """Reader that also shows an answer while it is written."""
+    """Interface of a model that also shows an answer while it is written."""
 
     def stream(
         self,
@@ -142,10 +144,10 @@ class StreamingReader(PassageReader, Protocol):
         show: Callable[[str], None] | None,
         stop: threading.Event,
     ) -> Answer:
-        """Answer as ``read`` does, and pass each new piece of the text to ``show``.
+        """Answer like ``read``, and pass each new piece of the text to ``show``.
 
-        The pieces together are the text. Without ``show`` it is returned only
-        when it is complete. It ends early with an error once ``stop`` is set.
+        The pieces together are the text. Without ``show``, incomplete answers are retried instead
+        of returned. If ``stop`` is set, the call ends with an error.
         """
 
 
@@ -156,7 +158,7 @@ def stream_answer(
     show: Callable[[str], None] | None,
     stop: threading.Event,
 ) -> Answer:
-    """Answer as ``StreamingReader.stream`` does; any other reader shows its text at the end."""
+    """Answer like ``StreamingReader.stream``; any other model shows its text at the end."""
     if isinstance(reader, StreamingReader):
         return reader.stream(question, passages, show, stop)
     answer = reader.read(question, passages)
@@ -166,20 +168,22 @@ def stream_answer(
 
 
 class Reader:
-    """Client of a chat endpoint that answers questions from passages, with citations."""
+    """The built-in model that answers: a client of the chat model that ``[reader]`` names."""
 
     def __init__(self, settings: ReaderSettings, policy: RetryPolicy | None = None) -> None:
         self._settings = settings
         self._client = EndpointClient(settings, policy, purpose=ANSWERS)
 
     def require_key(self) -> None:
-        """Raise MissingKeyError without a key that the endpoint needs."""
+        """Raise MissingKeyError if the endpoint needs a key and there is none."""
         self._client.require_key()
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
-        """Answer ``question`` from ``passages``, which are numbered in their order.
+        """Answer ``question`` from ``passages``, which are numbered in order.
 
-        It raises ValueError without passages, and the errors of ``EndpointClient``.
+        Raises:
+            ValueError: there are no passages.
+            EndpointError: the endpoint failed; see ``EndpointClient.chat``.
         """
         return _answer(self._client.chat(self._ask(question, passages)), passages)
 
@@ -190,7 +194,7 @@ class Reader:
         show: Callable[[str], None] | None,
         stop: threading.Event,
     ) -> Answer:
-        """See ``StreamingReader``. An answer that was shown in part is not asked for again."""
+        """See ``StreamingReader``. After a part was shown, the call is not retried."""
         request = self._ask(question, passages)
         if show is None:
             return _answer(self._client.chat(request, stop=stop), passages)

@@ -1,4 +1,4 @@
-"""Rerankers: models that read a question with each passage, and order the passages anew.
+"""Rerankers: models that score passages again, each together with the question.
 
 ``base.py`` has the interface and the endpoints, ``cross_encoder.py`` a class for local models.
 """

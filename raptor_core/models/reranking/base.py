@@ -1,4 +1,4 @@
-"""Interface of a reranker, rerankers at endpoints, and the deadline of a call."""
+"""The interface of a reranker, rerankers at endpoints, and calls with a deadline."""
 
 import queue
 import threading
@@ -14,7 +14,7 @@ from raptor_core.tracing import with_context
 
 
 class Reranker(Protocol):
-    """Model that says how well passages answer a question.
+    """Interface of a model that scores how well passages answer a question.
 
     Example:
         >>> class Overlap:
@@ -34,7 +34,7 @@ MAX_TEXTS = {"tei": 32}
 
 
 class EndpointReranker:
-    """Reranker at an endpoint in the shape of Cohere's API, or of text-embeddings-inference."""
+    """Reranker at an endpoint with the API of Cohere or of text-embeddings-inference."""
 
     def __init__(self, settings: RerankerSettings) -> None:
         self._client = EndpointClient(settings, purpose="reranking")
@@ -48,10 +48,10 @@ class EndpointReranker:
 
 @lru_cache(maxsize=8)
 def make_reranker(settings: RerankerSettings) -> Reranker:
-    """Return the reranker of the settings; equal settings share one.
+    """Return the reranker that the settings name; equal settings share one object.
 
     Raises:
-        SettingsError: ``factory`` names nothing that can be called with the settings.
+        SettingsError: ``factory`` cannot be imported, or calling it with the settings failed.
     """
     if settings.kind != "class":
         return EndpointReranker(settings)
@@ -63,10 +63,10 @@ def make_reranker(settings: RerankerSettings) -> Reranker:
 def score_within(
     settings: RerankerSettings, question: str, texts: Sequence[str]
 ) -> Sequence[float]:
-    """Return the scores of a reranker that answers before the deadline.
+    """Return the scores of the reranker, if it answers before ``settings.deadline_seconds``.
 
     Raises:
-        EndpointError: it failed, was late, or gave another number of scores.
+        EndpointError: it failed, was late, or returned a wrong number of scores.
         SettingsError: see ``make_reranker``.
     """
     reranker = make_reranker(settings)
@@ -75,7 +75,7 @@ def score_within(
     def work() -> None:
         try:
             results.put(reranker.scores(question, texts))
-        except Exception as error:  # noqa: BLE001 - of any model; a search goes on without it
+        except Exception as error:  # noqa: BLE001  # a search continues without any failing model
             results.put(error)
 
     threading.Thread(target=with_context(work), daemon=True).start()

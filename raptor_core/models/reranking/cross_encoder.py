@@ -11,7 +11,7 @@ from raptor_core.tracing import model_values, span
 
 
 class CrossEncoderReranker:
-    """Reranker with a model of a hub or of a folder, loaded at the first use.
+    """Reranker with a model from the hub or a folder, which is loaded when it is first used.
 
     Threads may share one object; the model serves one of them at a time.
     """

@@ -1,7 +1,7 @@
-"""Summarizers: extractive, by a chat model of an endpoint or a file, or by a function.
+"""Summarizers: extractive, with a chat model at an endpoint or in a file, or with a function.
 
-``base`` has the requests, the answers and the interface. Which summaries a tree needs is decided
-in ``raptor_core.tree.summarize``. Read ``base`` next.
+``base`` has the interface. ``raptor_core.tree.summarize`` decides which summaries a tree needs.
+Read ``base`` next.
 """
 
 from __future__ import annotations

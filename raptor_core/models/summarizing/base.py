@@ -1,4 +1,4 @@
-"""Requests to a summarizer, its answers, its interface, and summaries by a function of the user."""
+"""The interface of a summarizer, its requests and answers, and summarizing with a function."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +11,9 @@ from raptor_core.vectors import Vectors
 
 
 class Foreign(NamedTuple):
-    """Facts of an answer that no leaf holds, and the answer without what it invents.
+    """Foreign facts of an answer, and the rest of the answer without them.
 
-    ``share`` is the part of the answer's characters that is left.
+    ``share`` is the share of the answer's characters that is left.
     """
 
     facts: tuple[str, ...]
@@ -22,20 +22,22 @@ class Foreign(NamedTuple):
 
 
 SummaryFunction = Callable[[Sequence[str]], str]
-"""Function from the texts of a cluster, in document order, to their summary."""
+"""A function from the texts of a cluster, in document order, to their summary."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummaryRequest:
-    """Request for one summary.
+    """A request for a summary.
 
     Attributes:
-        key: content key of the summary node; ``name`` is for messages.
+        key: content key of the summary node.
+        name: name of the node for messages.
         texts: texts of the children in document order, at least one.
-        leaves: texts of the leaves beneath, where the children are no leaves.
+        n_tokens: tokens of each child.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
-        n_unusable: answers to this request that were unusable.
-        invented: an earlier answer to this request, with facts that no leaf holds; "" for none.
+        n_unusable: number of unusable answers that this request already got.
+        leaves: texts of the leaves below; empty if the children are leaves.
+        invented: an earlier answer to this request, with foreign facts, or "".
     """
 
     key: str
@@ -50,11 +52,11 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Finished summary: never empty, never an error text, never a part of a sentence.
+    """A finished summary, which is never empty, an error message, or part of a sentence.
 
     Attributes:
-        mark: ``CUT_OFF`` for the whole sentences of an answer that was cut off or too long, and for
-            a text that was written in parts, since its sources are too long for the model together;
+        mark: ``CUT_OFF`` for the complete sentences of an answer that was cut off or too long, and
+            for a text that was written in parts because its sources are too long for the model;
             ``REPLACED`` for sentences of the sources; "" for a complete answer.
     """
 
@@ -65,16 +67,16 @@ class Summary:
 
     @property
     def text_key(self) -> str:
-        """Key under which a cache keeps the text."""
+        """Key under which the cache stores the text."""
         return marked_content_key(self.key, self.mark) if self.mark else self.key
 
 
 @dataclass(frozen=True, slots=True)
 class FailedSummary:
-    """Summary that could not be made, after all retries.
+    """A summary that could not be written, after all retries.
 
-    ``is_permanent`` is true if the same request would fail in the same way. ``is_refused`` is true
-    if the model gave no usable answer although its endpoint works.
+    If ``is_permanent``, the same request would fail in the same way. If ``is_refused``, the model
+    gave no usable answer although its endpoint works.
     """
 
     key: str
@@ -86,34 +88,34 @@ class FailedSummary:
 
 
 class Unfit(NamedTuple):
-    """Reason why an answer is no summary; ``language`` is the expected one if its own is wrong."""
+    """Why an answer is not a summary; ``language`` is the expected one if the answer's is wrong."""
 
     reason: str
     language: str = ""
 
 
 def remedy_of(failed: Sequence[FailedSummary]) -> str:
-    """Return what to do about failures; another build helps if none of them comes again."""
+    """Return what to do about failed summaries, for an error message."""
     if n_refused := sum(failure.is_refused for failure in failed):
         return (
-            f"{n_refused} got no usable answer, more than summarizer.max_fallback lets a "
-            "layer have: set the chunks aside that the model refuses (`raptor curate "
+            f"{n_refused} got no usable answer, more than summarizer.max_fallback allows in a "
+            "layer: set aside the chunks that the model refuses (`raptor curate "
             "set-aside DOCUMENT:START-END`), raise max_fallback, or choose another model"
         )
     if any(failure.is_permanent for failure in failed):
         return (
-            "change what the reason names, or exclude the document (source.exclude); without a "
-            "change, another build would fail in the same way"
+            "correct what the reason names, or exclude the document (source.exclude); otherwise "
+            "another build would fail in the same way"
         )
-    return "build again to make the rest"
+    return "build again to write the rest"
 
 
 class Summarizer(Protocol):
-    """Interface of a summarizer of clusters.
+    """Interface of a summarizer, which writes a text for each cluster.
 
-    A summarizer may have two more attributes, which are false by default. ``quotes`` says that its
-    summaries are sentences of the children, which no model can cut or garble. ``calls_model`` says
-    that it calls a model and charges the ledger for each call.
+    A summarizer may have two more attributes, which default to False. ``quotes`` means that its
+    summaries consist of the children's sentences, so checks of a model's texts do not apply.
+    ``calls_model`` means that it calls a model and charges the ledger for each call.
     """
 
     @property
@@ -121,16 +123,16 @@ class Summarizer(Protocol):
         """Fingerprint of everything that changes a summary: model, prompt and limits."""
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """Yield one answer for each request as they finish, in any order, lazily."""
+        """Yield an answer for each request as soon as it is finished, in any order."""
 
 
 class Grounding(NamedTuple):
-    """Means against facts that no leaf holds.
+    """How to find foreign facts, and what to use instead of answers that consist of them.
 
     Attributes:
-        version: version of the rules by which they are found.
-        find: function from an answer and the leaves beneath it to what it invents.
-        extractive: summarizer for the clusters about which the model says too little else.
+        version: version of the rules that find foreign facts.
+        find: function from an answer and the leaves below it to its foreign facts.
+        extractive: summarizer for clusters if too little of an answer is left.
     """
 
     version: int | str
@@ -141,8 +143,8 @@ class Grounding(NamedTuple):
 class FunctionSummarizer:
     """Summarizer that calls a function; an exception becomes the reason of a failed summary.
 
-    The fingerprint depends on the function's name and on its attribute ``version``, if it has one.
-    Otherwise it depends on the source, so that a change of the code makes its summaries stale.
+    The fingerprint depends on the function's name and its attribute ``version``. Without the
+    attribute it depends on the source code, so that changed code makes summaries stale.
     """
 
     def __init__(self, function: SummaryFunction) -> None:
@@ -154,7 +156,7 @@ class FunctionSummarizer:
         for request in requests:
             try:
                 text = self._function(request.texts)
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            except Exception as error:  # noqa: BLE001  # a user's function may raise anything
                 reason = f"raised {type(error).__name__}: {error}"
             else:
                 if isinstance(text, str) and text.strip():

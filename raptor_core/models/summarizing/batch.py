@@ -1,7 +1,7 @@
-"""Summaries by batch: half the price, within a day, and found again after the process is killed.
+"""Summarizing in batches, which costs half and takes up to a day, even if the process is killed.
 
-The calls of the batch endpoint are in ``raptor_core.models.endpoints.batches``; single calls are
-in ``chat``.
+Calls to the batch endpoint are in ``raptor_core.models.endpoints.batches``; single calls are in
+``chat``.
 """
 
 import time
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from openai.types import Batch
 
 POLL_SECONDS = 30.0
-"""Seconds between two questions whether a batch is finished."""
+"""Interval at which a batch is checked, in seconds."""
 
 
 class _Rejected(NamedTuple):
-    """Answer that a single call follows: the key of its request, its usage, its inventions."""
+    """An unusable answer, after which a single call is made.
+
+    ``invented`` is its text if it was rejected because of foreign facts.
+    """
 
     key: str
     usage: Usage
@@ -45,14 +48,14 @@ Asks = Mapping[str, ChatAsk]
 
 
 class BatchSummarizer:
-    """Chat summarizer that sends large tasks to the batch endpoint.
+    """Summarizer that sends many requests as a batch, and others as single calls.
 
-    Fewer than ``batch_from`` summaries are sent as single calls, and so are requests without a
-    usable answer in a batch. The very first request is a single call, too: it finds a wrong key,
-    and the fields that the endpoint refuses, before a batch waits for a day.
+    Fewer than ``batch_from`` summaries are requested by single calls, and so are those without a
+    usable answer in a batch. The very first request is a single call, too, to detect a wrong key,
+    and fields that the endpoint rejects, before a batch takes a day.
 
-    A batch carries a mark, the fingerprint of the summarizer, in its metadata. After a killed run,
-    the next run that needs its summaries finds it by the mark and pays nothing again.
+    A batch has a label in its metadata, which depends on the summarizer's fingerprint. If a run is
+    killed, the next run that needs its summaries finds the batch by the label and pays nothing.
     """
 
     calls_model = True
@@ -70,18 +73,18 @@ class BatchSummarizer:
         self._settings = settings
         self._keep = keep
         self._client = batches.BatchClient(EndpointClient(settings))
-        self._mark = digest("batch", inner.fingerprint)[:32]
+        self._label = digest("batch", inner.fingerprint)[:32]
         self._read: set[str] = set()
-        self._is_proven = False
+        self._is_tested = False
         self._account = (ledger or Ledger()).account(SUMMARIES, settings.model, share=BATCH_PRICE)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """Yield one answer for each request, those of batches first.
+        """Yield an answer for each request, those of batches first.
 
         Raises:
-            MissingKeyError: OpenAI's own API needs a key; raised before anything is sent.
-            BudgetError: the budget of the run is used up; raised after all answers within it.
-            EndpointError: the endpoint accepts no batches, or refused a batch.
+            MissingKeyError: the endpoint needs a key; raised before anything is sent.
+            BudgetError: the run's budget is used up; raised after all answers within it.
+            EndpointError: the endpoint does not support batches, or rejected a batch.
         """
         open_requests = {request.key: request for request in requests}
         rejected: dict[str, _Rejected] = {}
@@ -108,45 +111,45 @@ class BatchSummarizer:
             try:
                 yield from self._collect(batch, requests, asks, {})
             except EndpointError as error:
-                if not error.is_permanent:  # else its files are gone
+                if not error.is_permanent:  # a permanent error means that its files are gone
                     raise
         if len(asks) < self._settings.batch_from:
             return
-        if not self._is_proven:
+        if not self._is_tested:
             key = next(iter(asks))
             yield from self._inner.summarize([requests[key]])
             del asks[key]
-            self._is_proven = True
+            self._is_tested = True
         for part in self._parts(asks):
             yield from self._submit(requests, part)
 
     def _earlier(self, asks: Asks) -> Iterator["Batch"]:
-        """Yield batches of killed runs that answer some of ``asks``, newest first, while any is."""
-        for batch in self._client.marked(self._mark):
+        """Yield the batches of killed runs that may answer some of ``asks``, newest first."""
+        for batch in self._client.find(self._label):
             if not asks:
                 return
             is_open = not batches.is_over(batch)
             if batch.id in self._read or batch.status == "failed":
                 continue
             if is_open and asks.keys().isdisjoint(self._client.keys(batch)):
-                continue  # of a run that is alive
+                continue  # it belongs to another run
             yield batch
 
     def _submit(
         self, requests: Mapping[str, SummaryRequest], asks: dict[str, ChatAsk]
     ) -> Iterator[BatchAnswer]:
-        """Yield the answers of a new batch over as many requests as the budget allows."""
+        """Send as many requests as the budget allows in a new batch, and yield the answers."""
         reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
         reservations = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
         try:
             if not reservations:
                 return
             lines = [batches.batch_line(self._settings, key, asks[key]) for key in reservations]
-            batch = self._client.create(b"".join(lines), self._mark)
+            batch = self._client.create(b"".join(lines), self._label)
             yield from self._collect(batch, requests, asks, reservations)
         finally:
             for reservation in reservations.values():
-                if reservation.is_open:  # left out of the batch, expired, or never sent
+                if reservation.is_open:  # because it expired or was never sent
                     reservation.release()
 
     def _collect(
@@ -156,8 +159,8 @@ class BatchSummarizer:
         asks: dict[str, ChatAsk],
         reservations: Mapping[str, Reservation],
     ) -> Iterator[BatchAnswer]:
-        """Wait for a batch, and yield what it answers of ``asks``, which these leave."""
-        while not batches.is_over(batch := self._client.refreshed(batch)):
+        """Wait for a batch, yield its answers to ``asks``, and remove these from ``asks``."""
+        while not batches.is_over(batch := self._client.refresh(batch)):
             time.sleep(POLL_SECONDS)
         self._read.add(batch.id)
         for key, answer in self._client.answers(batch):
@@ -184,7 +187,7 @@ class BatchSummarizer:
             yield summary
 
     def _parts(self, asks: Asks) -> Iterator[dict[str, ChatAsk]]:
-        """Yield the requests in batches of a size that the endpoint accepts."""
+        """Divide the requests into batches of a size that the endpoint accepts."""
         part: dict[str, ChatAsk] = {}
         n_bytes = 0
         for key, ask in asks.items():

@@ -1,4 +1,4 @@
-"""Summaries by a chat model, one call each."""
+"""Summarizing with a chat model, with a call for each summary."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,23 +30,22 @@ from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
 
 UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
-"""Function from an answer and its sources to why it is no summary of them, or None."""
+"""A function that returns why an answer is not a summary of its sources, or None."""
 Keep = Callable[[str, str], None]
-"""Function that stores a paid answer safely: the key of its request, its text."""
+"""A function that stores a paid answer, given the key of its request and its text."""
 ENOUGH = 0.5
-"""Share of an answer that must be left without its foreign facts."""
+"""Minimum share of an answer that must be left after foreign facts were removed."""
 
 
 class ChatSummarizer:
-    """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
+    """Summarizer that calls a chat model for each summary, with ``concurrency`` calls at once.
 
-    An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
-    tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
-    of words, where no whole sentences of the answer fit. After ``max_retries`` the node fails, and
-    its name is reported. Texts that are too long for the model together are summarized in halves.
-    With ``grounding``, facts that no leaf holds are named to the model once; then their sentences
-    are left out, and where too little is left, sentences of the texts take the answer's place.
-    ``keep`` receives each answer first, in the thread of its call.
+    If an answer is refused, filtered, empty, cut off, unfit, or longer than ``max_tokens`` by the
+    tree's token counter, it is retried at a higher temperature. If not even a sentence of a long
+    answer fits, the retry requests fewer words. After ``max_retries`` the summary fails. Texts that
+    together are too long for the model are summarized in halves. With ``grounding``, the model is
+    told about foreign facts once; then sentences with such facts are removed, and if too little is
+    left, the summary quotes the texts. ``keep`` receives each answer first, in the call's thread.
     """
 
     calls_model = True
@@ -69,7 +68,7 @@ class ChatSummarizer:
         self._grounding = grounding
         self._prompt = prompts.prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
-        # The URL is left out: the same model on another endpoint gives the same summaries.
+        # Without the URL, because the same model at another endpoint gives the same summaries.
         self.fingerprint = fingerprint(
             settings.kind if settings.is_local else "chat",
             {
@@ -86,10 +85,10 @@ class ChatSummarizer:
         return prompts.prompt_overhead(self._settings, self._counter)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """Yield one answer for each request as they finish; closing the iterator cancels the rest.
+        """Yield an answer for each request as they finish; closing the iterator cancels the rest.
 
         Raises:
-            MissingKeyError: OpenAI's own API needs a key; raised before the first call.
+            MissingKeyError: the endpoint needs a key; raised before the first call.
             BudgetError: the budget is used up; raised after the answers of the open calls.
         """
         if requests:
@@ -97,7 +96,7 @@ class ChatSummarizer:
         yield from run_concurrently(self._answer, requests, self._settings.share)
 
     def prepare(self) -> None:
-        """Check the key and count the prompt once, before any call."""
+        """Check the key and count the prompt's tokens, once before all calls."""
         self._client.require_key()
         _ = self._overhead
 
@@ -106,7 +105,7 @@ class ChatSummarizer:
         try:
             summary = self._write(request, meter, stop)
         except EndpointError as error:
-            # A failure is reported as the interface demands, and never becomes the text of a node.
+            # The interface requires that failures are reported; they never become a node's text.
             return FailedSummary(
                 request.key,
                 request.name,
@@ -120,7 +119,7 @@ class ChatSummarizer:
         return summary
 
     def _write(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> Summary:
-        """Return the model's answer without foreign facts; see the class."""
+        """Return the model's answer without foreign facts; see the class docstring."""
         earlier = self.find_foreign(request, request.invented) if request.invented else None
         try:
             answer = self._chat(request, meter, stop)
@@ -138,12 +137,12 @@ class ChatSummarizer:
         return self._write(replace(request, invented=answer.text), meter, stop)
 
     def keep_invented(self, request: SummaryRequest, text: str) -> None:
-        """Keep an answer with foreign facts, which a run that is killed need not pay again."""
+        """Keep an answer with foreign facts, so that it is paid only once if the run is killed."""
         if self._keep is not None:
             self._keep(marked_content_key(request.key, INVENTED), text)
 
     def find_foreign(self, request: SummaryRequest, text: str) -> Foreign:
-        """Return what an answer to a request holds that no leaf beneath it does."""
+        """Return the foreign facts of an answer to a request."""
         if self._grounding is None:
             return Foreign((), text, 1.0)
         return self._grounding.find(text, request.leaves or request.texts)
@@ -151,7 +150,7 @@ class ChatSummarizer:
     def accept(
         self, request: SummaryRequest, answer: Foreign, usage: Usage, *, is_cut: bool
     ) -> Summary:
-        """Return the summary that an answer without foreign facts becomes."""
+        """Return the summary for an answer without foreign facts."""
         if answer.share < ENOUGH:
             return self._without_foreign(request, (answer,), usage)
         return Summary(request.key, answer.rest, usage, CUT_OFF if is_cut else "")
@@ -159,7 +158,7 @@ class ChatSummarizer:
     def _without_foreign(
         self, request: SummaryRequest, answers: Sequence[Foreign], usage: Usage
     ) -> Summary:
-        """Return what is left of the answer that invents least, or sentences of the texts."""
+        """Return the rest of the answer that invents least, or a summary that quotes the texts."""
         best = max(answers, key=lambda answer: answer.share)
         if best.share >= ENOUGH:
             return Summary(request.key, best.rest, usage)
@@ -180,7 +179,7 @@ class ChatSummarizer:
     def _chat_in_parts(
         self, request: SummaryRequest, meter: Meter, stop: threading.Event
     ) -> ChatAnswer:
-        """Return a summary of the summaries of both halves of the texts."""
+        """Summarize both halves of the texts, and then these two summaries."""
         middle = len(request.texts) // 2
         texts = tuple(
             self._chat(
@@ -194,7 +193,7 @@ class ChatSummarizer:
         return replace(self._client.chat(self.ask(joined), meter=meter, stop=stop), cut_off=True)
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
-        """Return the chat request for a summary, with the check of its answers."""
+        """Return the chat request for a summary, with the check for its answers."""
         settings = self._settings
         question, foreign = self._prompt.question(request.texts, settings.max_tokens), ""
         if request.invented:
@@ -214,7 +213,7 @@ class ChatSummarizer:
         )
 
     def _trim(self, text: str, is_cut: bool) -> str:
-        """Return the whole sentences of an answer that fit."""
+        """Return the complete sentences of an answer that fit into ``max_tokens``."""
         limit = self._settings.max_tokens
         if not is_cut and self._counter.count([text])[0] <= limit:
             return text
@@ -228,12 +227,12 @@ class ChatSummarizer:
             raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None:
-            advice = prompts.language_line(unfit.language) if unfit.language else ""
-            raise CallFaultError(unfit.reason, plea=advice)
+            line = prompts.language_line(unfit.language) if unfit.language else ""
+            raise CallFaultError(unfit.reason, retry_line=line)
 
 
 def whole_sentences(text: str, counter: TokenCounter, limit: int, *, is_cut: bool) -> str:
-    """Return the longest beginning of whole sentences within ``limit`` tokens, or ""."""
+    """Return the longest beginning of complete sentences within ``limit`` tokens, or ""."""
     ends = [end for _, end in sentences(text)]
     if is_cut and ends and not ends_sentence(text[: ends[-1]]):
         ends.pop()

@@ -24,7 +24,7 @@ from raptor_core.tokens.base import TokenCounter
 from raptor_formats.text import UNSPACED
 
 VERSION = 1
-"""Version of the method; raise it with every change that changes a text."""
+"""Version of the method; raise it if any summary changes."""
 BATCH = 64
 """Number of requests in one tokenizer call."""
 _NO_SPACE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
@@ -32,12 +32,12 @@ _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 
 
 class ExtractiveSummarizer:
-    """Summarizer that chooses sentences by word coverage; deterministic, calls no model.
+    """Summarizer that chooses sentences by word coverage; it is deterministic and calls no model.
 
-    Its length is about ``ratio`` times the children's tokens, at least ``min_tokens`` if there is
+    A summary has about ``ratio`` times the children's tokens, at least ``min_tokens`` if there is
     enough text, and at most ``max_tokens``. Headings, tables, code, references and fragments are
-    used only if there is too little prose. If no sentence fits, the best one is cut at a clause, or
-    else at a word.
+    used only if there is too little prose. If no sentence fits, the best one is cut at the end of a
+    clause or word.
     """
 
     quotes = True
@@ -60,15 +60,15 @@ class ExtractiveSummarizer:
         )
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """Yield one answer for each request, in order; lazily, ``BATCH`` requests at a time."""
+        """Yield an answer for each request, in order, ``BATCH`` requests at a time."""
         for start in range(0, len(requests), BATCH):
             yield from self._summarize_batch(requests[start : start + BATCH])
 
     def _summarize_batch(
         self, requests: Sequence[SummaryRequest]
     ) -> Iterator[Summary | FailedSummary]:
-        known: dict[tuple[str, int], tuple[SummarySentence, ...]] = {}
-        clusters = [self._candidates(request, known) for request in requests]
+        cached: dict[tuple[str, int], tuple[SummarySentence, ...]] = {}
+        clusters = [self._candidates(request, cached) for request in requests]
         budgets = [self._budget(request) for request in requests]
         drafts = [
             _join(_pick_prose(candidates, budget, self._settings.min_tokens))
@@ -82,7 +82,7 @@ class ExtractiveSummarizer:
             if text:
                 yield Summary(request.key, text)
             else:
-                reason = "its children hold no text"
+                reason = "its children contain no text"
                 yield FailedSummary(request.key, request.name, reason, is_permanent=True)
 
     def _budget(self, request: SummaryRequest) -> Budget:
@@ -92,7 +92,7 @@ class ExtractiveSummarizer:
         return Budget(target=target, limit=settings.max_tokens)
 
     def _candidates(
-        self, request: SummaryRequest, known: dict[tuple[str, int], tuple[SummarySentence, ...]]
+        self, request: SummaryRequest, cached: dict[tuple[str, int], tuple[SummarySentence, ...]]
     ) -> list[Candidate]:
         """Return the distinct sentences of the cluster in source order."""
         candidates: list[Candidate] = []
@@ -100,10 +100,10 @@ class ExtractiveSummarizer:
         order = 0
         children = zip(request.texts, request.n_tokens, _centrality(request), strict=True)
         for child, (text, n_tokens, centrality) in enumerate(children):
-            if (text, n_tokens) not in known:
-                known[text, n_tokens] = split_sentences(text, n_tokens)
-            order += 1  # a gap: no sentence continues one of another child
-            for sentence in known[text, n_tokens]:
+            if (text, n_tokens) not in cached:
+                cached[text, n_tokens] = split_sentences(text, n_tokens)
+            order += 1  # a gap, because no sentence continues one of another child
+            for sentence in cached[text, n_tokens]:
                 order += 1
                 folded = sentence.text.casefold()
                 if folded not in distinct:
@@ -112,7 +112,7 @@ class ExtractiveSummarizer:
         return candidates
 
     def _summarize_exactly(self, candidates: Sequence[Candidate], budget: Budget) -> str:
-        """Return a summary within the limit if the estimated token counts were too low."""
+        """Return a summary within the limit by exact counts, if estimates were too low."""
         counts = self._counter.count([c.sentence.text for c in candidates])
         exact = [
             replace(c, sentence=replace(c.sentence, n_tokens=float(max(1, n))))
@@ -128,7 +128,7 @@ class ExtractiveSummarizer:
         return self._cut(best[0].sentence.text) if best else ""
 
     def _cut(self, text: str) -> str:
-        """Return the longest beginning that fits, cut at a clause or a word if possible."""
+        """Return the longest beginning that fits, if possible up to the end of a clause or word."""
         limit = self._settings.max_tokens
         spans = list(self._counter.token_spans(text))
         for n_tokens in range(min(limit, len(spans)), 0, -1):
@@ -139,9 +139,9 @@ class ExtractiveSummarizer:
 
 
 def _centrality(request: SummaryRequest) -> list[float]:
-    """Return the cosine of each child to the cluster's mean, relative to the largest, in [0.2, 1].
+    """Return each child's cosine to the cluster's mean, relative to the largest, in [0.2, 1].
 
-    Values have two decimals, so that they are equal on different machines.
+    Values are rounded to two decimals, so that they are equal on different machines.
     """
     vectors = np.asarray(request.vectors, dtype=np.float64)
     if len(vectors) != len(request.texts):
@@ -157,7 +157,7 @@ def _centrality(request: SummaryRequest) -> list[float]:
 
 
 def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) -> list[Candidate]:
-    """Return sentences, best first; lower tiers join only below ``enough`` tokens."""
+    """Return sentences, best first; use lower tiers only below ``enough`` tokens."""
     picked: list[Candidate] = []
     for tier in (COMPLETE, PARTIAL, JUNK):
         allowed = [c for c in candidates if c.sentence.tier <= tier]
@@ -169,7 +169,7 @@ def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) 
 
 
 def _join(picked: Sequence[Candidate]) -> str:
-    """Join the sentences in source order, with a space between those of spaced scripts."""
+    """Join the sentences in source order, with spaces unless the script has none."""
     text = ""
     for candidate in sorted(picked, key=lambda c: c.order):
         piece = candidate.sentence.text
@@ -179,7 +179,7 @@ def _join(picked: Sequence[Candidate]) -> str:
 
 
 def _clean_end(head: str, text: str) -> str:
-    """Cut ``head``, a beginning of ``text``, back to the end of a clause or of a word."""
+    """Shorten ``head``, a beginning of ``text``, to the end of a clause or word."""
     if len(head) < len(text):
         clauses = [m.start() for m in _CLAUSE_END.finditer(head) if m.start() > len(head) // 2]
         if clauses:

@@ -1,4 +1,4 @@
-"""Prompts of the chat summarizer, each with a version that is part of its fingerprint."""
+"""The prompts of the chat summarizer, whose versions are part of its fingerprint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from raptor_core.models.endpoints.values import DATA, fence, max_words
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
-_MESSAGE_TOKENS = 12  # roles and marks around a system and a user message (OpenAI's chat format)
+_MESSAGE_TOKENS = 12  # of roles and delimiters around a system and a user message, for OpenAI
 
 _TAG = "excerpts"
 
@@ -19,14 +19,14 @@ _TITLE_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class SummaryPrompt:
-    """Prompt for a chat model; raise ``version`` with every change of a word.
+    """A prompt for a chat model.
 
     Attributes:
-        version: part of the fingerprint.
+        version: part of the fingerprint; raise it with every changed word.
         user: template of the user message, with ``{context}``.
-        max_chars: characters of the text that the question holds; None is all of it.
-        fences: the text is in a fence, and the first question already limits the summary's length.
-        titles: the answer must begin with a title.
+        fences: put the texts into a fence, and request a length in the first attempt.
+        titles: request a title before the summary.
+        max_chars: maximum characters of the texts in the user message; None is no limit.
     """
 
     version: str
@@ -74,7 +74,7 @@ PROMPTS = {
 
 
 def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
-    """Return the prompt that the settings name; their own messages replace the prompt's."""
+    """Return the prompt that the settings name, with custom messages in place of its own."""
     named = PROMPTS[settings.prompt]
     if settings.titles:
         named = replace(named, version=f"{named.version}-titles-1", titles=True)
@@ -92,7 +92,7 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
 
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:
-    """Return a line that bounds the answer, a quarter shorter for each answer that was too long."""
+    """Return a line that limits the answer's length, a quarter less for each that was too long."""
     words = f"{max_words(max_tokens, n_too_long)} words"
     return f"Write at most {words}, in complete sentences. Output only the summary."
 
@@ -101,7 +101,7 @@ _NAMED_FACTS, _FACT_CHARS = 12, 60
 
 
 def foreign_line(facts: Sequence[str]) -> str:
-    """Return a line that names what an earlier answer invented."""
+    """Return a line that names the foreign facts of an earlier answer."""
     named = ", ".join(f'"{fact[:_FACT_CHARS]}"' for fact in facts[:_NAMED_FACTS])
     return (
         f"The text does not hold {named}: write nothing about it, and use only numbers and names "
@@ -110,7 +110,7 @@ def foreign_line(facts: Sequence[str]) -> str:
 
 
 def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
-    """Return the tokens of a prompt without its children's texts; 0 if no model is called."""
+    """Return the tokens of a prompt without the children's texts; 0 if no model is called."""
     if settings.kind == "extractive":
         return 0
     prompt = prompt_of(settings)
@@ -119,10 +119,10 @@ def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
 
 
 def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
-    """Return the prompt tokens of a summary; a mark between two children counts as one token."""
+    """Return the prompt tokens of a summary, with a token between two children."""
     return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)
 
 
 def language_line(language: str) -> str:
-    """Return a line that requires the language or script of the text."""
+    """Return a line that requests the language or script of the texts."""
     return f"Write in the language that the text is written in ({language})."

@@ -1,6 +1,6 @@
-"""Sentences of a cluster: their terms, and how well each is understood without its context.
+"""Analysis of sentences: their terms, and how well each is understood without its context.
 
-The boundaries of sentences are in ``raptor_core.chunking.sentences``.
+The boundaries of sentences are found in ``raptor_core.chunking.sentences``.
 """
 
 import re
@@ -24,25 +24,25 @@ _BULLET = re.compile(r"(?:[-*+•▪·‣–—]|\(?\d{1,3}[.)]|#{1,6})\s+")
 _PAIRS = (("(", ")"), ("[", "]"))
 _OTHER_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
 _OPENERS = "\"'“‘«「"
-_LEANING_LIST = """he she it they this that these those his her its their him them such but and or
+_DEPENDENT_LIST = """he she it they this that these those his her its their him them such but and or
 so then however also thus therefore hence moreover furthermore instead otherwise yes no well oh"""
-_LEANING = frozenset(_LEANING_LIST.split())
+_DEPENDENT = frozenset(_DEPENDENT_LIST.split())
 COMPLETE, PARTIAL, JUNK = 0, 1, 2
-"""Tiers of a sentence: complete and readable, a fragment, or no prose at all."""
+"""Tiers of a sentence: complete and readable, a fragment, or not prose at all."""
 _TIER_WEIGHTS = {COMPLETE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
 
 
 @dataclass(frozen=True, slots=True)
 class SummarySentence:
-    """Sentence with white space folded.
+    """A sentence with single spaces.
 
     Attributes:
-        n_tokens: estimate: the child's tokens in proportion to characters.
+        n_tokens: estimated tokens: the child's tokens in proportion to characters.
         terms: distinct content words.
         names: terms that are names or numbers.
         tier: see ``COMPLETE``, ``PARTIAL``, ``JUNK``.
-        weight: degree to which form and tier suit a summary, in (0, 1].
-        dependent: it refers to the preceding sentence.
+        weight: how well form and tier suit a summary, in (0, 1].
+        dependent: its first word refers to the preceding sentence.
     """
 
     text: str
@@ -55,7 +55,7 @@ class SummarySentence:
 
 
 def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
-    """Split a child of ``n_tokens`` tokens into sentences; none if it holds only white space."""
+    """Split a child of ``n_tokens`` tokens into sentences; none if it is only white space."""
     rate = n_tokens / max(1, sum(map(len, text.split())))
     pieces: list[str] = []
     for start, end in sentences(text):
@@ -65,7 +65,7 @@ def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
 
 
 def _split_headings(text: str) -> list[str]:
-    """Separate headings: lines without a stop that had room for the next line's capital word."""
+    """Separate headings: lines without a full stop in which the next line's first word had room."""
     if "\n" not in text:
         return [text]
     lines = text.strip().splitlines()
@@ -94,17 +94,17 @@ def _describe(text: str, tokens_per_char: float) -> SummarySentence:
         names=_terms([word for word in all_words[1:] if not word.islower()]),
         tier=tier,
         weight=_weight(text, len(all_words), len(terms)) * _TIER_WEIGHTS[tier],
-        dependent=bool(all_words) and all_words[0].casefold() in _LEANING,
+        dependent=bool(all_words) and all_words[0].casefold() in _DEPENDENT,
     )
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """Return the content words of a text, as ``SummarySentence.terms`` has those of a sentence."""
+    """Return the content words of a text, as in ``SummarySentence.terms``."""
     return _terms(words(text))
 
 
 def _terms(all_words: list[str]) -> frozenset[str]:
-    """Return the content words, folded; a word of an unspaced script gives pairs of letters."""
+    """Return the folded content words; words of unspaced scripts become pairs of letters."""
     terms: set[str] = set()
     for term in {word.casefold() for word in all_words} - STOPWORDS:
         if is_paired(term):
@@ -125,7 +125,7 @@ def _tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
 
 
 def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
-    """Return whether the text is no prose: a table, code, a URL, a reference or a caption."""
+    """Return whether the text is not prose, but a table, code, a URL, a reference or a caption."""
     n_marks_allowed = max(1, n_chars // 25)
     if n_chars - n_letters > n_marks_allowed and len(_CODE.findall(text)) > n_marks_allowed:
         return True
@@ -137,7 +137,7 @@ def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
 
 
 def _starts_inside(text: str) -> bool:
-    """Return whether the text begins in the middle of a sentence, or is an item of a list."""
+    """Return whether the text begins in the middle of a sentence, or is a list item."""
     if text[0] in ",;:.!?)]}%…" or _BULLET.match(text):
         return True
     return next((c for c in text if c.isalnum()), "").islower()

@@ -112,3 +112,10 @@ def test_what_a_model_invents_is_not_published_and_the_check_of_each_layer_says_
         found = [check for check in status.checks if check.name == "foreign_facts"]
         assert len(found) == len(status.manifest.layer_sizes) - 1 > 1
         assert {(check.passed, check.blocking) for check in found} == {(passed, passed)}
+    workshop.configure(
+        summarizer={**values["summarizer"], "foreign_facts": "report"},
+        clustering=values["clustering"],
+        checks={"severity": {"foreign_facts": "error"}},
+        **TWO_LAYERS,
+    )
+    assert "foreign_facts" in str(workshop.build().failed["a.md"])

@@ -85,6 +85,24 @@ def test_a_dropped_tree_leaves_the_corpus_tree_in_the_same_step(corpus):
     assert decide(corpus.access()).changes.of(State.NEW) == ("a",)
 
 
+def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus):
+    source = {"paths": [str(corpus.docs)], "max_removed": 1.0}
+    grouping, above = {"by": "folder"}, {"enabled": True, "min_trees": 2}
+    corpus.configure(source=source, grouping=grouping, corpus_tree=above, tree={"max_layers": 4})
+    for name in ("mix/a.md", "mix/b.md", "other/c.md", "third/d.md"):
+        corpus.write(name, f"---\nreaders: '*'\n---\n{prose(8, seed=ord(name[-4]))}")
+    corpus.build()
+    update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
+    corpus.home.settings.write_text(settings_text(corpus.docs, grouping=grouping))
+    curator = Curator(corpus.home.path)
+    curator.set_document_aside("mix/a.md", Author("Ines"))
+    with corpus.access().store.open() as store:
+        chunk = next(n for n in store.nodes() if n.documents == ("third/d.md",) and n.is_leaf)
+    curator.set_chunk_aside(chunk.id, Author("Ines"))
+    corpus.build()
+    assert readable(corpus_tree_access(corpus.access()), "guest") == {"other (everyone)"}
+
+
 def test_a_text_above_stays_revoked_after_the_document_that_revoked_it_is_deleted(tmp_path):
     """Until the corpus tree is built again, its leaf still summarizes that document."""
     made = Workshop(tmp_path)

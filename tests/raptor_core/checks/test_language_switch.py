@@ -28,6 +28,14 @@ TEXTS = {
     "till ön. Då var den inte som förr, och vaktaren drog upp urverket var fjärde timme.",
     "Polish": "Lampa została zapalona w 1872 roku przez Agnes Moor i paliła się na oleju, aż na "
     "wyspę trafiła nafta. To było po wielu latach, a latarnik nie miał już co robić.",
+    "Danish": "Pumpen på kajen gik i stykker to gange om vinteren. Teknikere udskiftede pakningen "
+    "og rensede filteret tirsdag.",
+    "Portuguese": "Os técnicos trocaram a junta e limparam o filtro. Os custos subiram um terço, "
+    "pois algumas peças vieram de avião.",
+    "Czech": "Čerpadlo na nábřeží se v zimě dvakrát porouchalo. Technici vyměnili těsnění a "
+    "vyčistili filtr, než loď opustila přístav.",
+    "Finnish": "Laiturin pumppu hajosi talvella kaksi kertaa. Asentajat vaihtoivat tiivisteen ja "
+    "puhdistivat suodattimen tiistaina, koska kukaan ei ollut tarkistanut painetta.",
 }
 OTHER_SCRIPTS = {
     "Cyrillic": "Лампу зажгла в 1872 году Агнес Мур, и она горела на рапсовом масле до 1911 года.",
@@ -56,7 +64,7 @@ def test_the_language_of_a_paragraph_is_recognized(name):
 
 
 @pytest.mark.parametrize("found", TEXTS)
-@pytest.mark.parametrize("expected", ["English", "French"])
+@pytest.mark.parametrize("expected", ["English", "French", "Swedish"])
 def test_a_summary_in_another_language_is_a_switch_and_in_the_same_none(found, expected):
     children = [TEXTS[expected], TEXTS[expected].upper()]
     wanted = None if found == expected else (found, expected)

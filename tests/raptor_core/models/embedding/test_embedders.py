@@ -102,9 +102,9 @@ def prefixed(request, tmp_path_factory):
     "text", [LONG + END, "码头上的起重机已经检修完毕" * 60 + END, "x" * 6000 + END]
 )
 def test_no_part_of_a_long_text_is_unseen(prefixed, text):
-    windows = prefixed.windows(text)
-    assert "".join(windows) == text
-    assert len(windows) > 1
+    segments = prefixed.segments(text)
+    assert "".join(segments) == text
+    assert len(segments) > 1
     whole, cut = prefixed.embed([text, text.removesuffix(END)])
     assert abs(whole - cut).max() > 1e-4
     np.testing.assert_allclose(np.linalg.norm(whole), 1, atol=1e-5)

@@ -89,7 +89,7 @@ def test_the_bundled_vectors_are_those_of_sentence_transformers():
     from raptor_core.models.embedding.bundled import bundled_model_folder
 
     embedder = make_embedder(EmbedderSettings(precision="float32"))
-    texts = [text for text in SENTENCES if embedder.windows(text) == [text]]  # others are cut there
+    texts = [text for text in SENTENCES if embedder.segments(text) == [text]]  # not divided
     assert len(texts) > 8
     model = str(bundled_model_folder())
     settings = EmbedderSettings(kind="sentence-transformers", model=model, precision="float32")

@@ -20,7 +20,7 @@ FAULTS = {
     "server error": (Fault.error(500), "HTTP 500"),
     "cut before the answer": (Fault.cut_connection(), "the connection failed"),
     "cut in the answer": (Fault.cut_connection(midway=True), "the connection failed"),
-    "malformed JSON": (Fault.malformed(), "no JSON"),
+    "malformed JSON": (Fault.malformed(), "not JSON"),
     "refusal": (Fault.refusing(), "refused: I will not"),
     "truncated": (Fault.truncated(), "cut off"),
 }

@@ -9,7 +9,7 @@ from support.openai_server import Fault
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.dialects import Shared
+from raptor_core.models.endpoints.dialects import EndpointState
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError
 from raptor_core.models.endpoints.limits import MAX_FAILURES, Limiter, run_concurrently
 from raptor_core.models.money.ledger import Ledger
@@ -54,9 +54,9 @@ def test_calls_begin_no_faster_than_the_settings_allow(values, least):
 def test_all_clients_of_one_endpoint_and_model_share_their_limits(server):
     first = endpoint_of(server.base_url)
     second = AuditSettings(**first.model_dump(include=set(EndpointPart.model_fields)))
-    shared = Shared.of(first)
-    assert Shared.of(second) is shared
-    assert Shared.of(first.model_copy(update={"model": "large"})) is not shared
+    shared = EndpointState.of(first)
+    assert EndpointState.of(second) is shared
+    assert EndpointState.of(first.model_copy(update={"model": "large"})) is not shared
 
 
 @pytest.mark.parametrize("demanded", [0.1, None])

@@ -91,7 +91,7 @@ def test_a_line_separator_within_a_text_ends_no_line():
             [event("One "), data({"object": "error", "message": "worker died", "code": 500}), DONE],
             "worker died",
         ),
-        ([event("One "), b"data: {half\n\n"], "no JSON"),
+        ([event("One "), b"data: {half\n\n"], "not JSON"),
         ([DONE], "ended in the middle"),
     ],
 )

@@ -21,7 +21,7 @@ CALLS = {
     "chat": lambda client: client.chat(ask()),
     "embeddings": lambda client: client.embed(["a text"]),
     "batch": lambda client: BatchClient(client).create(b"{}\n", "mark"),
-    "state of a batch": lambda client: BatchClient(client).refreshed(BATCH),
+    "state of a batch": lambda client: BatchClient(client).refresh(BATCH),
     "file of a batch": lambda client: list(BatchClient(client).answers(BATCH)),
 }
 

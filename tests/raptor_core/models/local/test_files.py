@@ -54,7 +54,7 @@ def test_settings_without_the_file_serve_readers_and_fail_writers(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"PK\3\4" * 20])
 def test_a_file_that_is_no_gguf_is_refused_in_words(model, content):
     model.write_bytes(content)
-    with pytest.raises(ModelError, match=r"summarizer\.model: .*m\.gguf is no GGUF file"):
+    with pytest.raises(ModelError, match=r"summarizer\.model: .*m\.gguf is not a GGUF file"):
         _ = Components(settings(model)).summarizer
 
 

@@ -130,7 +130,7 @@ def run_until_killed(server, batches, where, n_requests=6):
         list(made.summarize(requests(n_requests)))
 
 
-@pytest.mark.parametrize("where", ["create", "refreshed", "answers"])
+@pytest.mark.parametrize("where", ["create", "refresh", "answers"])
 def test_a_killed_run_finds_its_batch_again_and_pays_nothing_twice(server, batches, where):
     run_until_killed(server, batches, where)
     ledger = Ledger(BudgetSettings(usd=0.0), PRICES)  # what is bought needs no budget

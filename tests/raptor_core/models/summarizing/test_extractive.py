@@ -105,7 +105,7 @@ def test_a_central_child_is_preferred():
 def test_children_without_visible_text_fail_by_name():
     (answer,) = summarizer().summarize([requested([" ", "\n"])])
     assert answer == FailedSummary(
-        "key", "layer 1, node 1", "its children hold no text", is_permanent=True
+        "key", "layer 1, node 1", "its children contain no text", is_permanent=True
     )
     assert "build again" not in remedy_of([answer])
 
