@@ -62,7 +62,7 @@ def loaded_after(code):
     return set(done.stdout.split())
 
 
-def told(heading):
+def table_under(heading):
     """What a table of the page says: by its first column, the names in its last, in its order."""
     rows = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
     cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| `")]
@@ -75,7 +75,7 @@ def test_packages_import_what_the_page_says():
         package: set().union(*map(imported, modules(package))) & {*PACKAGES} - {package}
         for package in PACKAGES
     }
-    assert {name: set(others) for name, others in told("Packages").items()} == found
+    assert {name: set(others) for name, others in table_under("Packages").items()} == found
 
 
 def test_the_core_knows_nothing_of_dagster():
@@ -83,7 +83,7 @@ def test_the_core_knows_nothing_of_dagster():
 
 
 def room(parts):
-    """The room of a module, by its names below its package: one of ``models`` is told with it."""
+    """The room of a module, by its names below its package: one of ``models`` has two names."""
     return ".".join(parts[: 2 if parts[0] == "models" else 1])
 
 
@@ -113,13 +113,13 @@ def test_rooms_import_what_the_page_says(package):
     heading, ground = HOUSES[package]
     found = {room: others - ground for room, others in links(package).items()}
     assert [found.pop(room) for room in sorted(ground)] == [set()] * len(ground)
-    assert {room: set(others) for room, others in told(heading).items()} == found
+    assert {room: set(others) for room, others in table_under(heading).items()} == found
 
 
 @pytest.mark.parametrize("package", HOUSES)
 def test_rooms_stand_above_one_another_without_a_circle(package):
     heading, ground = HOUSES[package]
-    rooms, found = list(told(heading)), links(package)
+    rooms, found = list(table_under(heading)), links(package)
     for at, room in enumerate(rooms):
         assert found[room] - ground <= {*rooms[:at]}, room
     assert len(rooms) > 7

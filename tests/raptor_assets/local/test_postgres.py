@@ -115,7 +115,7 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
 
     monkeypatch.setattr(dagster_postgres.utils, "calculate_delay", lambda **_: 0.0)
     good = postgres.new_database()
-    told = {}
+    refusals = {}
     wrong = {
         "none": None,
         "driver": good.replace("+psycopg2", "+asyncpg"),
@@ -135,13 +135,13 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
             monkeypatch.setenv(URL_VARIABLE, url)
         with pytest.raises((SettingsError, RecordsError)) as caught:
             opened(tmp_path)
-        told[name] = str(caught.value)
-    assert URL_VARIABLE in told["none"]
+        refusals[name] = str(caught.value)
+    assert URL_VARIABLE in refusals["none"]
     for name in ("driver", "end", "hosts", "form", "quoting"):
-        assert "expected postgresql+psycopg2://" in told[name], name
-    assert "does not exist" in told["database"]
-    assert "password authentication failed" in told["password"]
-    assert "could not translate the name of its host" in told["host"]
-    assert "refused" in told["port"]
-    assert not any(secret in text for text in told.values() for secret in ("hunter", "@2@"))
-    assert not any(postgres.password in text for text in told.values())
+        assert "expected postgresql+psycopg2://" in refusals[name], name
+    assert "does not exist" in refusals["database"]
+    assert "password authentication failed" in refusals["password"]
+    assert "could not translate the name of its host" in refusals["host"]
+    assert "refused" in refusals["port"]
+    assert not any(secret in text for text in refusals.values() for secret in ("hunter", "@2@"))
+    assert not any(postgres.password in text for text in refusals.values())
