@@ -190,7 +190,7 @@ def fork_for_each_line(root):
         name, *given = json.loads(line)
         child = os.fork()
         if child == 0:
-            with (root / "told").open("w") as file:
+            with (root / "printed").open("w") as file:
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             code = 1
@@ -229,7 +229,7 @@ class Starter:
         self._process.stdin.write(json.dumps(action) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
-        return code, (self.root / "told").read_text()
+        return code, (self.root / "printed").read_text()
 
     def __exit__(self, *_exc):
         self._process.stdin.close()

@@ -76,18 +76,18 @@ def single(tmp_path):
 @pytest.mark.slow
 def test_a_build_and_a_drop_wait_for_another_run(single):
     single.home.ensure()
-    told = []
-    for act in (lambda: told.append(single.build("a.md")), lambda: single.drop("a.md")):
-        before = set(single.manifests()) if told else set()
+    reports = []
+    for act in (lambda: reports.append(single.build("a.md")), lambda: single.drop("a.md")):
+        before = set(single.manifests()) if reports else set()
         with filelock.FileLock(single.home.path / "run.lock", thread_local=False):
             thread = threading.Thread(target=act)
             thread.start()
             thread.join(3)
             assert thread.is_alive()
-            assert (set(single.manifests()) if told else set()) == before
+            assert (set(single.manifests()) if reports else set()) == before
         thread.join()
         assert set(single.manifests()) != before
-    assert told[0].built == ["a.md"]
+    assert reports[0].built == ["a.md"]
 
 
 @pytest.mark.rare

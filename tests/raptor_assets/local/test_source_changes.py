@@ -22,14 +22,14 @@ UNCHANGED = "no file changed since the last request"
 @pytest.fixture
 def reads(monkeypatch):
     """Ids of the files that were read."""
-    told, original = [], LocalSource._read
+    names, original = [], LocalSource._read
 
     def counted(self, file):
-        told.append(file.id)
+        names.append(file.id)
         return original(self, file)
 
     monkeypatch.setattr(LocalSource, "_read", counted)
-    return told
+    return names
 
 
 @pytest.mark.slow

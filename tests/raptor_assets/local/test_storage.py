@@ -90,16 +90,16 @@ def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
 
 
 def test_who_watches_a_run_gets_the_events_that_another_process_writes(tmp_path):
-    told = queue.Queue()
+    received = queue.Queue()
     with (
         instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,
         dg.DagsterInstance.from_config(str(tmp_path)) as writing,
     ):
         run_id = str(uuid.uuid4())
-        watching.watch_event_logs(run_id, None, lambda entry, _cursor: told.put(entry))
+        watching.watch_event_logs(run_id, None, lambda entry, _cursor: received.put(entry))
         pooled_job.execute_in_process(instance=writing, run_id=run_id)
         written = [entry.dagster_event for entry in writing.all_logs(run_id)]
-        assert [told.get(timeout=30).dagster_event for _ in written] == written
+        assert [received.get(timeout=30).dagster_event for _ in written] == written
 
 
 def test_an_event_is_stored_with_its_rows_or_not_at_all(tmp_path, monkeypatch):

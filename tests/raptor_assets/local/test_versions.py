@@ -224,14 +224,14 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
         f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
     )
 
-    def told(*arguments):
+    def printed(*arguments):
         return raptor("versions", *arguments, "--home", workshop.home.path, "--json").json
 
-    new, old = told("list", TREE)["builds"]
-    found = told("diff", TREE)
+    new, old = printed("list", TREE)["builds"]
+    found = printed("diff", TREE)
     assert (found["old"], found["new"]) == (old["id"], new["id"])
     assert raptor("versions", "rollback", TREE, "--to", "nosuch", "--home", home).code == 4
-    pin = told("rollback", TREE, "--reason", "worse")["pin"]
+    pin = printed("rollback", TREE, "--reason", "worse")["pin"]
     assert pin.startswith("worse (")
     assert f"pinned to an earlier build: {pin}" in raptor("tree", TREE, "--home", home).out
     retriever = HomeRetriever(home)
@@ -239,4 +239,4 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     trees = HomeReader(retriever).list_trees().trees
     assert {row["name"]: row["pin"] for row in rows} == {TREE: pin, "other": ""}
     assert {tree.tree: tree.pin for tree in trees} == {TREE: pin, "other": ""}
-    assert told("release", TREE)["pin"] == ""
+    assert printed("release", TREE)["pin"] == ""

@@ -96,9 +96,11 @@ def test_services_on_kubernetes_may_be_called_raptor():
 
 @pytest.mark.parametrize("url", ["https://ada:secret@host:6333/v", "ada:secret@host", "x,ada@host"])
 def test_a_store_s_url_holds_no_credentials_and_none_is_shown(url):
-    with pytest.raises(SettingsError, match=r"store\.url contains a user .*QDRANT_API_KEY") as told:
+    with pytest.raises(
+        SettingsError, match=r"store\.url contains a user .*QDRANT_API_KEY"
+    ) as refused:
         load_settings(None, {"RAPTOR_STORE__URL": url})
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(refused.value)
     assert StoreSettings(url="http://host:6333/a@b").url
     with pytest.raises(SettingsError, match="host/x") as wrong:
         load_settings(None, {"RAPTOR_SOURCE__MAX_FILE_MB": "ftp://ada:secret@host/x"})

@@ -318,7 +318,7 @@ def publish_first(root):
 @pytest.mark.slow
 def test_a_reader_finds_no_mixed_tree_while_rebuilds_are_published(tmp_path):
     publish_first(tmp_path)
-    with start("read_until_told", tmp_path) as reader:
+    with start("read_until_a_line_comes", tmp_path) as reader:
         assert reader.stdout.readline() == "reading\n"
         with start("publish_rebuilds", tmp_path, 1, ROUNDS + 1) as publisher:
             assert len(publisher.stdout.readlines()) == ROUNDS

@@ -37,7 +37,7 @@ def summary_of(body):
     return f"In short: {' '.join(text[1].split()[::3]).replace('.', '')[:150].lower()}."
 
 
-def is_told(body):
+def names_inventions(body):
     return 'The text does not hold "1987", "Hallström":' in body["messages"][1]["content"]
 
 
@@ -46,7 +46,7 @@ def is_upper(body):
 
 
 def pleas(server):
-    return [body for body in server.bodies if is_told(body)]
+    return [body for body in server.bodies if names_inventions(body)]
 
 
 def checked(tree, layer, components):
@@ -71,7 +71,7 @@ def plain(server):
 
 
 def test_a_model_that_corrects_its_answer_gets_each_request_once(server, plain):
-    server.answer = lambda body: summary_of(body) + ("" if is_told(body) else INVENTED)
+    server.answer = lambda body: summary_of(body) + ("" if names_inventions(body) else INVENTED)
     components = components_of(server)
     assert texts(build_tree(DOCUMENT, components=components)) == plain
     spent = components.ledger.spent()

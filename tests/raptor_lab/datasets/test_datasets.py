@@ -1,16 +1,16 @@
 """Data sets in the plain form, and a user's own questions."""
 
+import csv
 import json
 
 import pytest
 from support.evaluation_sets import (
     LAMP,
     MILL,
+    SOUP,
     qasper,
-    quality,
     records,
     write_lines,
-    write_narrativeqa,
 )
 
 from raptor_core.documents.base import Document
@@ -132,6 +132,32 @@ def test_qasper_answers_are_read_as_the_official_evaluation_does(papers):
     assert asked["q3"].document == asked["q3"].sources[0] == "1911.00002"
 
 
+def quality():
+    """Two lines of one article, one of another that is HTML."""
+
+    def line(article, set_id, text, *questions):
+        return {
+            "article_id": article,
+            "set_unique_id": set_id,
+            "title": article.title(),
+            "article": text,
+            "questions": list(questions),
+        }
+
+    def question(text, options, gold, difficult):
+        labels = {"gold_label": gold, "writer_label": gold, "difficult": difficult}
+        return {"question": text, "options": options, **labels}
+
+    wheel = ["A smith.", "A king.", "The keeper.", "Nobody."]
+    oil = ["Paraffin.", "Rape oil.", "Coal.", "Gas."]
+    where = ["To Rome.", "To Oslo.", "To Bergen.", "To Osby."]
+    return [
+        line("mill", "mill_A", MILL, question("Who bought the wheel?", wheel, 1, 0)),
+        line("mill", "mill_B", MILL, question("Where did Aud move?", where, 3, 1)),
+        line("lamp", "lamp_A", f"<p>{LAMP}</p>", question("What did it burn first?", oil, 2, 1)),
+    ]
+
+
 def test_quality_as_published(tmp_path):
     found = load_dataset(write_lines(tmp_path / "quality.dev", quality()))
     assert found.name == "quality"
@@ -151,6 +177,35 @@ def test_a_test_set_without_labels_has_questions_without_gold(tmp_path):
     asked = by_id(load_dataset(write_lines(tmp_path / "q.jsonl", rows)))
     assert (asked["mill_A_1"].gold, asked["mill_A_1"].hard) == (None, None)
     assert asked["mill_A_1"].answers == ()
+
+
+def write_narrativeqa(folder):
+    """Three stories: a book, a script that is HTML, one that was not fetched; and a train one."""
+    (folder / "tmp").mkdir(parents=True)
+    stories = [("book", "test"), ("script", "test"), ("gone", "test"), ("other", "train")]
+    _write_table(
+        folder / "documents.csv",
+        ["document_id", "set", "kind", "wiki_title"],
+        [[name, split, "gutenberg", name.title()] for name, split in stories],
+    )
+    questions = [
+        ["book", "test", "Who bought the wheel?", "A smith.", "the smith"],
+        ["script", "test", "What burned?", "Rape oil", "Rape oil"],
+        ["gone", "test", "Why, then?", "Because.", "So."],
+        ["other", "train", "When?", "Then.", ""],
+    ]
+    header = ["document_id", "set", "question", "answer1", "answer2"]
+    _write_table(folder / "qaps.csv", header, questions)
+    (folder / "tmp" / "book.content").write_text(MILL, encoding="utf-8")
+    script = f"<html><body><pre>{LAMP}</pre></body></html>"
+    (folder / "tmp" / "script.content").write_text(script, encoding="utf-8")
+    (folder / "tmp" / "other.content").write_text(SOUP, encoding="utf-8")
+    return folder
+
+
+def _write_table(path, header, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
 
 
 def test_narrativeqa_as_published(tmp_path):

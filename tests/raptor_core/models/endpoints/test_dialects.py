@@ -1,4 +1,4 @@
-"""Servers of docs/endpoints.md, as they differ at the wire, by the settings told there."""
+"""Servers of docs/endpoints.md, as they differ at the wire, by the settings of that page."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
 
 
-def told(title):
+def settings_under(title):
     """The settings that the document shows under a heading."""
     text = DOC.read_text(encoding="utf-8")
     section = text.split(f"\n### {title}\n", 1)[1].split("\n### ")[0].split("\n## ")[0]
@@ -99,7 +99,7 @@ def told(title):
 
 def settings_of(title, server):
     """Those settings, pointed at the stand-in; everything but the host is kept."""
-    values = told(title)
+    values = settings_under(title)
     root = server.base_url.removesuffix("/v1")
     for part in values.values():
         if "base_url" in part:

@@ -168,10 +168,11 @@ def test_words_of_ones_own_take_the_place_of_the_prompts():
 
 
 @pytest.mark.parametrize(
-    ("prompt", "told"), [("Sum up.", "must contain {context}"), ("{context} in {words}", "{words}")]
+    ("prompt", "problem"),
+    [("Sum up.", "must contain {context}"), ("{context} in {words}", "{words}")],
 )
-def test_a_prompt_without_the_text_or_with_an_unknown_place_is_refused(prompt, told):
-    with pytest.raises(ValidationError, match=re.escape(told)):
+def test_a_prompt_without_the_text_or_with_an_unknown_place_is_refused(prompt, problem):
+    with pytest.raises(ValidationError, match=re.escape(problem)):
         own(user_prompt=prompt)
 
 
