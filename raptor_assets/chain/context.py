@@ -6,7 +6,7 @@ Partitions go through all layers in batches, which bound a run's memory.
 import ctypes
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -115,6 +115,17 @@ class RunStore:
         """Keep the store open from its next use."""
         if self._stack is None:
             self._stack = ExitStack()
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep the store open in a block, from its first use there."""
+        is_outer = self._stack is None
+        self.keep_open()
+        try:
+            yield
+        finally:
+            if is_outer:
+                self.release()
 
     def release(self) -> None:
         """Close the store."""

@@ -153,9 +153,9 @@ class PartitionState:
 
     def plan_rebuild(self) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
-        earlier = self.earlier_trees()
         plans = []
-        with self.context.store.open() as store:
+        with self.context.store.kept_open(), self.context.store.open() as store:
+            earlier = self.earlier_trees()
             for tree, leaves in self.layers(0).items():
                 plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
                 plans.append(plan)

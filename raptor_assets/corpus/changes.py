@@ -26,7 +26,8 @@ from raptor_core.documents import (
     decide_removals,
     partition_key,
 )
-from raptor_core.errors import SourceError
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import SourceError, StoreMismatchError
 from raptor_core.home.published import require_known
 from raptor_core.settings import Settings
 
@@ -182,9 +183,9 @@ class UpdateReaders:
 
 @dataclass(frozen=True)
 class Refuse:
-    """Stop: the source cannot be read, or a person has to confirm a removal."""
+    """Stop: the source cannot be read, the embedder is another, or a removal is unconfirmed."""
 
-    error: SourceError
+    error: SourceError | StoreMismatchError
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ class SyncDecision:
         return not all(isinstance(action, Refuse) for action in self.actions)
 
     @property
-    def refusal(self) -> SourceError | None:
+    def refusal(self) -> SourceError | StoreMismatchError | None:
         """Why it builds and drops nothing, if that is so."""
         return next((a.error for a in self.actions if isinstance(a, Refuse)), None)
 
@@ -268,13 +269,15 @@ def decide(
     Raises:
         SourceError: no source is named, or a named partition is pinned.
         UnknownTreeError: the source has no such partition.
-        StoreMismatchError: the store was made for another embedder.
     """
     inventory = inventory or access.source.today()
     actions: list[Action] = [UpdateReaders()] if sets_readers(access, inventory) else []
     if inventory.failure:
         return SyncDecision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
-    access.store.check_embedder()
+    try:
+        access.store.check_embedder()
+    except StoreMismatchError as mismatch:
+        return SyncDecision(Changes(), inventory, (*actions, Refuse(mismatch)))
     curation = access.curation()
     changes = find_changes(
         access.published(),
@@ -462,7 +465,9 @@ def _judge_removals(
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
     renames = find_renames(source, stale, previous, present)
-    aside = curation.documents if curation else ()
+    unread = Unread(inventory.skipped)
+    aside = {e.id for e in inventory.aside if not unread.place_of(e.id, e.source)}
+    aside.update(curation.documents if curation else ())
     removals = decide_removals(
         previous,
         present.union(aside),

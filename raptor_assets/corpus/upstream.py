@@ -286,13 +286,16 @@ def _source_metadata(
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     begun = instance.get_dynamic_partitions(access.names.partitions)
-    changes = decide(access, begun, inventory).changes
+    decision = decide(access, begun, inventory)
+    changes = decision.changes
     if changes.doubt:
         raise SourceError(
             f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
             "the upstream asset gives, or materialize this asset with `confirm_removal: true` in "
             "its configuration"
         )
+    if decision.refusal:
+        raise decision.refusal
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
     counted = (State.NEW, State.CHANGED, State.REMOVED)
     return {

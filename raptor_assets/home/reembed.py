@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import publishing
+from raptor_assets.home.today import Today
 from raptor_core.errors import StoreMismatchError
 from raptor_core.identity import embedding_key, summary_content_key, summary_id
 from raptor_core.nodes import Node
@@ -69,11 +70,15 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     with access.store.open_existing() as store:
         manifests, identity = store.manifests(), store.identity
     earlier = components.summarizer_fingerprint(identity.embedder_fingerprint)
-    with access.store.replacing() as new, publishing(access, new) as publication:
+    today = Today.of(access)
+    with access.store.replacing() as new, publishing(access, new, today) as publication:
         for manifest in manifests:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
-            edition = _edition(manifest, nodes, components, earlier)
+            shown = today.apply(Edition(manifest, nodes))
+            if not shown.nodes:  # people set all of it aside; the next build drops it
+                continue
+            edition = _edition(shown.manifest, shown.nodes, components, earlier)
             publication.publish([edition], pin=manifest.pin or None)
     components.cache.forget([manifest.tree for manifest in manifests if manifest.pin])
     report(

@@ -4,7 +4,11 @@ It may be deleted, and several machines may write it: an entry is valid only for
 same stamp. If the cache is missing or damaged, all files are read again.
 """
 
+import json
+from dataclasses import astuple
+
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
+from raptor_core.documents.base import Skipped
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore, table_properties
@@ -20,7 +24,7 @@ _READINGS = Schema(
     ("documents", "json"),
     ("skipped", "json"),
 )
-_PARSERS = "parsers"
+_PARSERS, _SKIPPED = "parsers", "skipped"
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
@@ -52,4 +56,15 @@ def keep_catalog(tables: TableStore, settings: SourceSettings, scan: Scan) -> No
     """Keep the catalog of a scan for the next one, if it differs from the previous catalog."""
     if scan.is_new:
         table = _READINGS.table(scan.catalog.rows())
-        tables.write(KEY, _NAME, table, {_PARSERS: parser_fingerprint(settings)})
+        skipped = json.dumps([astuple(item) for item in scan.inventory.skipped])
+        properties = {_PARSERS: parser_fingerprint(settings), _SKIPPED: skipped}
+        tables.write(KEY, _NAME, table, properties)
+
+
+def last_skipped(tables: TableStore) -> list[Skipped]:
+    """Return what the last scan could not read; nothing if the cache is missing or damaged."""
+    try:
+        properties = tables.properties(KEY, _NAME) or {}
+    except TableError:
+        return []
+    return [Skipped(*values) for values in json.loads(properties.get(_SKIPPED, "[]"))]

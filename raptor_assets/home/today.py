@@ -125,8 +125,8 @@ class Today:
         """Return what the published trees ``below`` imply for the corpus trees above them.
 
         The kept rows of the corpus tree give a text its readers, as long as they are those of what
-        is published below. Otherwise readers are only revoked, since a tree may have lost a
-        document that the text above it still summarizes. What stands above ``shortened`` trees,
+        is published below. Otherwise readers are only revoked, since the text above a tree may
+        still summarize what the tree lost. What stands above ``shortened`` trees,
         which lost a text just now, is gone.
         """
         readers = top_readers(m for m in below if m.tree not in shortened)

@@ -73,7 +73,8 @@ def forecast(
         with open_instance(home) as instance:
             access.components(instance)  # shares the cache of builds
     decision = decide(access)
-    decision.inventory.require_complete()
+    if decision.refusal and not decision.changes.doubt:
+        raise decision.refusal
     changes, inventory = decision.changes, decision.inventory
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(access, to_build)

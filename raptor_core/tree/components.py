@@ -200,7 +200,7 @@ class Components:
         mode = self.settings.summarizer.foreign_facts
         if mode == "strict":
             find = partial(find_foreign, embed=self._bundled.embed)
-            return Grounding(f"{FACTS_VERSION}-strict", find, self._extractive)
+            return Grounding(f"{FACTS_VERSION}-quoted", find, self._extractive)
         removes = mode == "remove"
         return Grounding(FACTS_VERSION, find_foreign, self._extractive) if removes else None
 

@@ -77,6 +77,8 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "unpublished": state.unpublished,
         "waiting": state.waiting,
         "failures": state.failures,
+        "withheld": state.withheld,
+        "set_aside": state.set_aside,
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": state.structural_passed,
@@ -111,6 +113,13 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
             fg="yellow",
         )
+    for name, reason in state.withheld.items():
+        say(
+            f"{name}: stays as published, because a document of it is not read: {reason}",
+            fg="yellow",
+        )
+    for name in state.set_aside:
+        say(f"{name}: nothing of it is published, since people set chunks of it aside", fg="yellow")
     _print_unpublished(state, home)
     _print_totals(state.trees)
     if not (state.trees or state.unpublished):

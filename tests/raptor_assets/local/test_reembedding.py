@@ -9,6 +9,7 @@ from support.homes import copy_home, put_back
 from support.stand_ins import qdrant_stand_in
 from support.workshop import prose
 
+from raptor_assets.local.curate import Author, Curator
 from raptor_core import HomeRetriever
 from raptor_core.errors import ModelError, StoreMismatchError
 
@@ -106,6 +107,17 @@ def test_trees_are_embedded_again_without_a_summary_and_open_readers_follow(plac
     assert place.call("build", "--reembed", "--json").json["built"] == []
     place.write("a.md", SELECTED + "\n\nA new paragraph ends it.")
     assert place.call("build", "--json").json["built"] == ["a.md"]
+
+
+def test_readers_and_decisions_of_today_do_not_wait_for_the_vectors(place):
+    place.write("c.md", f"---\nreaders: ben\n---\n{prose(24, seed=3)}")
+    Curator(place.home).set_document_aside("a.md", Author("Ines"))
+    take(place, SECOND)
+    assert "--reembed" in place.call("build").err
+    assert not HomeRetriever(place.home).for_readers(["ana"]).manifests()
+    assert place.call("build", "--reembed").code == 0
+    trees = [manifest.tree for manifest in HomeRetriever(place.home).manifests()]
+    assert [tree for tree in trees if not tree.startswith("/")] == ["b.md", "c.md"]
 
 
 def test_a_failed_embedding_leaves_what_is_published_and_the_next_one_goes_on(place, monkeypatch):

@@ -103,8 +103,8 @@ def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus
     assert readable(corpus_tree_access(corpus.access()), "guest") == {"other (everyone)"}
 
 
-def test_a_text_above_stays_revoked_after_the_document_that_revoked_it_is_deleted(tmp_path):
-    """Until the corpus tree is built again, its leaf still summarizes that document."""
+def test_a_text_above_stays_revoked_when_the_document_becomes_public_with_another_text(tmp_path):
+    """Until the corpus tree is built again, its leaf still summarizes the old text."""
     made = Workshop(tmp_path)
     source = {"paths": [str(made.docs)], "max_removed": 1.0}
     grouping = {"by": "folder", "separate_readers": False}
@@ -118,9 +118,9 @@ def test_a_text_above_stays_revoked_after_the_document_that_revoked_it_is_delete
     assert readable(above, "guest") == {"mix", "other"}
     made.write("mix/board.md", f"---\nreaders: board\n---\n{prose(8, seed=12)}")
     made.build()
-    made.remove("mix/board.md")
+    made.write("mix/board.md", f"---\nreaders: '*'\n---\n{prose(8, seed=99)}")
     made.build()
-    assert "mix/open.md" in readable(made.access(), "guest")
+    assert "mix/board.md" in readable(made.access(), "guest")
     assert readable(above, "guest") == {"other"}
     update_corpus_tree(made.home, made.settings, components=made.components)
     assert readable(above, "guest") == {"mix", "other"}
@@ -256,7 +256,12 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
     made.build()
     made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    home = ["--home", made.home.path]
+    (reason,) = raptor("status", "--json", *home).json["withheld"].values()
+    assert reason.startswith("'north/b.md' ")
+    assert reason in raptor("status", *home).out
     Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
+    assert raptor("status", "--json", *home).json["withheld"] == {}
     report = made.build()
     assert report.built == ["north"]
     with made.access().store.open_existing() as store:
@@ -277,3 +282,32 @@ def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
         curator.set_chunk_aside(leaf.id, Author("Ines"))
     curator.set_document_aside("a.md", Author("Ines"))
     assert made.build().failed == {}
+
+
+def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_path):
+    made = Workshop(tmp_path)
+    made.configure(source={"paths": [str(made.docs)]}, grouping={"by": "folder"})
+    secret = "The vault stayed cold after the relay closed."
+    for name in ("north/a.md", "south/b.md"):
+        made.write(name, f"{secret}\n\n{prose(4, seed=1)}")
+    made.write("north/c.md", prose(4, seed=2))
+    made.build()
+    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    with made.access().store.open_existing() as store:
+        leaves = [n for n in store.nodes(Where(layers=(0,))) if n.text == secret]
+    decisions = [Curator(made.home.path).set_chunk_aside(n.id, Author("Ines")) for n in leaves]
+    made.build()
+    for name in ("north/a.md", "south/b.md"):
+        made.write(name, secret)
+    home = ["--home", made.home.path]
+    with embedder_made_by(lambda *_, **__: made.embedder):
+        assert "south/b.md: is treated as set aside" in raptor("plan", *home).err
+    report = made.build()
+    assert (report.built, report.dropped, report.failed) == (["north"], ["south"], {})
+    assert {item.name for item in report.skipped} == {"north/a.md", "south/b.md"}
+    assert {name for m in made.manifests().values() for name in m.documents} == {"north/c.md"}
+    assert decide(made.access()).actions == ()
+    assert raptor("status", "--json", *home).json["set_aside"] == ["north/a.md", "south/b.md"]
+    Curator(made.home.path).take_back(decisions[0].id, Author("Per"))
+    assert made.build().built == ["north"]
+    assert "north/a.md" in made.manifests()["north"].documents
