@@ -1,4 +1,4 @@
-"""Laboratory that reproduces the RAPTOR paper and compares with it.
+"""The laboratory, which reproduces the RAPTOR paper and compares other methods with it.
 
 It contains the paper's tables and figures, baselines, answering models with their scores, judges on
 labelled claims, and manual studies. It registers commands and systems as entry points. No other

@@ -1,4 +1,4 @@
-"""Scores of a model's answers: the measures of the paper, by the rules of each data set."""
+"""Scoring of a model's answers with the measures of the paper, by the rules of each data set."""
 
 import re
 import string
@@ -10,13 +10,13 @@ from raptor_core.errors import MissingExtraError
 from raptor_core.evaluation.golden_file import Question
 
 SCORES: Mapping[str, str] = {
-    "answer_f1": "F1 of words with the nearest reference answer, as QASPER's evaluation has it",
-    "accuracy": "share of the multiple-choice questions that are answered right",
+    "answer_f1": "F1 of words with the nearest reference answer, as in QASPER's evaluation",
+    "accuracy": "share of multiple-choice questions that are answered correctly",
     "accuracy_hard": "accuracy on the HARD subset",
     "bleu_1": "BLEU-1 of each answer against all references, mean",
-    "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 where nothing matches)",
+    "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 if nothing matches)",
     "rouge_l": "ROUGE-L, F-measure, the best of the references, with stemming",
-    "meteor": "METEOR by words, stems and, where nltk has it, WordNet; the best of the references",
+    "meteor": "METEOR with words, stems and, if nltk has it, WordNet; the best of the references",
 }
 """Meaning of each score, by its stable name."""
 
@@ -26,7 +26,7 @@ _CHOICE = re.compile(r"\b\d+\b")
 
 
 def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
-    """Score an answer by the measures that apply to its question; none without a known answer."""
+    """Score an answer with the measures that apply to its question; empty without a reference."""
     if question.gold is not None:
         right = float(choice(answer, question.options) == question.gold)
         return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})
@@ -38,7 +38,7 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
 
 
 def choice(answer: str, options: Sequence[str]) -> int | None:
-    """Return the index of the option that an answer names by number or words, or None."""
+    """Return the index of the option that an answer names by number or in words, or None."""
     plain = _normalized(answer)
     for at, option in enumerate(options):
         if plain and plain == _normalized(option):
@@ -52,7 +52,7 @@ def choice(answer: str, options: Sequence[str]) -> int | None:
 
 
 def answer_f1(answer: str, gold: str) -> float:
-    """Compute F1 of the multisets of words, without case, punctuation and articles (QASPER)."""
+    """Compute F1 of the words of two answers, without case, punctuation and articles (QASPER)."""
     ours, theirs = _normalized(answer).split(), _normalized(gold).split()
     n_same = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * n_same / (len(ours) + len(theirs)) if n_same else 0.0
@@ -82,7 +82,7 @@ def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
 
 
 def _synonyms() -> Any:
-    """Return WordNet, which is a download, or a substitute without synonyms."""
+    """Return WordNet, which must be downloaded, or a substitute without synonyms."""
     from nltk.corpus import wordnet
 
     try:

@@ -1,6 +1,6 @@
-"""Baselines for comparisons that are not strategies of the retriever, made by name.
+"""Baselines for comparisons that are not strategies of the retriever.
 
-Strategies as systems are in ``comparison/systems.py``.
+Strategies are made in ``comparison/systems.py``.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ BASELINES = ("document", "paragraph-fusion", "title-abstract")
 
 
 def make_baseline(name: str) -> System:
-    """Make the baseline of a name in ``BASELINES``."""
+    """Make the baseline with a name in ``BASELINES``."""
     if name == "paragraph-fusion":
         return ParagraphFusion()
     return Beginning(name, is_abstract=name == "title-abstract")
@@ -39,7 +39,10 @@ def make_baseline(name: str) -> System:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Beginning of a document's text, or of its title and abstract; nothing for all documents."""
+    """System that returns the beginning of a document's text, or of its title and abstract.
+
+    If a question is about all documents, its context is empty.
+    """
 
     name: str
     is_abstract: bool = False
@@ -80,7 +83,7 @@ def allowed_rows(nodes: Sequence[Node], where: Where) -> list[int]:
 def best_nodes(
     question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query
 ) -> Retrieval:
-    """Retrieve the best nodes that fit the budget; ties keep their order."""
+    """Retrieve the best nodes that fit into the budget; ties keep their order."""
     order = np.argsort(-scores, kind="stable")
     hits = [Hit(nodes[at], float(scores[at])) for at in order]
     return fit_budget(question, query, hits, query.top_k)
@@ -88,10 +91,10 @@ def best_nodes(
 
 @dataclass(frozen=True, eq=False)
 class ParagraphFusion:
-    """Paragraphs by reciprocal-rank fusion of vectors and BM25, without chunks or a tree.
+    """System that ranks paragraphs by reciprocal rank fusion of vectors and BM25.
 
-    A paragraph's score is the sum of ``1 / (60 + rank)`` over both rankings (Cormack et al. 2009).
-    It is embedded as a chunk would be, headings before its text.
+    It uses neither chunks nor a tree. A paragraph's score is the sum of ``1 / (60 + rank)`` over
+    both rankings (Cormack et al. 2009). It is embedded like a chunk, with headings before its text.
     """
 
     name: str = "paragraph-fusion"
@@ -145,7 +148,7 @@ def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | N
 
 
 def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
-    """Compute the lexical score of each passage, shape ``(n_passages,)``, with the engines' IDF."""
+    """Compute the BM25 score of each passage, shape ``(n_passages,)``, with the engines' IDF."""
     query = query_vector(question)
     weights = [dict(zip(v.indices, v.values, strict=True)) if v else {} for v in terms]
     scores = np.zeros(len(terms))
@@ -157,7 +160,7 @@ def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
 
 
 def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Compute 1 / (60 + rank) of each score, with ranks from 1 and the first of equals first."""
+    """Compute 1 / (60 + rank) of each score; ranks begin at 1, equal scores keep their order."""
     from scipy.stats import rankdata
 
     return np.asarray(1 / (60 + rankdata(-scores, method="ordinal")))

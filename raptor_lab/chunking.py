@@ -1,4 +1,4 @@
-"""Windows of words: the chunks of a common simplification, for comparisons."""
+"""A chunker for comparisons, which many simplifications of RAPTOR use: windows of words."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _WORD = re.compile(r"\S+")
 
 
 class WindowChunker(GreedyChunker):
-    """Windows of ``max_tokens`` words that ignore sentences: a common simplification of RAPTOR."""
+    """Chunker that makes windows of ``max_tokens`` words, whatever the sentences are."""
 
     method = "windows"
 
@@ -22,5 +22,5 @@ class WindowChunker(GreedyChunker):
 
 
 def windows(settings: Settings) -> WindowChunker:
-    """Make the chunker, as ``components.chunker`` names it."""
+    """Make the chunker; ``components.chunker`` may name this function."""
     return WindowChunker(settings.chunking, counter_of(settings))

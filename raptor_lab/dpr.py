@@ -32,7 +32,7 @@ BATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Dpr:
-    """System that ranks nodes by the inner product of two encoders."""
+    """System that ranks nodes by the inner product of the vectors of two encoders."""
 
     name: str
     question_model: str = ENCODERS[0]

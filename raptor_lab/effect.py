@@ -1,6 +1,6 @@
-"""Effect of hallucinating nodes on contexts and answers, as in appendix E of the paper.
+"""Effect of nodes with hallucinations on contexts and answers, as in appendix E of the paper.
 
-In the paper, nodes with hallucinations had no discernible effect on answers.
+The paper found no discernible effect on answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ from raptor_lab.datasets.base import Dataset
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """System that searches published trees without some nodes, by the settings' strategy."""
+    """System that searches published trees by the settings' strategy, except for some nodes."""
 
     name: str
     without: Where | None = None
@@ -39,7 +39,7 @@ def measure_effect(
     nodes: Collection[str],
     measurer: Measurer | None,
 ) -> Comparison:
-    """Search published trees twice, the second time without ``nodes``."""
+    """Compare searches of published trees with and without ``nodes``."""
     index = Index(Dataset("study", (), tuple(cases)), store, components)
     without = Where(ids=tuple(sorted(nodes)))
     systems = [_Published("all nodes"), _Published("without them", without)]

@@ -1,4 +1,4 @@
-"""Labelled claims about documents, and scores of a judge on them."""
+"""Claims about documents that people labelled, and scores of a judge on them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class LabelledClaim:
 
     @property
     def calibrates(self) -> bool:
-        """Whether its document is in the half for calibration, by a hash of its id."""
+        """Whether the document is in the half for calibration, by a hash of its id."""
         return int(digest("half", self.document), 16) % 2 == 0
 
 
@@ -60,12 +60,14 @@ def load_labelled(folder: Path) -> Labelled:
     documents = {_identifier(row, "doc_id"): row.text("text") for row in rows}
     pairs = tuple(map(_pair, read_rows(folder / PAIRS, _REMEDY)))
     if not pairs:
-        raise SourceError(f"{folder / PAIRS} holds no pair; expected one JSON object in each line")
+        raise SourceError(
+            f"{folder / PAIRS} contains no pair; expected one JSON object in each line"
+        )
     for pair in pairs:
         if pair.document not in documents:
             raise SourceError(
                 f"{folder / PAIRS}: pair {pair.id!r} names document {pair.document!r}, which "
-                f"{folder / DOCUMENTS} does not hold"
+                f"{folder / DOCUMENTS} does not contain"
             )
     return Labelled(pairs, documents)
 
@@ -85,7 +87,7 @@ def _identifier(row: Row, key: str) -> str:
 
 
 def _passages(name: str, text: str) -> tuple[NamedText, ...]:
-    """Join sentences to passages of at most PASSAGE_CHARS; a longer sentence is a passage alone."""
+    """Join sentences to passages of at most PASSAGE_CHARS; a longer one is its own passage."""
     spans: list[tuple[int, int]] = []
     for start, end in sentences(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:
@@ -105,7 +107,7 @@ class DatasetScore:
         n_pairs, n_consistent, n_documents: numbers of judged claims and their documents.
         n_not_judged: claims without a judged sentence, which are excluded.
         auc: probability that a consistent claim scores higher than an inconsistent one.
-        balanced_accuracy: at the ``bound`` of a claim's score that is best in calibration.
+        balanced_accuracy: accuracy with the ``bound`` on scores that is best in calibration.
         verdict_accuracy: balanced accuracy of the judge's verdicts; a claim with an unsupported
             sentence is inconsistent.
     """
@@ -129,7 +131,7 @@ def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
 
 
 _Measure = Callable[[NDArray[np.bool_], NDArray[Any]], float]
-"""Measure of labels, and scores or verdicts of each."""
+"""Function of labels and of their scores or verdicts."""
 
 
 def _score(
@@ -187,7 +189,7 @@ def balanced_accuracy(labels: NDArray[np.bool_], predicted: NDArray[np.bool_]) -
 
 
 def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
-    """Return the bound of best balanced accuracy, or 0.5 without two scores and labels."""
+    """Find the bound of best balanced accuracy, or 0.5 without two scores and labels."""
     distinct = np.unique(scores)
     if len(distinct) < 2 or labels.all() or not labels.any():
         return 0.5

@@ -1,7 +1,7 @@
-"""People's findings, in a small table beside the findings of a layer's judge.
+"""Findings of people, in a small table next to the findings of a layer's judge.
 
-No build makes them, so no version contains them, and no audit changes them. Reports, drops and
-exports treat them like the judge's.
+Builds and audits neither make nor change them, and no version of a tree contains them. Reports,
+drops and exports treat them like the judge's.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ def keep_manual_findings(
     nodes: Sequence[Node],
     findings: Iterable[SentenceFinding],
 ) -> None:
-    """Keep findings on ``nodes`` in their partitions; they replace earlier ones on these nodes."""
+    """Save findings on ``nodes`` in their partitions, in place of earlier ones on these nodes."""
     by_node: dict[str, list[SentenceFinding]] = defaultdict(list)
     for finding in findings:
         by_node[finding.node_id].append(finding)

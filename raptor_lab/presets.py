@@ -1,4 +1,4 @@
-"""Presets for comparisons."""
+"""Presets for comparisons; those for users are in ``raptor_core.settings.load``."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,4 +18,4 @@ SIMPLE: Mapping[str, Any] = MappingProxyType(
         "retrieval": {"strategy": "flat", "top_k": 5},
     }
 )
-"""The common simplification: windows of 200 words, one mixture on the embeddings, five chunks."""
+"""Common simplification of RAPTOR: 200-word windows, one mixture on the embeddings, 5 chunks."""

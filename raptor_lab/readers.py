@@ -24,28 +24,28 @@ from raptor_lab.comparison.contexts import Context, ContextScores
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Question with its context."""
+    """Question to a reader, with the context it is asked about."""
 
     question: Question
     context: str
 
     def key(self, reader: str) -> str:
-        """Return a digest of the reader's fingerprint and its input."""
+        """Compute a digest of the reader's fingerprint and of this input."""
         return digest("answer", reader, self.question.text, *self.question.options, self.context)
 
 
 class AnswerReader(Protocol):
-    """Answers from contexts; ``fingerprint`` changes with everything that changes an answer."""
+    """Interface of a reader; ``fingerprint`` changes with everything that changes an answer."""
 
     fingerprint: str
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
-        """Yield answers, which may be empty, as they come, each with its place in ``asks``."""
+        """Yield each answer, perhaps an empty one, as it arrives, with its position in ``asks``."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerMeasurer:
-    """Scores contexts by a model's answers; ``log`` keeps them, so that none is paid for twice."""
+    """Measurer by a reader's answers, which ``log`` keeps so that none is paid for twice."""
 
     dataset: str
     reader: AnswerReader

@@ -1,7 +1,7 @@
-"""Study by people: random nodes, a verdict on every sentence, and the resulting figures.
+"""Manual study of summaries: random nodes, a verdict on every sentence, and the figures.
 
 It follows appendix E of the RAPTOR paper, where people read 150 nodes of 40 stories. There 4 % had
-a hallucination, mostly added information or wrong extrapolation, and no parent repeated one.
+a hallucination, mostly added information or a wrong extrapolation, and no parent repeated one.
 
 The sheet is a folder of files. ``drawn.json`` keeps nodes, children and parents unchanged.
 ``sheet.csv`` has a row for every sentence. People fill its columns ``verdict`` and ``note`` there,
@@ -31,7 +31,7 @@ from raptor_core.nodes import Node
 from raptor_core.report.page import embedded_json, fill_page, joined_script, read_part
 
 KINDS = ("added", "extrapolated", "contradicted")
-"""Kinds of hallucination: no child says it; it does not follow from them; they contradict it."""
+"""Hallucinations that no child says, that do not follow from them, that they contradict."""
 VERDICTS = ("supported", *KINDS, "unsure")
 
 
@@ -75,9 +75,9 @@ class Propagation:
     """Counts of unsupported sentences whose content reaches their parents.
 
     Attributes:
-        n_traceable: unsupported sentences with a number or name that no child holds, in nodes with
+        n_traceable: unsupported sentences with a number or name that no child has, in nodes with
             a parent.
-        n_repeated: traceable sentences of which a parent holds such a number or name.
+        n_repeated: traceable sentences with such a number or name that a parent repeats.
     """
 
     n_traceable: int
@@ -161,7 +161,7 @@ def _finding(node: DrawnNode, at: int, verdict: SheetVerdict) -> SentenceFinding
 
 
 def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
-    """Return the share of nodes with a hallucination, its kinds, and how many a parent repeats."""
+    """Compute the share of nodes with a hallucination, its kinds, and how many parents repeat."""
     findings = sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     unsure = {f.node_id for f in findings if f.judgement == "not judged"}
@@ -190,7 +190,7 @@ def _measure_propagation(
 
 
 def wilson(n_hits: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % score interval of a share, not empty at 0 and 1; (0, 1) if n is 0."""
+    """Compute Wilson's 95 % interval of a share, not empty at 0 and 1; (0, 1) if n is 0."""
     from scipy.stats import binomtest
 
     if not n:
@@ -209,7 +209,7 @@ _SHOWN = 5
 def write_sheet(folder: Path, drawn: Drawn) -> None:
     """Write ``drawn.json`` and an empty ``sheet.csv`` into a folder without a sheet."""
     if (folder / DRAWN).exists():
-        raise SettingsError(f"{folder} holds a sheet already; name another folder, or remove it")
+        raise SettingsError(f"{folder} already contains a sheet; name another folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.writer(text)
@@ -224,7 +224,7 @@ def write_sheet(folder: Path, drawn: Drawn) -> None:
 
 
 def render_sheet(drawn: Drawn) -> str:
-    """Return the page on which a person judges the drawn sentences."""
+    """Render the page on which a person judges the drawn sentences."""
     values = {
         "id": digest("sheet", repr(drawn)),
         "columns": COLUMNS[:-1],  # the filled sheet needs no children
@@ -247,12 +247,12 @@ def _read(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
+    """Escape a text that a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def read_drawn(folder: Path) -> Drawn:
-    """Return the sample of the sheet in a folder."""
+    """Read the sample of the sheet in a folder."""
     path = folder / DRAWN
     if not path.is_file():
         raise SettingsError(f"there is no {path}; `raptor eval sheet {folder}` draws nodes first")
@@ -281,7 +281,7 @@ class _SheetRow(BaseModel):
 
 
 def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], SheetVerdict]:
-    """Return the verdicts of a filled sheet, by node and number of the sentence from 0.
+    """Read the verdicts of a filled sheet, by node and number of the sentence from 0.
 
     Args:
         path: CSV file, with commas, semicolons or tabs between its cells.
@@ -325,7 +325,7 @@ def _fault_of(row: _SheetRow, drawn: str | None, *, is_again: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without the changes that a cell and a spreadsheet may make."""
+    """Undo the changes to a text that its cell and a spreadsheet may make."""
     return normalize_text(text.encode("utf-8", "replace").decode()).removeprefix("'").strip()
 
 
@@ -349,7 +349,7 @@ def _rows(path: Path) -> Iterator[tuple[int, _SheetRow]]:
 
 
 def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
-    """Return the published ``nodes`` that were drawn and still have the same texts."""
+    """Select the published ``nodes`` that were drawn and still have the same texts."""
     by_id = {node.id: node for node in nodes}
 
     def is_same(node_id: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Models of the library transformers on this machine: loaded whole, or an error with a remedy."""
+"""Loading of models with the library transformers; incomplete ones raise an error."""
 
 from importlib.util import find_spec
 from typing import Any
@@ -11,10 +11,10 @@ def load_transformer(class_name: str, model: str, kind: str, option: str) -> tup
     """Load a tokenizer and a model, onto the GPU if there is one.
 
     Args:
-        class_name: class of transformers that the weights are for.
+        class_name: class of the library for which the model was saved.
         model: name at the hub, or a local folder.
-        kind: what the model is, in messages.
-        option: the option that names it.
+        kind: what messages call the model, such as "reader".
+        option: command-line option that messages name as the remedy.
 
     Raises:
         ModelError: it cannot be loaded, or its weights are of another class.

@@ -1,4 +1,4 @@
-"""Reader of the paper: UnifiedQA (Khashabi et al. 2020, arXiv:2005.00700), on this machine."""
+"""Reader of the paper: UnifiedQA (Khashabi et al. 2020, arXiv:2005.00700), run locally."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -11,7 +11,7 @@ from raptor_lab.transformer import load_transformer
 UNIFIEDQA = "allenai/unifiedqa-v2-t5-3b-1363200"
 """Model of the paper, 3 billion parameters."""
 CONTEXT_TOKENS = 400
-"""Budget of a context in the paper, since the model reads at most ``MAX_TOKENS``."""
+"""Budget of a context in the paper, because the model reads at most ``MAX_TOKENS``."""
 MAX_TOKENS = 512  # of question and context together; the end of the context is cut off
 MAX_ANSWER_TOKENS = 64
 BATCH = 8
@@ -19,7 +19,7 @@ _SEPARATOR = " \\n "  # a backslash and an n, as in its training
 
 
 class UnifiedQa:
-    """Reader by a T5 model of UnifiedQA's form, with greedy decoding.
+    """Reader that is a T5 model trained like UnifiedQA, with greedy decoding.
 
     Args:
         model: name at the hub, or a local folder.
@@ -31,7 +31,7 @@ class UnifiedQa:
         self.fingerprint = fingerprint("unifiedqa", {"model": model, "limits": limits})
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
-        """See ``AnswerReader.read``; long contexts first, so that batches have equal lengths."""
+        """See ``AnswerReader.read``; long contexts come first, to batch those of similar length."""
         order = sorted(range(len(asks)), key=lambda at: -len(asks[at].context))
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
@@ -62,7 +62,7 @@ class UnifiedQa:
 
 
 def unifiedqa_prompt(ask: Ask) -> str:
-    """Return question, options and context in the form of the model's training, in lower case."""
+    """Write question, options and context as in the model's training, in lower case."""
     options = " ".join(f"({chr(97 + at)}) {text}" for at, text in enumerate(ask.question.options))
     parts = (ask.question.text, options, " ".join(ask.context.split()))
     return _SEPARATOR.join(part for part in parts if part).lower()

@@ -241,7 +241,7 @@ def test_the_page_of_settings_lists_those_that_people_change():
     expected = {
         (name, key): part.model_fields[key].default
         for name, part in parts.items()
-        for key in part.marked("common")
+        for key in part.flagged("common")
     }
     listed = {(part, key): tomllib.loads(f"it = {value}")["it"] for part, key, value in rows}
     listed = {place: None if value == "none" else value for place, value in listed.items()}

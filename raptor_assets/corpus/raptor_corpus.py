@@ -82,14 +82,14 @@ def build_raptor_corpus(
     names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
     access = CorpusAccess(_settings(name, settings, sections), folder, names=names)
     _claim_places(access)
-    parts = [define_corpus(access)]
+    definitions = [define_corpus(access)]
     if alert:
         send = import_named(alert, f'alert = "{alert}"') if isinstance(alert, str) else alert
-        parts.append(dg.Definitions(sensors=[build_alert_sensor(access, send)]))
+        definitions.append(dg.Definitions(sensors=[build_alert_sensor(access, send)]))
     if followed is not None:
         source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
-        parts.append(dg.Definitions(assets=[source]))
-    return dg.Definitions.merge(*parts)
+        definitions.append(dg.Definitions(assets=[source]))
+    return dg.Definitions.merge(*definitions)
 
 
 _owners: WeakValueDictionary[str, CorpusAccess] = WeakValueDictionary()

@@ -330,7 +330,7 @@ def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
     if not manifests:
         return 0
     of_pinned = [manifest for manifest in manifests if manifest.pin]
-    others = [manifest for manifest in manifests if not manifest.pin]
+    unpinned = [manifest for manifest in manifests if not manifest.pin]
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
         n_nodes = publication.bring_up_to_date(of_pinned, forgets=True)
-        return n_nodes + publication.bring_up_to_date(others)
+        return n_nodes + publication.bring_up_to_date(unpinned)

@@ -74,7 +74,7 @@ def _section(
     *,
     is_complete: bool,
 ) -> Iterator[str]:
-    common = model.marked("common")
+    common = model.flagged("common")
     declared = [key for key in inspect.get_annotations(model) if key in model.model_fields]
     keys = [*declared, *(key for key in model.model_fields if key not in declared)]
     keys = [key for key in keys if is_complete or key in common or key in chosen]

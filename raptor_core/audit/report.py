@@ -47,15 +47,12 @@ class AuditReport:
     """The findings of a judge on a sample of a layer.
 
     Attributes:
-        judge: name of the judge.
-        version: version of the judge.
         population: number of summaries from which the sample is drawn.
         audited: sampled nodes, in the layer's order.
         keys: ``audit_key`` of each sampled node.
         by_node: findings on each sampled node, one for every sentence, in order.
         n_judged: number of nodes that were judged in this audit; others reuse earlier findings.
-        n_right: number of findings that people judged to be right.
-        n_wrong: number of findings that people judged to be wrong.
+        n_right, n_wrong: number of findings that people judged to be right, or wrong.
     """
 
     judge: str
@@ -146,8 +143,6 @@ def run_audits(
     """Judge a ``sample`` of every layer in one call of the judge, and reuse earlier findings.
 
     Args:
-        audits: layers to audit.
-        judge: judge of the samples.
         rate: share of summaries to sample, in [0, 1].
         minimum: minimum number of summaries to sample in each layer.
     """

@@ -33,7 +33,6 @@ class WorstNode:
 
     Attributes:
         node_id: id of the node; "" for a document or another text that is not a node.
-        text: text of the node, or an excerpt.
         value: the number by which it is among the worst.
         why: the reason in words.
         tree: tree of the node, or id of the document.
@@ -56,7 +55,6 @@ class CheckResult:
     """The result of a check.
 
     Attributes:
-        name: name of the check.
         passed: False if a bound is exceeded.
         severity: "error" blocks the publication if the check failed.
         summary: the result in a sentence or two.
@@ -210,7 +208,6 @@ class CheckedLayer:
     Attributes:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
-        settings: settings of the build.
         quotes: summaries quote sentences of their children, so checks of a model's texts are moot.
         vectors: unit vectors of the nodes and of those below, by id; empty if there are none yet.
         leaves: by node id, texts of the leaves below each node that a chat model wrote.

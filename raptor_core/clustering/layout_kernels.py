@@ -45,12 +45,12 @@ def bandwidth(distances: Doubles, i: int, rho: float) -> float:
 
 
 @compiled
-def membership_strengths(distances: Doubles, floors: Doubles) -> Doubles:
+def membership_strengths(distances: Doubles, bandwidth_floors: Doubles) -> Doubles:
     """Return directed edge weights, shape ``(n, k)``, in (0, 1], from distances sorted by row.
 
-    The nearest positive distance of a row is its ``rho``, which has weight 1. ``floors`` (n,)
-    bounds each row's bandwidth from below. umap-learn does the same; it counts the row itself among
-    its k + 1 neighbours.
+    The nearest positive distance of a row is its ``rho``, which has weight 1. ``bandwidth_floors``
+    (n,) are the minimum bandwidths. umap-learn does the same; it counts the row itself among its
+    k + 1 neighbours.
     """
     n, k = distances.shape
     weights = np.ones((n, k))
@@ -59,7 +59,7 @@ def membership_strengths(distances: Doubles, floors: Doubles) -> Doubles:
         for j in range(k - 1, -1, -1):
             if distances[i, j] > 0.0:
                 rho = distances[i, j]
-        sigma = max(bandwidth(distances, i, rho), floors[i])
+        sigma = max(bandwidth(distances, i, rho), bandwidth_floors[i])
         for j in range(k):
             gap = distances[i, j] - rho
             if gap > 0.0:

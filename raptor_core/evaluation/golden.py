@@ -172,7 +172,7 @@ def judge_case(case: Question, retrieval: Retrieval) -> GoldenHit:
 
 
 def golden_values(report: GoldenReport) -> Mapping[str, object]:
-    """Return the report as plain values."""
+    """Convert the report to values for JSON."""
     return {
         **report.numbers(),
         "cases": [

@@ -1,6 +1,7 @@
-"""Plan of a rebuild: nodes, calls, tokens and cost, before anything is paid.
+"""Prediction of what a rebuild changes and costs, before anything is paid.
 
-``plan`` makes it, ``expected_layers`` its layers; ``raptor_core.tree`` does the work.
+``plan`` makes the plan of each tree, ``expected_layers`` that of its layers. Building itself is in
+``raptor_core.tree``.
 """
 
 from raptor_core.rebuild.plan import plan_rebuild

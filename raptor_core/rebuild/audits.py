@@ -1,4 +1,4 @@
-"""Predicted calls of a paid judge: how many summaries a build audits, and what that costs."""
+"""Prediction of how many summaries a paid judge audits in a build, and what that costs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from raptor_core.rebuild.values import NOTHING, LayerPlan, TreePlan
 from raptor_core.settings import Settings
 
 PROMPT_TOKENS = 450
-"""Tokens of a judge's instructions and of the form of its answer."""
+"""Tokens of a judge's instructions, with the schema of its answer."""
 ANSWER_TOKENS = 80
-"""Usual tokens of an answer."""
+"""Typical tokens of an answer."""
 
 Judged = Mapping[tuple[str, int], int]
-"""Number of summaries that the present judge has judged already, by tree and layer."""
+"""Number of summaries that the current judge has already judged, by tree and layer."""
 
 
 def plan_audits(
@@ -24,12 +24,12 @@ def plan_audits(
 
     Args:
         trees: plans of the trees that a build makes.
-        judged: what need not be judged again.
+        judged: summaries that need not be judged again.
         settings: settings with the judge, the sample and the prices.
 
     Returns:
-        The usage to expect, and the most that it can be: every sampled summary is judged, and
-        each answer is invalid until ``audit.max_retries`` is reached. Nothing for a judge that is
+        The expected usage and the worst case, in which every sampled summary is judged and all
+        answers are invalid until ``audit.max_retries`` is reached. Both are 0 for a judge that is
         free.
     """
     if settings.audit.judge != "llm":
@@ -37,9 +37,9 @@ def plan_audits(
     expected = most = 0
     for tree in trees:
         for layer in tree.layers if tree.action != "drop" else ():
-            n_known = judged.get((tree.tree, layer.layer), 0)
-            few, many = _fresh(layer, n_known, settings)
-            expected, most = expected + few, most + many
+            n_judged = judged.get((tree.tree, layer.layer), 0)
+            n_expected, n_most = _n_to_judge(layer, n_judged, settings)
+            expected, most = expected + n_expected, most + n_most
     attempts = most * (1 + settings.audit.max_retries)
     return (
         _usage(expected, ANSWER_TOKENS, settings),
@@ -47,15 +47,15 @@ def plan_audits(
     )
 
 
-def _fresh(layer: LayerPlan, n_known: int, settings: Settings) -> tuple[int, int]:
-    """Return the expected number of summaries of a layer to judge, and the greatest."""
+def _n_to_judge(layer: LayerPlan, n_judged: int, settings: Settings) -> tuple[int, int]:
+    """Return the expected and the maximum number of summaries of a layer to judge."""
     n_nodes = layer.n_kept + layer.n_added
     checks = settings.checks
     n_sampled = min(n_nodes, max(checks.audit_minimum, math.ceil(checks.audit_rate * n_nodes)))
-    if not n_known:
+    if not n_judged:
         return n_sampled, n_sampled
     if not (layer.n_added or layer.n_removed):
-        return max(0, n_sampled - n_known), max(0, n_sampled - n_known)
+        return max(0, n_sampled - n_judged), max(0, n_sampled - n_judged)
     return min(n_sampled, math.ceil(n_sampled * layer.n_added / n_nodes)), n_sampled
 
 

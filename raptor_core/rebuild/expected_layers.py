@@ -1,9 +1,9 @@
-"""Layers of a tree before their texts exist, and what a plan says of each.
+"""Prediction of a tree's layers before their texts exist, and their plans.
 
-The layers of a tree that continues from its published state are exact. A tree that is built from
-scratch has an exact first layer where the vectors of its leaves are known. Its upper layers depend
-on texts that do not exist yet, so mean directions are used as their vectors. ``plan`` puts the
-layers together.
+The layers of a tree that continues from its published state are exact. If a tree is built from
+scratch, the first layer is exact if the vectors of its leaves are known. The vectors of upper
+layers depend on texts that do not exist yet, so mean directions of their children are used instead.
+``plan`` joins the layers to the plan of a tree.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ from raptor_core.vectors import Vectors
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLayer:
-    """Layer of summaries that a rebuild will have, over the clusters of ``clustering``.
+    """A layer of summaries that a rebuild will make over the clusters of ``clustering``.
 
-    ``nodes`` have no texts, and expected numbers of tokens. ``texts`` are those of new nodes that
-    exist already, by content key; their tokens are counted.
+    ``nodes`` have no texts, and estimated numbers of tokens. ``texts`` of new nodes that exist
+    already, by content key, have exact numbers.
     """
 
     clustering: Clustering
@@ -47,23 +47,23 @@ def expect_layers(
     *,
     from_scratch: bool,
 ) -> tuple[list[ExpectedLayer], Clustering]:
-    """Return every layer above ``leaves``, and the last clustering, with the tree's end.
+    """Return every layer above ``leaves``, and the clustering that ends the tree.
 
     Args:
         previous: published tree, if there is one.
         leaves: leaves with their vectors.
         components: components of the build.
-        known: texts of published nodes, and of a run that ended early.
-        from_scratch: no cluster of ``previous`` is kept.
+        known: published texts, and those in the cache.
+        from_scratch: clusters of ``previous`` are not kept.
 
     Raises:
-        ClusteringError: the settings allow no clustering.
+        ClusteringError: no clustering can satisfy the settings.
     """
     layers, expected, name = [leaves], [], leaves.nodes[0].tree
     while not (clustering := cluster_top(name, layers, components, previous)).end:
         layer = _expected_layer(layers[-1].nodes, clustering, previous, components, known)
         expected.append(layer)
-        vectors = np.zeros((len(layer.nodes), 0), dtype=np.float32)  # that nothing reads
+        vectors = np.zeros((len(layer.nodes), 0), dtype=np.float32)  # not used
         if from_scratch:
             vectors = _mean_directions(layer.nodes, layers[-1])
         layers.append(Layer(layer.nodes, vectors))
@@ -83,7 +83,7 @@ def _expected_layer(
     components: Components,
     known: Known,
 ) -> ExpectedLayer:
-    """Return a layer whose nodes have the published lengths of their slots, or usual lengths."""
+    """Return a layer whose nodes have the published lengths of their slots, or typical lengths."""
     old = nodes_of(previous, clustering.layer + 1)
     ids, lengths = {node.id for node in old}, {node.slot: node.n_tokens for node in old}
     drafts = draft_summaries(below, clustering, components)
@@ -97,9 +97,9 @@ def _expected_layer(
         else ""
         for n in drafts
     )
-    # A marked text has another content key, and so have the summaries above it.
+    # A marked text changes the content keys of its node and of the summaries above.
     drafts = list(mark_summaries(zip(drafts, marks, strict=True)))
-    # Where a cluster is cut depends on the lengths of its nodes.
+    # Lengths matter, because a cluster over the token budget is split.
     counted = components.counter.count(list(texts.values())) if texts else []
     counts = dict(zip(texts, counted, strict=True))
     usual = _usual_tokens(drafts, below, previous, components.settings)
@@ -113,7 +113,7 @@ def _expected_layer(
 def _usual_tokens(
     drafts: Sequence[Node], below: Sequence[Node], previous: Tree | None, settings: Settings
 ) -> list[int]:
-    """Return the mean length of published summaries for each draft, else the method's."""
+    """Return for each draft the mean length of published summaries, or else the method's."""
     layers = previous.layers[1:] if previous else ()
     published = [node.n_tokens for layer in layers for node in layer.nodes]
     if published:
@@ -141,7 +141,7 @@ def layer_plans(
         expected: its layers.
         components: components of the build.
         overhead: tokens of a prompt without texts.
-        planned: content keys of summaries that plans of trees before make; its own are added.
+        planned: content keys of summaries in plans of earlier trees, to which its own are added.
     """
     published = {node.id for node in nodes_of(previous, 0)}
     current = {node.id for node in leaves.nodes}
@@ -166,9 +166,9 @@ def layer_plans(
 def _changed(
     nodes: Sequence[Node], old: Sequence[Node], below: set[str], curated: Collection[str]
 ) -> set[str]:
-    """Return ids of summaries that change: over changed nodes, or by decisions of people.
+    """Return the ids of summaries that change because of changed children or decisions.
 
-    A summary that the model refused is requested again.
+    Summaries that the model refused are included, because it is asked again.
     """
     published = {node.id for node in old}
     slots = {node.slot for node in old if not node.quality.keys().isdisjoint((CURATED, FALLBACK))}
@@ -222,11 +222,11 @@ def _cost(
 
 
 CHAT_SHARE = 0.65
-"""Length of a chat model's summary, as a share of its limit: 131 of 200 tokens in the paper."""
+"""Typical share of its token limit that a chat model's summary has; 131 of 200 in the paper."""
 
 
 USUAL_CHILDREN = 5.0
-"""Mean size of clusters by Gaussian mixtures: 3 to 6 were measured, most in long documents."""
+"""Typical mean size of clusters; 3 to 6 were measured, the highest in long documents."""
 
 
 def estimated_layers(
@@ -236,7 +236,7 @@ def estimated_layers(
     settings: Settings,
     overhead: int,
 ) -> Iterator[LayerPlan]:
-    """Yield plans of layers of expected sizes; ``overhead`` is as of ``layer_plans``."""
+    """Yield plans of layers with estimated sizes; ``overhead`` is as in ``layer_plans``."""
     n_below = len(leaves)
     tokens = sum(node.n_tokens for node in leaves)
     for layer in range(1, settings.tree.max_layers + 1):

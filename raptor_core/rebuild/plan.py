@@ -1,9 +1,9 @@
-"""Plan of a rebuild: nodes kept, added and removed, clusters touched, calls, tokens, cost.
+"""Planning of a rebuild: nodes kept, added and removed, clusters touched, calls, tokens and cost.
 
-The clusters of a tree that continues from its published state follow from its leaves alone
-(``raptor_core.tree.cluster``). So its calls are exact; only the lengths of texts, and so the
-tokens, are expected values. Of a tree that is built from scratch, the first layer is exact where
-the vectors of its leaves are known or are few to make; the rest is estimated.
+If a tree continues from its published state, its clusters depend only on its leaves
+(``raptor_core.tree.cluster``). So the number of calls is exact, and only lengths of texts are
+estimated. If a tree is built from scratch, its first layer is exact if the vectors of its leaves
+are known or only few must be computed; the rest is estimated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,22 +48,22 @@ def plan_rebuild(
     components: Components | None = None,
     known: Known | None = None,
 ) -> RebuildPlan:
-    """Plan how to bring ``previous`` in step with ``documents``; write nothing and pay nothing.
+    """Plan the update of the trees ``previous`` to ``documents``, without writing or paying.
 
-    A local model embeds the new leaves of trees that continue, and up to ``SKETCHED_LEAVES`` of
-    trees from scratch. No endpoint is called: a leaf that it would embed gets the mean direction
-    of its neighbours, and the plan is an estimate.
+    A local model embeds new leaves of trees that continue, and up to ``MAX_EMBEDDED_LEAVES`` of
+    trees that are built from scratch. Endpoints are not called: instead, a leaf gets the mean
+    direction of its neighbours, and the plan is an estimate.
 
     Args:
         previous: published trees by name.
-        documents: documents that the trees will hold, by tree; a tree without any is dropped.
+        documents: documents of the new trees, by tree; a tree without documents is dropped.
         settings: None for the defaults, or for those of ``components``.
-        components: parts to plan with, for example to share a loaded model.
-        known: published vectors and texts, for example an open store; those in the components'
-            cache are known, too.
+        components: components to plan with, for example to share a loaded model.
+        known: published vectors and texts, for example an open store, in addition to the
+            components' cache.
 
     Raises:
-        RaptorError: chunker, embedder or clusterer failed.
+        RaptorError: the chunker, embedder or clusterer failed.
     """
     components = Components.either(settings, components)
     planner = _Planner(previous, components, known if known is not None else ChainedKnown())
@@ -76,7 +76,7 @@ def plan_rebuild(
 def plan_tree(
     previous: Tree | None, leaves: Layer, components: Components, known: Known
 ) -> tuple[TreePlan, Clustering]:
-    """Plan one tree of at least one leaf, whose leaves are embedded.
+    """Plan a tree with at least one leaf, whose leaves are already embedded.
 
     Returns:
         The plan, and the clusters over the leaves.
@@ -86,8 +86,8 @@ def plan_tree(
     return planner.predict(previous, leaves, exact=True, reason=reason)
 
 
-SKETCHED_LEAVES = 1000
-"""Most leaves of trees from scratch that a plan embeds, a few seconds of a local model."""
+MAX_EMBEDDED_LEAVES = 1000
+"""Maximum leaves of trees from scratch that a plan embeds, which takes a local model seconds."""
 
 
 class _Planner:
@@ -101,45 +101,45 @@ class _Planner:
         for tree in previous.values():
             self._count_sizes([len(layer.nodes) for layer in tree.layers])
         self._planned: set[str] = set()
-        self._embeddable = SKETCHED_LEAVES
+        self._embeddable = MAX_EMBEDDED_LEAVES
 
     def _count_sizes(self, sizes: Sequence[int]) -> None:
-        """Count the nodes of a tree's layers, from the leaves up, for the size of clusters."""
+        """Count children and parents in a tree's layers, for the mean size of clusters."""
         self._n_children += sum(sizes[:-1])
         self._n_parents += sum(sizes[1:])
 
     @property
     def _children(self) -> float:
-        """Mean number of nodes in a cluster of the published and the planned trees so far."""
+        """Mean size of clusters in the published and the already planned trees."""
         if not self._n_parents:
             return USUAL_CHILDREN
         return max(self._n_children / self._n_parents, 2.0)
 
     @cached_property
     def _overhead(self) -> int:
-        """Tokens of a prompt without texts; counted when needed, since that loads a tokenizer."""
+        """Tokens of a prompt without texts; computed lazily, because it loads a tokenizer."""
         return prompt_overhead(self._components.settings.summarizer, self._components.counter)
 
     def tree(self, name: str, documents: Sequence[Document]) -> TreePlan:
-        """Plan one tree."""
+        """Plan a tree."""
         previous = self._previous.get(name)
         leaves = make_leaves(name, documents, self._components) if documents else ()
         if not leaves:
             return _dropped(name, previous)
-        if previous and self._repeats(previous, leaves):
+        if previous and self._is_unchanged(previous, leaves):
             sizes, end = [len(layer.nodes) for layer in previous.layers], previous.end.reason
             layers = tuple(LayerPlan(k, n_kept=n) for k, n in enumerate(sizes) if k)
             return TreePlan(name, "keep", n_leaves_kept=len(leaves), layers=layers, end=end)
         reason = why_from_scratch(previous, leaves, self._components)
         if previous is None or reason:
-            return self._first(name, previous, leaves, reason)
+            return self._from_scratch(name, previous, leaves, reason)
         vectors, exact = self._vectors(leaves, previous)
         return self.predict(previous, Layer(leaves, vectors), exact=exact)[0]
 
-    def _first(
+    def _from_scratch(
         self, name: str, previous: Tree | None, leaves: tuple[Node, ...], reason: str
     ) -> TreePlan:
-        """Plan a tree from scratch: by its clusters if the vectors of its leaves can be had."""
+        """Plan a tree from scratch, by clustering if the vectors of its leaves are available."""
         known = self._known_vectors(leaves, previous)
         n_unknown = len({node.embedding_key for node in leaves} - known.keys())
         if n_unknown > (0 if self._is_remote else self._embeddable):
@@ -150,8 +150,8 @@ class _Planner:
         self._count_sizes([len(leaves), *(layer.n_kept + layer.n_added for layer in plan.layers)])
         return plan
 
-    def _repeats(self, tree: Tree, leaves: Sequence[Node]) -> bool:
-        """Return whether a build makes the same tree: same settings and leaves, no decisions."""
+    def _is_unchanged(self, tree: Tree, leaves: Sequence[Node]) -> bool:
+        """Return whether a build would make the same tree: same settings, leaves, no decisions."""
         same = {node.id for node in leaves} == {node.id for node in tree.layers[0].nodes}
         if tree.settings_fingerprint != self._components.settings_fingerprint or not same:
             return False
@@ -163,9 +163,9 @@ class _Planner:
     def predict(
         self, previous: Tree | None, leaves: Layer, *, exact: bool, reason: str = ""
     ) -> tuple[TreePlan, Clustering]:
-        """Plan a tree by clusters of its leaves, and return both.
+        """Plan a tree by clustering its leaves; return the plan and the clusters.
 
-        With a ``reason`` it is built from scratch, else it continues from ``previous``.
+        If there is a ``reason``, it is built from scratch, else it continues from ``previous``.
         """
         parts = self._components, self._known
         expected, top = expect_layers(previous, leaves, *parts, from_scratch=bool(reason))
@@ -191,7 +191,7 @@ class _Planner:
         return plan, expected[0].clustering if expected else top
 
     def estimate(self, name: str, leaves: Sequence[Node], reason: str) -> TreePlan:
-        """Plan a tree that is built from scratch for a reason."""
+        """Plan a tree that is built from scratch by estimates, without vectors."""
         previous = self._previous.get(name)
         sizes = (self._children, self._components.settings, self._overhead)
         layers = tuple(estimated_layers(leaves, previous, *sizes))
@@ -207,11 +207,11 @@ class _Planner:
 
     @property
     def _is_remote(self) -> bool:
-        """Whether an endpoint embeds, which a plan does not call."""
+        """Whether the embedder is an endpoint, which a plan does not call."""
         return self._components.settings.embedder.kind == "openai"
 
     def _known_vectors(self, leaves: Sequence[Node], previous: Tree | None) -> dict[str, Vectors]:
-        """Return the vectors of leaves that are published or in the cache, by embedding key."""
+        """Return the published or cached vectors of leaves, by embedding key."""
         vectors: dict[str, Vectors] = {}
         if previous is not None:
             keys = (node.embedding_key for node in previous.layers[0].nodes)
@@ -220,7 +220,7 @@ class _Planner:
         return vectors | self._known.vectors(unknown)
 
     def _vectors(self, leaves: Sequence[Node], previous: Tree | None) -> tuple[Vectors, bool]:
-        """Return vectors of leaves, and whether all of them come from the model."""
+        """Return the vectors of leaves, and whether all of them come from the model."""
         vectors = self._known_vectors(leaves, previous)
         missing = {n.embedding_key: n for n in leaves if n.embedding_key not in vectors}
         exact = not (missing and self._is_remote)
@@ -231,7 +231,7 @@ class _Planner:
         return np.stack(_fill_gaps([vectors.get(key) for key in keys])), exact
 
     def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Usage:
-        """Return the cost of embedding new leaves and summaries; nothing for a local model."""
+        """Return the cost of embedding new leaves and summaries; 0 for a local model."""
         if not self._is_remote:
             return NOTHING
         known = self._known.vectors({node.embedding_key for node in leaves})
@@ -243,14 +243,14 @@ class _Planner:
 
 
 def _leaf_counts(previous: Tree | None, leaves: Sequence[Node]) -> tuple[int, int, int]:
-    """Return the numbers of leaves that remain, that are new, and that are removed."""
+    """Return the numbers of kept, new and removed leaves."""
     published = {node.id for node in nodes_of(previous, 0)}
     n_kept = sum(node.id in published for node in leaves)
     return n_kept, len(leaves) - n_kept, len(published) - n_kept
 
 
 def _fill_gaps(vectors: Sequence[Vectors | None]) -> list[Vectors]:
-    """Return the vectors; replace a missing one by the mean direction of its neighbours."""
+    """Replace missing vectors by the mean direction of their neighbours."""
     known = [row for row, vector in enumerate(vectors) if vector is not None]
     return [
         _mean_of_neighbours(vectors, known, row) if vector is None else vector
@@ -268,7 +268,7 @@ def _mean_of_neighbours(
 
 
 def _removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
-    """Return plans of the published layers that the new tree does not reach."""
+    """Return plans for the published layers above the new tree's top layer."""
     sizes = [len(layer.nodes) for layer in previous.layers]
     return [
         LayerPlan(number, n_removed=sizes[number], n_merged=sizes[number])
@@ -278,7 +278,7 @@ def _removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
 
 def _dropped(name: str, previous: Tree | None) -> TreePlan:
     if previous is None:
-        return TreePlan(name, "keep", reason="its documents hold no text")
+        return TreePlan(name, "keep", reason="its documents contain no text")
     return TreePlan(
         name,
         "drop",

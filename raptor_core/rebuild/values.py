@@ -1,6 +1,6 @@
-"""Values of a plan: the plan of all trees, of one tree, and of one layer.
+"""The values of a plan: of all trees, of a tree, and of a layer.
 
-``plan`` makes them; ``raptor_assets`` and the command show them.
+``plan`` makes them; ``raptor_assets`` shows them.
 """
 
 import math
@@ -14,36 +14,36 @@ from raptor_core.settings.base import BudgetSettings
 
 NOTHING = Usage()
 ESTIMATE_ERROR = 0.5
-"""Largest relative error of a layer whose size follows from the usual size of clusters."""
+"""Maximum relative error of a layer whose size is estimated from the typical size of clusters."""
 UPPER_ERROR = 0.5
-"""Largest relative error of an upper layer whose nodes have mean directions of children."""
+"""Maximum relative error of an upper layer whose vectors are mean directions of children."""
 LIKELY_REPEATS, MOST_REPEATS = 0.1, 0.5
-"""Poor answers of a chat model that are asked for again, as shares of the summaries."""
+"""Likely and maximum retries because of poor answers, as shares of the summaries."""
 TOKEN_ERROR = 0.25
-"""Largest relative error of the lengths of texts, and of the tree's token counter."""
+"""Maximum relative error of estimated lengths and of the tree's token counter."""
 
 Action = Literal["build", "rebuild", "keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
 class LayerPlan:
-    """Plan of one layer of summaries.
+    """The plan of a layer of summaries.
 
     Attributes:
         layer: number of the layer, from 1.
-        n_kept: nodes that remain unchanged.
-        n_added: nodes with new content.
-        n_removed: nodes of the published tree that are removed.
-        n_touched: clusters that remain with changed content.
-        n_new: clusters that did not exist.
-        n_split: clusters that grew over their bounds and are split.
-        n_merged: clusters that end: they became too small, or another cluster absorbed them.
-        fitted: reason of a new fit of clusters; empty without one.
-        n_reused: added nodes whose text is in the store already.
-        lower_bound: distinct ancestors in this layer of changed leaves, which every rebuild must
-            make; an estimate where ``error`` is not 0.
+        n_kept: number of unchanged nodes.
+        n_added: number of nodes with new content.
+        n_removed: number of published nodes that are removed.
+        n_touched: number of existing clusters with changed content.
+        n_new: number of new clusters.
+        n_split: number of clusters that are split because they have grown over their limits.
+        n_merged: number of clusters that disappear, because they are too small or merged.
+        fitted: why clusters are fitted again; "" if they are not.
+        n_reused: number of added nodes whose text is already in the store or cache.
+        lower_bound: number of ancestors of changed leaves in this layer, which every rebuild must
+            make; an estimate if ``error`` is not 0.
         cost: cost of the summaries to make.
-        error: largest relative error of the calls to expect; 0.0 if they are known.
+        error: maximum relative error of the number of calls; 0.0 if it is exact.
     """
 
     layer: int
@@ -63,17 +63,16 @@ class LayerPlan:
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """Plan of one tree.
+    """The plan of a tree.
 
     Attributes:
         tree: name of the tree.
         action: "build", "rebuild", "keep" or "drop".
-        reason: why it is built from scratch; empty if it continues from the published tree.
-        n_leaves_kept, n_leaves_added, n_leaves_removed: numbers of leaves.
+        reason: why it is built from scratch; "" if it continues from the published tree.
         layers: plans of the layers of summaries, from 1.
-        embedding: cost of embedding; summaries count by their expected length.
-        exact: true if the calls are known, false if sizes of layers are estimated.
-        end: why the tree ends at its top layer; empty if that is estimated.
+        embedding: cost of embedding, with estimated lengths of summaries.
+        exact: the number of calls is exact; if False, sizes of layers are estimated.
+        end: why the tree ends at its top layer; "" if that is estimated.
     """
 
     tree: str
@@ -94,18 +93,18 @@ class TreePlan:
 
     @property
     def lower_bound(self) -> int:
-        """Distinct ancestors of changed leaves, in all layers; no bound unless ``exact``."""
+        """Number of ancestors of changed leaves in all layers; an estimate unless ``exact``."""
         return sum(layer.lower_bound for layer in self.layers)
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildPlan:
-    """Plan of all trees, ordered by name.
+    """The plan of all trees, ordered by name.
 
     Attributes:
-        calls_model: whether a model writes summaries.
+        calls_model: a model writes summaries.
         audits: expected cost of a paid judge.
-        most_audits: the most that it can cost, with answers that are invalid.
+        most_audits: maximum cost of a paid judge, if answers are invalid.
     """
 
     trees: tuple[TreePlan, ...]
@@ -130,30 +129,30 @@ class RebuildPlan:
 
     @property
     def lower_bound(self) -> int:
-        """Summaries that every rebuild must make; an estimate unless ``exact``."""
+        """Number of summaries that every rebuild must make; an estimate unless ``exact``."""
         return sum(tree.lower_bound for tree in self.trees)
 
     @property
     def summaries_range(self) -> tuple[int, int]:
-        """Least and greatest number of summaries to expect; equal if all are known."""
+        """Minimum and maximum number of summaries to expect; equal if the plan is exact."""
         layers = [layer for tree in self.trees for layer in tree.layers]
-        off = math.ceil(sum(layer.error * layer.cost.calls for layer in layers))
-        return max(self.summaries.calls - off, 0), self.summaries.calls + off
+        error = math.ceil(sum(layer.error * layer.cost.calls for layer in layers))
+        return max(self.summaries.calls - error, 0), self.summaries.calls + error
 
     @property
     def repeats(self) -> int:
-        """Number of poor answers that are likely to be asked for again."""
+        """Likely number of retries because of poor answers."""
         return round(self.calls_model * LIKELY_REPEATS * self.summaries.calls)
 
     @property
     def calls_range(self) -> tuple[int, int]:
-        """Least and greatest number of calls for summaries, with repeats of poor answers."""
+        """Minimum and maximum number of calls for summaries, including retries."""
         least, most = self.summaries_range
         return least, most + math.ceil(self.calls_model * MOST_REPEATS * most)
 
     @property
     def usd_range(self) -> tuple[float, float] | None:
-        """Least and greatest cost to expect, in US dollars; None if a price is not set."""
+        """Minimum and maximum cost to expect, in US dollars; None if a price is not set."""
         prices = (self.summaries.usd, self.embedding.usd, self.audits.usd, self.most_audits.usd)
         if None in prices:
             return None
@@ -163,7 +162,7 @@ class RebuildPlan:
         return (least + audits) * (1 - TOKEN_ERROR), (most + most_audits) * (1 + TOKEN_ERROR)
 
     def exceeded(self, budget: BudgetSettings) -> tuple[str, ...]:
-        """Return the bounds of a budget that the expected cost passes, such as "usd"."""
+        """Return the limits of a budget that the expected cost exceeds, such as "usd"."""
         cost = self.cost
         bounds = {"calls": cost.calls, "tokens": cost.tokens, "usd": cost.usd or 0.0}
         limits = ((name, getattr(budget, name)) for name in bounds)
@@ -171,7 +170,7 @@ class RebuildPlan:
 
     @property
     def exact(self) -> bool:
-        """True if the calls of every tree are known."""
+        """Whether the plans of all trees are exact."""
         return all(tree.exact for tree in self.trees)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Retrieval over published trees: strategies, and the trace to the sources.
+"""Retrieval from published trees: strategies, and traces to the sources.
 
-Stores and their search methods are in ``raptor_core.store``. Read ``base`` next, then ``hybrid``,
-the default strategy.
+Vector and text search are in ``raptor_core.store``. Read ``base`` next, and then ``hybrid``, the
+default strategy.
 """
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy

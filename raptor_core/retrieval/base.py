@@ -1,7 +1,7 @@
-"""Queries, retrievals, and the interface of a strategy.
+"""Queries, retrievals, the interface of a strategy, and filling of a token budget.
 
-Filling a token budget from candidates belongs here too. The strategies are in ``hybrid`` and
-``paper``; ``retriever`` lists them. Read ``paper`` next, the simpler ones.
+Strategies are in ``hybrid`` and ``paper``; ``retriever`` lists them. Read ``paper`` next, which has
+the simpler ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,16 +20,16 @@ from raptor_core.tracing import span
 from raptor_core.vectors import Vectors
 
 LAYER_TOP_K = 20
-"""Number of nodes that a walk keeps of each layer, unless the query sets ``top_k``."""
+"""Number of nodes that a traversal keeps of each layer, unless the query sets ``top_k``."""
 
 SHORT_NODE_TOKENS = 32
-"""Few nodes have fewer tokens. The first search asks for as many nodes of this size as fit."""
+"""Size of a short node. The first search asks for as many nodes of this size as fit."""
 
-SPARE = 2
-"""Candidates for each node of ``top_k``: they replace nodes that do not fit the budget."""
+CANDIDATES_PER_NODE = 2
+"""Candidates for each node of ``top_k``, because some nodes do not fit into the budget."""
 
-DEEPEST = 1000
-"""Number of candidates after which a search ends, even if none of them fits the budget."""
+MAX_CANDIDATES = 1000
+"""Number of candidates after which a search ends, even if none of them fits into the budget."""
 
 
 Kind = Literal["auto", "detail", "general"]
@@ -47,20 +47,20 @@ class HybridWeights:
     """Weights of the strategy "hybrid"; docs/retrieval.md has the formula.
 
     Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
-    deviation.
+    deviation. Some weights apply only if several documents are searched, as noted.
 
     Attributes:
-        lexical: weight of the lexical score; the dense score has the rest of 1.
+        lexical: weight of the lexical score; that of the dense score is 1 minus it.
         neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
-        document: weight of the three best chunks of the document, where documents compete.
-        diversity: deduction from a passage, times log(1 + n), when n passages of its document are
-            chosen, where documents compete.
-        hop: weight of the rare names that a chunk shares with the best one, where short documents
-            compete; 0 switches the second hop off.
-        named: added to the chunks of a document that the question names, and taken from those of
-            other years, where long documents compete; 0 switches it off.
-        candidates: nodes that each search of all documents returns.
-        documents: best documents of which all chunks are scored.
+        document: weight of the document's three best chunks (several documents).
+        diversity: deduction from a passage, times log(1 + n), if n passages of its document are
+            already chosen (several documents).
+        hop: weight of the rare names that a chunk shares with the best chunk, for the second hop
+            (several short documents); 0 switches it off.
+        named: bonus for chunks of a document that the question names, and deduction from documents
+            of the same series but of another year (several long documents); 0 switches it off.
+        candidates: number of nodes that each search of all documents returns.
+        documents: number of best documents of which all chunks are scored.
     """
 
     lexical: float = 0.35
@@ -75,25 +75,25 @@ class HybridWeights:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Parameters of a retrieval; the question is not part of it.
+    """Parameters of a retrieval, except for the question.
 
     Attributes:
         strategy: a name in ``STRATEGIES``.
-        budget_tokens: maximum tokens of the context; a node that does not fit is passed over.
-        top_k: maximum number of nodes; traversal counts them per layer. None takes as many as the
-            budget holds, and 20 per layer.
+        budget_tokens: maximum tokens of the context; nodes that do not fit are skipped.
+        top_k: maximum number of nodes, of each layer in a traversal. None is limited only by the
+            budget, and is 20 in a traversal.
         where: filter on trees, documents, layers and metadata.
-        start_layer: traversal only, first layer; None is the top layer of each tree.
-        n_layers: traversal only, number of layers to walk; None walks down to the leaves.
-        threshold: traversal only, minimum cosine similarity of the nodes kept on each layer. None
+        start_layer: traversal only: first layer; None is the top layer of each tree.
+        n_layers: traversal only: number of layers; None continues down to the leaves.
+        threshold: traversal only: minimum cosine similarity of the nodes kept on each layer. None
             keeps the best ``top_k``.
-        max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
-        hybrid: hybrid only, the weights of its signals.
-        reranker: hybrid only, a model that orders the best chunks of a detail anew.
-        scope: homes only, whether to search the trees, the corpus tree ("corpus"), or both.
-        history: turns before the question, the last one at the end; see ``follow_up``.
-        kind: hybrid only, whether a question asks for a detail or is general, so that the context
-            covers the whole text; "auto" decides by its words.
+        max_per_document: hybrid only: maximum number of chunks of a document; None is no limit.
+        hybrid: hybrid only: weights of its signals.
+        reranker: hybrid only: model that sorts the best chunks of a detail question again.
+        scope: homes only: search the trees, the corpus tree ("corpus"), or both.
+        kind: hybrid only: whether the question is about a detail, or is general, so that the
+            context covers the whole text; "auto" decides by its words.
+        history: earlier messages of the conversation, the latest last; see ``follow_up``.
     """
 
     strategy: str = "hybrid"
@@ -111,11 +111,11 @@ class Query:
     history: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        turns(self.history)
+        check_history(self.history)
 
     @property
     def limit(self) -> int:
-        """Number of nodes per layer: ``top_k``, or 20."""
+        """Number of nodes per layer in a traversal: ``top_k``, or 20."""
         return self.top_k or LAYER_TOP_K
 
     @classmethod
@@ -131,18 +131,19 @@ class Query:
         )
 
 
-def turns(history: Sequence[str]) -> tuple[str, ...]:
-    """Return the turns before a question; raise SettingsError for a text, which has no turns."""
+def check_history(history: Sequence[str]) -> tuple[str, ...]:
+    """Return the messages before a question; raise SettingsError if it is a single text."""
     if isinstance(history, str):
         raise SettingsError(
-            f"history: expected a list of turns, got the text {history!r:.60}; write history=[...]"
+            f"history: expected a list of messages, got the text {history!r:.60}; write "
+            "history=[...]"
         )
     return tuple(history)
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``."""
+    """Questions and their vectors, shape ``(len(texts), n_dims)``."""
 
     texts: tuple[str, ...]
     vectors: Vectors
@@ -155,13 +156,17 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Retrieved nodes in the strategy's order, and their size.
+    """The result of a retrieval.
 
-    ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
-    and ``n_passed_over`` of them did not fit the budget. ``kind`` is "detail" or "general", as
-    hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
-    warns of the answer: the question was too long to be read whole, or the query filters by
-    metadata that no document has. A server that keeps the question gives it an ``id``.
+    Attributes:
+        hits: retrieved nodes in the strategy's order.
+        n_tokens: tokens of the hits, at most ``query.budget_tokens``.
+        n_candidates: number of nodes that were considered.
+        n_passed_over: number of candidates that did not fit into the budget.
+        kind: hybrid only: "detail" or "general".
+        reason: hybrid only: why the question is of this kind.
+        note: a warning, such as that no document has the metadata that the query filters by.
+        id: id of the question, if a server keeps it.
     """
 
     question: str
@@ -181,7 +186,7 @@ class Retrieval:
 
     @property
     def with_words(self) -> "Retrieval":
-        """The retrieval without nodes that have no letter or digit."""
+        """This retrieval without nodes that have neither letters nor digits."""
         hits = tuple(filter(has_words, self.hits))
         if len(hits) == len(self.hits):
             return self
@@ -189,21 +194,21 @@ class Retrieval:
 
     @property
     def context(self) -> str:
-        """Texts of the hits, separated by blank lines; inside a paragraph by a line end.
+        """Texts of the hits, separated by blank lines, or by line ends within a paragraph.
 
-        Rows of a table follow the names of their columns.
+        Rows of a table follow the names of the columns.
         """
         nodes = [hit.node for hit in self.hits]
         texts = [nodes[0].shown_text] if nodes else []
         for node, following in pairwise(nodes):
-            goes_on = shares_paragraph(node, following)
-            texts.append("\n" if goes_on else "\n\n")
-            texts.append(following.text if goes_on else following.shown_text)
+            is_same = shares_paragraph(node, following)
+            texts.append("\n" if is_same else "\n\n")
+            texts.append(following.text if is_same else following.shown_text)
         return "".join(texts)
 
     @property
     def explanation(self) -> str:
-        """The note; without hits and a note the reason, and a remedy."""
+        """The note, or else, if there are no hits, the reason and a remedy."""
         if self.hits or self.note:
             return self.note
         if self.n_passed_over:
@@ -212,9 +217,9 @@ class Retrieval:
         if self.query.threshold is not None:
             filters["threshold"] = self.query.threshold
         if not filters:
-            return "no node matches the question; ask with other words, or with another strategy"
+            return "no node matches the question; use other words, or another strategy"
         named = ", ".join(f"{name} {_shown(value)}" for name, value in filters.items())
-        return f"no node matches {named}; leave a filter out, or list the trees for their names"
+        return f"no node matches {named}; omit a filter, or list the trees to see their names"
 
     @property
     def ranked(self) -> list[Hit]:
@@ -223,18 +228,18 @@ class Retrieval:
 
 
 def _shown(value: object) -> str:
-    """Return a filter in words."""
+    """Describe a filter in words."""
     if isinstance(value, Where):
         return ", ".join(f"{name} {_shown(part)}" for name, part in value.conditions.items())
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Characters that Unicode counts as letters or symbols, and that show nothing."""
+"""Invisible characters that Unicode counts as letters or symbols."""
 
 
 def require_words(question: str) -> None:
-    """Raise QuestionError for a question without a letter, digit or picture: nothing answers it."""
+    """Raise QuestionError if a question has neither letters, digits nor pictographs."""
     for character in question:
         kind = category(character)
         if (kind[0] in "LN" or kind == "So") and character not in _BLANK_LETTERS:
@@ -245,7 +250,7 @@ def require_words(question: str) -> None:
 
 
 def shares_paragraph(node: Node, following: Node) -> bool:
-    """Return whether the chunk after ``node`` begins in the paragraph in which ``node`` ends."""
+    """Return whether ``following`` is the next chunk and continues a paragraph of ``node``."""
     if not node.paragraphs or not following.paragraphs or node.documents != following.documents:
         return False
     distance = following.position - node.position
@@ -253,16 +258,16 @@ def shares_paragraph(node: Node, following: Node) -> bool:
 
 
 class Strategy(Protocol):
-    """Interface of a strategy: it selects the nodes of a context for each question."""
+    """Interface of a strategy, which selects nodes for the context of each question."""
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
-        """Return a retrieval for each question, in their order."""
+        """Return a retrieval for each question, in order."""
 
 
 def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
-    """Sort hits by document, that of the best hit first, and within it by position.
+    """Sort hits by document, the one with the best hit first, and within a document by position.
 
-    At the same position a summary comes first.
+    At the same position, summaries come first.
     """
     best: dict[str, float] = {}
     for hit in hits:
@@ -281,25 +286,25 @@ def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def has_words(hit: Hit) -> bool:
-    """Return whether a node has a letter or digit; a row of marks or pictures answers nothing."""
+    """Return whether a node has letters or digits; symbols alone answer no question."""
     return any(map(str.isalnum, hit.node.text))
 
 
 def fit_budget(
     question: str, query: Query, candidates: Sequence[Hit], max_nodes: int | None = None
 ) -> Retrieval:
-    """Take candidates in their order, at most ``max_nodes``, and pass over what does not fit."""
+    """Take candidates in order, at most ``max_nodes``, and skip those that do not fit."""
     hits: list[Hit] = []
-    spent = passed_over = 0
+    spent = skipped = 0
     for hit in filter(has_words, candidates):
         if len(hits) == max_nodes:
             break
         if spent + hit.node.n_tokens > query.budget_tokens:
-            passed_over += 1
+            skipped += 1
             continue
         hits.append(hit)
         spent += hit.node.n_tokens
-    return Retrieval(question, query, tuple(hits), spent, len(candidates), passed_over)
+    return Retrieval(question, query, tuple(hits), spent, len(candidates), skipped)
 
 
 @span("packing")
@@ -315,11 +320,11 @@ def fit_budgets(
 
 
 def join_retrievals(parts: Sequence[Retrieval]) -> Retrieval:
-    """Join the retrievals of one question over several corpora to one context.
+    """Join the retrievals of a question from several corpora.
 
-    Scores of different corpora have no common scale, so hits score by their ranks (reciprocal rank
-    fusion). The context has the hits of the last corpus first. A leaf of the corpus tree goes where
-    the top node that it copies is a hit, and so do notes that not all corpora give.
+    Scores of different corpora have no common scale, so hits are scored by rank (reciprocal rank
+    fusion). The hits of the last corpus come first. A leaf of the corpus tree is dropped if the top
+    node that it copies is also a hit. Notes are kept only if all retrievals have the same.
     """
     if len(parts) == 1:
         return parts[0]
@@ -349,17 +354,17 @@ def join_retrievals(parts: Sequence[Retrieval]) -> Retrieval:
 def fill_budgets(
     questions: Questions, query: Query, search: Callable[[int], Sequence[Sequence[Hit]]]
 ) -> list[Retrieval]:
-    """Search for more and more candidates, until ``top_k`` nodes or the budget end each context.
+    """Search for more and more candidates, until each context has ``top_k`` nodes or is full.
 
     ``search`` returns candidates for each question, best first; its argument is their maximum.
     """
     limit = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     if query.top_k:
-        limit = query.top_k * SPARE
+        limit = query.top_k * CANDIDATES_PER_NODE
     complete: dict[int, Retrieval] = {}
     while len(complete) < len(questions.texts):
         retrievals = fit_budgets(questions, query, search(limit), query.top_k)
-        # A complete one is not replaced: the questions of a batch do not change each other's hits.
+        # Complete ones are not replaced, so that questions of a batch do not change each other.
         for row, retrieval in enumerate(retrievals):
             if _is_complete(retrieval, limit):
                 complete.setdefault(row, retrieval)
@@ -370,11 +375,11 @@ def fill_budgets(
 def _is_complete(retrieval: Retrieval, limit: int) -> bool:
     """Return whether more than ``limit`` candidates would not change a retrieval.
 
-    A node that was passed over shows that the budget ended the context. But if no node is in it,
-    the nearest nodes may all be too long for a small budget, and a later one may fit.
+    If a node did not fit, the context is full. But if no node fits at all, the nearest ones may be
+    too long for a small budget, and a later one may fit.
     """
     if retrieval.n_candidates < limit:
         return True
     if not retrieval.hits:
-        return limit >= DEEPEST
+        return limit >= MAX_CANDIDATES
     return bool(retrieval.query.top_k or retrieval.n_passed_over)

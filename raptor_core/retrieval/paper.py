@@ -1,6 +1,6 @@
-"""Strategies of the paper, and searches of chunks only, as without a tree.
+"""The strategies of the paper (section 3, Algorithms 1 and 2), and searches without the tree.
 
-Paper: section 3, Algorithms 1 and 2. The default strategy is in ``hybrid``.
+The default strategy is in ``hybrid``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,18 +13,18 @@ from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 MAX_OVER_THRESHOLD = 10_000
-"""Maximum number of nodes that a layer may have over ``Query.threshold``."""
+"""Maximum number of nodes of a layer over ``Query.threshold``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
     """Strategy that takes the nodes most similar to the question.
 
-    Over all layers it is collapsed tree retrieval (paper, section 3 and Algorithm 2).
+    Over all layers this is collapsed tree retrieval (paper, section 3 and Algorithm 2).
 
     Attributes:
-        by_words: match the words of the question (BM25) instead of its vector.
-        only_chunks: search layer 0 only: the baseline that a tree has to improve on.
+        by_words: compare words (BM25) instead of vectors.
+        only_chunks: search only layer 0, the baseline without a tree.
     """
 
     by_words: bool = False
@@ -50,27 +50,27 @@ def chunks_only(query: Query) -> Where:
     """
     if set(query.where.layers or ()) - {0}:
         raise SettingsError(
-            f"{query.strategy} retrieves chunks only, which are layer 0; omit the filter on "
+            f"{query.strategy} retrieves only chunks, which are layer 0; omit the filter on "
             "layers, or use the strategy collapsed"
         )
     return query.where.narrowed(layers=(0,))
 
 
 class Traversal:
-    """Strategy that keeps the ``top_k`` best nodes of each layer and goes on to their children.
+    """Strategy that keeps the ``top_k`` best nodes of a layer and continues with their children.
 
-    In several trees the walk starts in the top layer of each tree. Each step keeps the best
-    ``top_k`` nodes of all trees together.
+    It starts in the top layer of each tree, and keeps the best ``top_k`` nodes of all trees
+    together in each step.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; nodes of higher layers come first."""
         starts = _start_filters(query, store)
         rows = (questions.select(row).vectors for row in range(len(questions.texts)))
-        candidates = [self._walk(vector, query, starts, store) for vector in rows]
+        candidates = [self._traverse(vector, query, starts, store) for vector in rows]
         return fit_budgets(questions, query, candidates)
 
-    def _walk(
+    def _traverse(
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
         layers = [_layer(vector, query, starts, store)]
@@ -83,7 +83,7 @@ class Traversal:
 
 
 def _layer(vector: Vectors, query: Query, filters: list[Where], store: VectorStore) -> list[Hit]:
-    """Return the nodes that a walk keeps of a layer: the best, or all over the threshold."""
+    """Return the nodes that a traversal keeps of a layer: the best, or all over the threshold."""
     limit, least = query.limit, -2.0
     if query.threshold is not None:
         limit, least = MAX_OVER_THRESHOLD, query.threshold
@@ -98,15 +98,15 @@ def _children_of(hits: Iterable[Hit], query: Query) -> Where:
 
 
 def _start_filters(query: Query, store: VectorStore) -> list[Where]:
-    """Return a filter per start layer: trees of equal height are searched together.
+    """Return a filter for each start layer; trees of equal height are searched together.
 
-    Under a filter a walk starts at each matching node that no matching node is above.
+    With a filter, a traversal starts at all matching nodes that have no matching ancestor.
     """
     where = query.where
     if where.layers:
         raise SettingsError(
-            f"{query.strategy} walks all layers, and a filter on layers would stop it; omit the "
-            "filter, or set start_layer"
+            f"{query.strategy} goes through all layers, which a filter on layers prevents; omit "
+            "the filter, or set start_layer"
         )
     if query.start_layer is not None and query.start_layer < 0:
         raise SettingsError(f"start_layer is {query.start_layer}; layers are counted from 0")
@@ -128,7 +128,7 @@ def _start_filters(query: Query, store: VectorStore) -> list[Where]:
 
 
 def _highest_matches(where: Where, top: int, store: VectorStore) -> Where:
-    """Return the filter of the matching nodes up to a layer that no matching node is above."""
+    """Return the filter for matching nodes, up to the layer ``top``, without matching ancestors."""
     summaries = store.nodes(where.narrowed(layers=range(1, top + 1)))
     children = {child for node in summaries for child in node.children}
     exclude = where.exclude or Where()
@@ -137,5 +137,5 @@ def _highest_matches(where: Where, top: int, store: VectorStore) -> Where:
 
 
 def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:
-    """Return the ``limit`` hits of highest score, ties by node id."""
+    """Return the ``limit`` hits with the highest scores; ties are broken by node id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:limit]

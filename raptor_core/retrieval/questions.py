@@ -1,9 +1,9 @@
-"""Questions as the embedder reads them, follow-ups, and the warning of one that nothing answers.
+"""Preparation of questions (long ones, follow-ups), and warnings if probably nothing answers them.
 
-Of the segments of a long question the best is searched for. Their mean would be further from the
-answer: in 3,200 characters of chatter one sentence asks. The best node of a question without an
-answer, or in a language that no document has, is no nearer than those of everyday sentences.
-``docs/research.md`` has the figures.
+Of a long question only the segment nearest to any node is searched for, because in 3,200 characters
+of chatter one sentence asks, and the mean of all segments would be further from the answer. If a
+question has no answer, or is in a language that no document has, its best node is no nearer than
+the best nodes of unrelated everyday sentences. docs/research.md has the figures.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class QuestionSegments:
 
     Attributes:
         texts: the questions.
-        segments: segments of each question; one that the embedder reads whole is a single segment.
+        segments: segments of each question; a short question is a single segment.
         vectors: vectors of all segments, in order, shape ``(n_segments, n_dims)``.
     """
 
@@ -40,9 +40,9 @@ class QuestionSegments:
     def embed(
         cls, embedder: Embedder, questions: Sequence[str], history: Sequence[str] = ()
     ) -> "QuestionSegments":
-        """Cut questions into the segments that the embedder reads, and embed these.
+        """Divide questions into segments that the embedder can read, and embed these.
 
-        A question that leans on ``history`` is read with terms of it.
+        Terms of ``history`` are added to follow-up questions; see ``follow_up``.
         """
         cut = embedder.segments if isinstance(embedder, SegmentingEmbedder) else lambda text: [text]
         segments = tuple(tuple(cut(follow_up(question, history))) for question in questions)
@@ -50,7 +50,7 @@ class QuestionSegments:
         return cls(tuple(questions), segments, vectors)
 
     def best(self, store: VectorStore, where: Where) -> Questions:
-        """Return the segment of each question that is nearest to any node; the first of equals."""
+        """Return the segment of each question that is nearest to any node."""
         texts, rows = [], []
         ends = accumulate(map(len, self.segments))
         for segments, end in zip(self.segments, ends, strict=True):
@@ -65,7 +65,7 @@ class QuestionSegments:
         return Questions(tuple(texts), self.vectors[rows])
 
     def label(self, retrievals: Sequence[Retrieval], notes: Sequence[str]) -> list[Retrieval]:
-        """Return the retrievals under the questions, with notes, also where segments were read."""
+        """Return the retrievals with the original questions and with notes about them."""
         labels = zip(self.texts, self.segments, retrievals, notes, strict=True)
         return [
             replace(
@@ -89,51 +89,49 @@ def _notes(question: str, segments: Sequence[str], retrieval: Retrieval) -> Iter
 
 def _note(n_segments: int) -> str:
     return (
-        f"the question is longer than the embedder reads at once: of {n_segments} parts the "
-        "one that matches best was searched for; ask a shorter question"
+        f"the question is longer than the embedder's limit: of {n_segments} parts, only the one "
+        "that matches best was searched for; ask a shorter question"
     )
 
 
-LAST_TURNS = 3
-"""Number of turns before a question whose terms may join it."""
+LAST_MESSAGES = 3
+"""Number of messages before a question whose terms may be added to it."""
 
 MAX_TERMS = 6
-"""Number of terms that join a question that leans on the turns before it."""
+"""Maximum number of terms that are added to a follow-up question."""
 
 MAX_FRAGMENT_NAMES = 3
-"""Number of names in a fragment, such as "And the blue seal?"."""
+"""Maximum number of names in a fragment, such as "And the blue seal?"."""
 
 
 def follow_up(question: str, history: Sequence[str]) -> str:
-    """Return a question that leans on the turns before it with terms of these.
+    """Add terms of the conversation to a question that cannot be understood without it.
 
-    Any other question, one that asks for something general, and a turn that only thanks or greets
-    are returned as they are. Names for pronouns were tried and found less.
+    Any other question, also a general one, and a message that only thanks or greets are returned
+    unchanged. Replacing pronouns by names was tried, and found fewer answers.
 
     Args:
-        question: the question.
-        history: turns before it, questions or answers, the last one at the end; empty ones and
-            those that only thank or greet are left out.
+        history: earlier questions and answers, the latest last; those that are empty, or only
+            thank or greet, are ignored.
     """
-    if is_courtesy(question) or not _leans(question):
+    messages = [m for m in history if m.strip() and not is_courtesy(m)][: -LAST_MESSAGES - 1 : -1]
+    if not messages or is_courtesy(question) or not _is_follow_up(question):
         return question
-    turns = [turn for turn in history if turn.strip() and not is_courtesy(turn)]
-    turns = turns[: -LAST_TURNS - 1 : -1]
     own = read_wording(question).names
-    terms = dict.fromkeys(term for turn in turns for term in read_wording(turn).names)
+    terms = dict.fromkeys(term for message in messages for term in read_wording(message).names)
     joined = [term for term in terms if term not in own][:MAX_TERMS]
     return f"{question} ({', '.join(joined)})" if joined else question
 
 
-def _leans(question: str) -> bool:
-    """Return whether a question is a fragment, or names hardly anything and refers to it."""
+def _is_follow_up(question: str) -> bool:
+    """Return whether a question is a fragment, or names hardly anything but refers to something."""
     wording = read_wording(question)
     n_names = len(wording.names)
     if wording.new or (not wording.names and wording.is_generic):
         return False
     start = " ".join(words(question.casefold()))
-    goes_on = not wording.verb and start.startswith(tuple(wording.join))
-    if goes_on or any(" " in phrase for phrase in wording.join):
+    is_continued = not wording.verb and start.startswith(tuple(wording.join))
+    if is_continued or any(" " in phrase for phrase in wording.join):
         return n_names <= MAX_FRAGMENT_NAMES
     if n_names > 1 or wording.is_generic:
         return False
@@ -158,16 +156,16 @@ EVERYDAY = (
     "Le marché est fermé le lundi.",
     "Где находится аптека?",
 )
-"""Sentences that show how near the best node is by chance."""
+"""Unrelated sentences, whose best nodes show how near a node is by chance."""
 
-SPREADS = 3.0
-"""Median absolute deviations over the median of the everyday scores up to which chance reaches."""
+CHANCE_DEVIATIONS = 3.0
+"""Chance scores reach this many median absolute deviations above their median."""
 
-KNOWN_SHARE = 0.75
-"""Share of a question's longer words in the context from which it is taken for answered."""
+ANSWERED_SHARE = 0.75
+"""Minimum share of a question's longer words in a context that probably answers it."""
 
 SHORT_WORD_CHARS = 3
-"""Longest word that is common enough to say nothing about an answer."""
+"""Length up to which words are too common to show whether a context answers a question."""
 
 NOTE = (
     "nothing in the searched documents is nearer to the question than chance: they may not answer "
@@ -179,7 +177,7 @@ _vector_cache: dict[tuple[str, int], Vectors] = {}
 
 
 def _everyday_vectors(embedder: Embedder, n_dims: int) -> Vectors:
-    """Return the vectors of ``EVERYDAY``, which a process embeds once."""
+    """Return the vectors of ``EVERYDAY``, which are computed once in a process."""
     key = (embedder.fingerprint, n_dims)
     if key not in _vector_cache:
         _vector_cache[key] = embedder.embed_queries(EVERYDAY)
@@ -193,7 +191,7 @@ def warn_of_chance(
     store: VectorStore,
     embedder: Embedder,
 ) -> list[str]:
-    """Return a note for each question that is no nearer to any node than chance, else ""."""
+    """Return a warning for each question that is no nearer to any node than chance, or ""."""
     notes = [""] * len(retrievals)
     doubtful = [
         row
@@ -208,9 +206,9 @@ def warn_of_chance(
     best = [nearest[0].score if nearest else -1.0 for nearest in store.search(rows, 1, query.where)]
     chance = np.array(best[len(doubtful) :])
     median = float(np.median(chance))
-    reach = median + SPREADS * float(np.median(abs(chance - median)))
+    limit = median + CHANCE_DEVIATIONS * float(np.median(abs(chance - median)))
     for row, score in zip(doubtful, best, strict=False):
-        notes[row] = NOTE if score <= reach else ""
+        notes[row] = NOTE if score <= limit else ""
     return notes
 
 
@@ -219,9 +217,9 @@ def _is_general(question: str, retrieval: Retrieval) -> bool:
 
 
 def _has_words(question: str, retrieval: Retrieval) -> bool:
-    """Return whether the context has most of the question's longer words."""
+    """Return whether the context contains most of the question's longer words."""
     sought = {t for t in tokens(question) if len(t) > SHORT_WORD_CHARS or not t.isascii()}
     if not sought:
         return False
     texts = (f"{hit.node.context}\n{hit.node.text}" for hit in retrieval.hits)
-    return len(sought.intersection(*[tokens("\n".join(texts))])) >= KNOWN_SHARE * len(sought)
+    return len(sought.intersection(*[tokens("\n".join(texts))])) >= ANSWERED_SHARE * len(sought)

@@ -1,6 +1,6 @@
-"""The retriever that applications query, over an open store or over trees in memory.
+"""The retriever for applications, over an open store or over trees in memory.
 
-The strategies are in ``hybrid`` and ``paper``; ``raptor_core.home`` searches a home.
+Strategies are in ``hybrid`` and ``paper``; the retriever over a home is in ``raptor_core.home``.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,14 @@ from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchErr
 from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words, turns
+from raptor_core.retrieval.base import (
+    Query,
+    Questions,
+    Retrieval,
+    Strategy,
+    check_history,
+    require_words,
+)
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import Nearest, Traversal
 from raptor_core.retrieval.questions import QuestionSegments, warn_of_chance
@@ -44,7 +51,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 class Searcher(ABC):
-    """Base class of retrievers, of a store or of a home; threads may share one."""
+    """Base class of retrievers over a store or a home; threads may share one."""
 
     @property
     @abstractmethod
@@ -57,15 +64,18 @@ class Searcher(ABC):
 
     @abstractmethod
     def trace(self, node_id: str) -> Trace:
-        """Return the exact spans of the documents under a node."""
+        """Return the exact spans of documents from which a node derives."""
 
     @abstractmethod
     def for_readers(self, readers: Sequence[str] | None) -> Self:
-        """Return the retriever for a caller who is these users and groups.
+        """Return a retriever that sees only what these readers may read.
 
-        Each of its methods treats a node that none of them may read, and a tree or document of
-        such nodes, as one that is not there. "*" is everyone; an empty list may read nothing; None
-        is trusted code, which may read everything. A second call never adds readers.
+        For its methods, all other nodes, documents and trees do not exist. A second call can only
+        restrict the readers further.
+
+        Args:
+            readers: names of the caller and of the caller's groups. "*" is everyone, an empty list
+                may read nothing, and None, for trusted code, may read everything.
         """
 
     def search(
@@ -76,29 +86,26 @@ class Searcher(ABC):
         history: Sequence[str] = (),
         readers: Sequence[str] | None = None,
     ) -> Retrieval:
-        """Retrieve for one question; see ``search_many``.
+        """Retrieve for a question; see ``search_many``.
 
         Args:
-            question: the question.
             query: None for the default query.
-            history: turns of the conversation before it, the last one at the end. Their terms
-                join a question that leans on them, such as "And why?".
+            history: earlier messages of the conversation, the latest last. Their terms are added
+                to a follow-up question, such as "And why?".
             readers: users and groups of the caller; see ``for_readers``.
         """
         searcher = self if readers is None else self.for_readers(readers)
         if history:
-            query = replace(query or self.query, history=turns(history))
+            query = replace(query or self.query, history=check_history(history))
         return searcher.search_many([question], query)[0]
 
 
 class Retriever(Searcher):
-    """Search over the published trees of a store.
-
-    Threads may share a retriever.
+    """Retriever over the published trees of a store; threads may share it.
 
     Args:
-        store: an open store; the retriever does not close it.
-        embedder: the embedder that the store was built with.
+        store: an open store, which the retriever does not close.
+        embedder: the embedder with which the store was built.
     """
 
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
@@ -107,29 +114,29 @@ class Retriever(Searcher):
         self._origin: Retriever | None = None
 
     def for_readers(self, readers: Sequence[str] | None) -> Self:
-        """Return the retriever for a caller who is these users and groups."""
+        """Return a retriever that sees only what these readers may read; see ``Searcher``."""
         if readers is None:
             return self
         bound = copy(self)
         bound._store = self._store.for_readers(readers)  # noqa: SLF001
-        bound._origin = self  # noqa: SLF001 - it owns the store of trees in memory
+        bound._origin = self  # noqa: SLF001  # keeps the store of trees in memory alive
         return bound
 
     @classmethod
     def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> "Retriever":
         """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
-        Their vectors are stored in a temporary folder, which is removed with the retriever. Who may
-        read them is what their documents declare.
+        Their vectors are stored in a temporary folder, which is removed with the retriever. Their
+        readers are those that their documents declare.
 
         Args:
-            trees: at least one tree; no two have the same name.
+            trees: one or more trees with different names.
             components: the components that built the trees; None for the defaults.
 
         Raises:
             EmptySourceError: ``trees`` is empty.
             SettingsError: trees have the same name.
-            StoreMismatchError: the vectors of a tree come from another embedder.
+            StoreMismatchError: a tree was built with another embedder.
         """
         if not trees:
             raise EmptySourceError("a retriever needs at least one tree")
@@ -166,7 +173,7 @@ class Retriever(Searcher):
     def search_segments(
         self, questions: QuestionSegments, query: Query | None = None
     ) -> list[Retrieval]:
-        """Retrieve for questions that are embedded in segments; see ``search_vectors``."""
+        """Retrieve for questions that are already divided into segments; see ``search_vectors``."""
         query = query or self.query
         best = questions.best(self._store, query.where)
         retrievals = self.search_vectors(best.texts, best.vectors, query)
@@ -179,18 +186,17 @@ class Retriever(Searcher):
         """Retrieve for questions that are already embedded.
 
         Args:
-            questions: the questions.
-            vectors: their vectors, row for row, shape ``(len(questions), n_dims)``.
+            vectors: their vectors, shape ``(len(questions), n_dims)``.
             query: None for the default query.
 
         Raises:
-            SettingsError: the query names no known strategy, or contradicts it.
+            SettingsError: the strategy is unknown, or contradicts another part of the query.
         """
         query = query or self.query
         strategy = STRATEGIES.get(query.strategy)
         if strategy is None:
             raise SettingsError(
-                f"no strategy is called {query.strategy!r}; there are: {', '.join(STRATEGIES)}"
+                f"no strategy is called {query.strategy!r}; available: {', '.join(STRATEGIES)}"
             )
         if not questions:
             return []
@@ -198,7 +204,7 @@ class Retriever(Searcher):
             require_words(question)
         batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
-            # The filter is a key of caches, so it names the store's readers, too.
+            # The filter includes the store's readers, because it is a key of caches.
             where = query.where.narrowed(readers=self._store.readers)
             retrievals = strategy.retrieve(batch, replace(query, where=where), self._store)
         note = _unknown_keys(query.where, self._store)
@@ -208,7 +214,7 @@ class Retriever(Searcher):
         ]
 
     def trace(self, node_id: str) -> Trace:
-        """Return the exact spans of the documents under a node.
+        """Return the exact spans of documents from which a node derives.
 
         Raises:
             UnknownTreeError: no published node has this id.
@@ -219,10 +225,10 @@ class Retriever(Searcher):
 def run_traced(
     corpus: str, questions: Sequence[str], search: Callable[[], list[Retrieval]]
 ) -> list[Retrieval]:
-    """Return the retrievals of ``search``, which runs in a span with the ids and scores of hits.
+    """Run ``search`` in an OpenTelemetry span, which gets the ids and scores of the hits.
 
     Raises:
-        QuestionError: a question has no word.
+        QuestionError: a question has no words.
     """
     for question in questions:
         require_words(question)
@@ -235,23 +241,23 @@ def run_traced(
 
 
 def _unknown_keys(where: Where, store: VectorStore) -> str:
-    """Return a note on keys of metadata that a filter names and no document has, or ""."""
+    """Return a note on metadata keys in a filter that no document has, or ""."""
     exclude = where.exclude.metadata if where.exclude else {}
     keys = dict.fromkeys((*where.metadata, *exclude))
     leaves = Where(layers=(0,), readers=where.readers)
     unknown = [key for key in keys if not store.count(replace(leaves, metadata={key: {}}))]
     names = ", ".join(map(repr, unknown))
-    return f"no document has metadata {names}; write the key as documents do" if unknown else ""
+    return f"no document has the metadata {names}; check the spelling of the key" if unknown else ""
 
 
 def _remove(store: VectorStore, folder: "TemporaryDirectory[str]") -> None:
-    """Close the store of trees in memory, then remove its folder."""
+    """Close the store of trees in memory, and remove its folder."""
     store.close()
     folder.cleanup()
 
 
 def _check_names(trees: Sequence[Tree]) -> None:
-    """Refuse trees of one name, as the later one would replace the earlier one."""
+    """Raise SettingsError if trees have the same name, because one would replace the other."""
     counts = Counter(tree.name for tree in trees)
     if names := [repr(name) for name, n_trees in counts.items() if n_trees > 1]:
         raise SettingsError(
@@ -261,7 +267,7 @@ def _check_names(trees: Sequence[Tree]) -> None:
 
 
 def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:
-    """Refuse trees of another embedder, whose vectors may have the same length."""
+    """Raise StoreMismatchError if a tree was built with another embedder."""
     for tree in trees:
         leaf = tree.layers[0].nodes[0]
         if leaf.embedding_key != embedding_key(leaf.embedding_text, embedder.fingerprint):

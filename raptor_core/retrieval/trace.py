@@ -1,4 +1,4 @@
-"""Trace of a published node to the spans of its documents, and its parents and children."""
+"""Traces from a published node to spans of documents, and its parents and children."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,15 @@ from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 
 _GAP_CHARS = 2
-"""White space between two chunks that touch."""
+"""Maximum white space between two chunks that are joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
-    """Span of a leaf in its document, and its text.
+    """The span of a leaf in its document, and its text.
 
-    ``source`` is the document's path or URL, ``section`` the path of headings. ``start`` is the
-    first character, ``end`` the one after the last. ``pages`` are the first and last, as in
-    ``Node``. ``title`` is empty if the document has none, ``chunk_id`` if no source supplies one.
+    Fields are as in ``Node``. ``title`` is "" if the document has none; ``chunk_id`` is "" unless
+    the source supplies chunks.
     """
 
     document: str
@@ -35,7 +34,7 @@ class SourceSpan:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A node, and the distinct spans under it in document order."""
+    """A node, and the distinct spans from which it derives, in document order."""
 
     node: Node
     spans: tuple[SourceSpan, ...]
@@ -46,7 +45,7 @@ class Trace:
 
     @property
     def places(self) -> tuple[tuple[str, int, int], ...]:
-        """Document, first character and character after the last of spans; touching ones joined."""
+        """The spans as document, start and end (exclusive); adjacent ones are joined."""
         joined: list[tuple[str, int, int]] = []
         for span in self.spans:
             document, start, end = joined[-1] if joined else ("", 0, 0)
@@ -58,7 +57,7 @@ class Trace:
 
 
 def trace(store: VectorStore, node_id: str) -> Trace:
-    """Trace a published node, layer by layer, to the leaves under it.
+    """Trace a published node, layer by layer, to the leaves below it.
 
     Raises:
         UnknownTreeError: no published node has this id.
@@ -68,16 +67,16 @@ def trace(store: VectorStore, node_id: str) -> Trace:
 
 
 def trace_of(nodes: Sequence[Node]) -> Trace:
-    """Return the trace of the first of the nodes, to those of them that are chunks of documents."""
+    """Return the trace of the first node; the others are all nodes below it."""
     leaves = {node.id: node for node in nodes if node.is_leaf and not node.stands_for}
     spans = map(_span, sorted(leaves.values(), key=lambda leaf: leaf.order))
     return Trace(nodes[0], tuple(spans))
 
 
 def nodes_under(store: VectorStore, node_ids: Sequence[str]) -> list[Node]:
-    """Return published nodes and the nodes under them, layer by layer down.
+    """Return published nodes and all nodes below them, layer by layer.
 
-    A node that is above another of ``node_ids`` may repeat it.
+    If one of the nodes is below another one, it may occur twice.
 
     Raises:
         UnknownTreeError: no published node has one of the ids.
@@ -89,7 +88,7 @@ def nodes_under(store: VectorStore, node_ids: Sequence[str]) -> list[Node]:
         if missing := children.keys() - {node.id for node in front}:
             trees = sorted({children[child] for child in missing})
             raise InvariantError(
-                f"{len(missing)} nodes under {node_ids[0]} are not in the store; "
+                f"{len(missing)} nodes below {node_ids[0]} are not in the store; "
                 f"build the tree {trees[0]!r} again"
             )
         nodes = nodes + front
@@ -98,7 +97,7 @@ def nodes_under(store: VectorStore, node_ids: Sequence[str]) -> list[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A node, its parents (several under soft assignment), and its children."""
+    """A node with its parents (several with soft assignment) and children."""
 
     node: Node
     parents: tuple[Node, ...]
@@ -108,7 +107,7 @@ class Family:
 def family(store: VectorStore, node_id: str) -> Family:
     """Return a published node with its parents and children, in document order.
 
-    Parents share a document with the node, so only such summaries of the next layer are read.
+    A parent shares a document with the node, so only such summaries of the next layer are read.
 
     Raises:
         UnknownTreeError: no published node has this id.

@@ -18,8 +18,8 @@ def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **
         rebuilds: changing it makes trees or their audits stale.
         bounds: arguments of ``pydantic.Field``.
     """
-    marks: Any = {"common": is_common, "rebuilds": rebuilds}
-    return Field(default, json_schema_extra=marks, **bounds)
+    flags: Any = {"common": is_common, "rebuilds": rebuilds}
+    return Field(default, json_schema_extra=flags, **bounds)
 
 
 class Part(BaseModel):
@@ -34,11 +34,11 @@ class Part(BaseModel):
     )
 
     @classmethod
-    def marked(cls, mark: str) -> list[str]:
-        """Return the names of the settings that are "common" or that "rebuilds", in order."""
+    def flagged(cls, flag: str) -> list[str]:
+        """Return the names of the settings with a flag, "common" or "rebuilds", in order."""
         fields = cls.model_fields.items()
         extras = ((name, field.json_schema_extra) for name, field in fields)
-        return [name for name, extra in extras if isinstance(extra, dict) and extra.get(mark)]
+        return [name for name, extra in extras if isinstance(extra, dict) and extra.get(flag)]
 
 
 class EndpointPart(Part):

@@ -1,5 +1,6 @@
-"""Build of a tree from documents, layer by layer, and what a build works with.
+"""Building of trees, layer by layer.
 
-``build`` holds the whole build as a function, ``components`` its parts, ``cache`` unfinished work.
-Values of a tree are in ``raptor_core.nodes``, tables of them in ``raptor_core.tables``.
+``build`` is the whole build as a function, ``components`` has its replaceable parts, and ``cache``
+stores unfinished work. The value classes are in ``raptor_core.nodes``, their tables in
+``raptor_core.tables``. Read ``build`` next.
 """

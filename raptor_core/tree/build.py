@@ -1,7 +1,7 @@
-"""Build of one or more trees in one call: leaves, vectors, clusters and summaries by layer.
+"""Building of one or more trees in a single call.
 
-Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``naming``.
-``raptor_assets.chain`` runs the same steps as Dagster assets.
+Each step is a module: ``leaves``, and for every layer ``embed``, ``cluster``, ``summarize`` and
+``naming``. ``raptor_assets.chain`` runs the same steps as Dagster assets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
 
 Progress = Callable[[str, int], None]
-"""Callback after each step: its name, such as "layer_1/summaries", and its number of nodes."""
+"""A callback after each step, with its name, such as "layer_1/summaries", and number of nodes."""
 
 
 def build_tree(
@@ -37,22 +37,24 @@ def build_tree(
     previous: Tree | None = None,
     progress: Progress | None = None,
 ) -> Tree:
-    """Build one tree over all documents.
+    """Build a tree over all documents.
 
     Args:
+        documents: documents of the tree.
         settings: None for the defaults, or for those of ``components``.
-        name: name of the tree; part of the node ids. Empty takes that of ``previous``, or derives
-            one from the documents: the id of a single one, or "a.md and 3 more".
-        components: parts to build with, for example to share a loaded model between builds.
-        known: published vectors and texts, for example an open store. Neither these nor the ones in
+        name: name of the tree, which is part of the node ids. By default it is that of
+            ``previous``, the id of a single document, or a name such as "a.md and 3 more".
+        components: components to build with, for example to share a loaded model between builds.
+        known: published vectors and texts, for example an open store. Neither these nor those in
             the components' cache are computed again.
-        previous: the tree before its documents changed; its clusters are kept.
+        previous: the tree before its documents changed, whose clusters are kept.
+        progress: called after each step.
 
     Raises:
-        EmptySourceError: no document holds text.
+        EmptySourceError: no document contains text.
         SummaryError: summaries failed; the message names them. The components' cache keeps the
             finished ones.
-        SettingsError: both settings and components are set.
+        SettingsError: both settings and components are given.
         RaptorError: a component failed.
     """
     name = name or (previous.name if previous else _derived_name(documents))
@@ -68,7 +70,7 @@ def build_tree(
 
 
 def _derived_name(documents: Sequence[Document]) -> str:
-    """Return a name for a tree over documents, from the first of their ids."""
+    """Derive a name for a tree from the first document id."""
     if not documents:
         return "corpus"
     more = f" and {len(documents) - 1} more" if len(documents) > 1 else ""
@@ -85,9 +87,9 @@ def build_trees(
     previous: Mapping[str, Tree] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tree]:
-    """Build several trees at once, and return them by name; each step works on all of them.
+    """Build several trees at once, with each step over all of them; return them by name.
 
-    Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
+    Arguments and errors are those of ``build_tree``; ``previous`` has the earlier trees by name.
     """
     components = Components.either(settings, components)
     known = known if known is not None else ChainedKnown()
@@ -143,7 +145,7 @@ def _leaves(tree: str, documents: Sequence[Document], components: Components) ->
     leaves = make_leaves(tree, documents, components)
     if not leaves:
         raise EmptySourceError(
-            f"tree {tree!r}: none of its {len(documents)} documents holds text; "
+            f"tree {tree!r}: none of its {len(documents)} documents contains text; "
             "a tree needs at least one word"
         )
     return leaves

@@ -1,6 +1,6 @@
-"""Vectors and texts that exist before a build, and the cache of unfinished work.
+"""The cache of unfinished work, and the interface for vectors and texts that exist already.
 
-``docs/adr/0008`` says when the cache forgets a key. What is published is in ``raptor_core.store``.
+``docs/adr/0008`` explains when the cache forgets a key. Published work is in ``raptor_core.store``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Known(Protocol):
-    """Finished vectors and texts of any tree by key, such as those in a ``VectorStore``."""
+    """Interface to vectors and texts that exist already, such as those in a ``VectorStore``."""
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Return vectors by embedding key, without the keys that are unknown."""
+        """Return the existing vectors by embedding key."""
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return summary texts by content key, without the keys that are unknown."""
+        """Return the existing summary texts by content key."""
 
 
 class ChainedKnown:
-    """Several sources of known content as one; the first that knows a key answers."""
+    """Several ``Known`` as one; the value of a key comes from the first one that has it."""
 
     def __init__(self, *sources: Known) -> None:
         self._sources = sources
@@ -58,9 +58,9 @@ class ChainedKnown:
 
 FILE = "cache.sqlite"
 WAIT_SECONDS = 30.0
-"""Longest wait for other processes that write to the file."""
+"""Maximum wait for other processes that write to the file."""
 _SETTINGS = ("pragma secure_delete=on", "pragma synchronous=full")
-"""SQLite overwrites deleted rows, and has a row on disk before a call returns."""
+"""Let SQLite overwrite deleted rows, and write rows to the disk before a call returns."""
 _TABLES = (
     "create table if not exists raptor_kept (key text primary key, text text, vector {blob})",
     """create table if not exists raptor_wanted (
@@ -69,7 +69,7 @@ _TABLES = (
     "create index if not exists raptor_wanted_by_key on raptor_wanted (key)",
 )
 _NEW = ("pragma auto_vacuum=full", *(table.format(blob="blob") for table in _TABLES))
-"""Statements for a new file of SQLite, which gives free pages back."""
+"""Statements for a new SQLite file, which returns free pages to the disk."""
 _FIND = "select key, text, vector from raptor_kept where key in ({list})"
 _KEEP = """
 insert into raptor_kept (key, text, vector) values (:key, :text, :vector)
@@ -97,24 +97,24 @@ _LISTS = {
     "sqlite": "select value from json_each(:list)",
     "postgresql": "select json_array_elements_text(cast(:list as json))",
 }
-"""Query for the values of the JSON array ``:list``, by dialect."""
+"""Query for the values of the JSON array ``:list``, by SQL dialect."""
 _LOCK = "select pg_advisory_xact_lock(7270702)"
-"""Statement by which writers of PostgreSQL take turns, as those of SQLite do."""
+"""Statement that lets only one process at a time write to PostgreSQL, as SQLite does by itself."""
 
 Row = dict[str, Any]
 """Parameters of a statement by name."""
 
 
 class NodeCache:
-    """Vectors and summaries that are not published yet, for one corpus; threads may share it.
+    """The vectors and summaries of a corpus that are not published yet; threads may share it.
 
-    A tree first says which keys it *wants*. Every value is on disk when a call returns.
+    A tree first records which keys it *wants*. Every value is on disk when a call returns.
 
     Args:
-        place: folder of a file, which is created with the first value; or the address of a
+        place: folder of an SQLite file, which is created with the first value, or the address of a
             PostgreSQL database. None keeps everything in memory.
-        corpus: name of the corpus. Trees of two corpora may have the same name.
-        explain: makes the error that is raised from one of PostgreSQL.
+        corpus: name of the corpus, because trees of two corpora may have the same name.
+        explain: converts an error of PostgreSQL to the one to raise.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class NodeCache:
         return {key: text for key, text, _ in rows if text is not None}
 
     def want(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Record which trees need which keys, by pairs of tree and key; repeats have no effect."""
+        """Record which trees need which keys, as pairs of tree and key; repeats have no effect."""
         distinct = sorted(set(pairs))
         rows = [{"corpus": self._corpus, "tree": tree, "key": key} for tree, key in distinct]
         self._write(rows, _WANT)
@@ -153,7 +153,7 @@ class NodeCache:
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         """Keep summaries by content key; replace other texts of the same key.
 
-        A text that no store takes would fail each later build, so it is not kept.
+        A text that cannot be stored is not kept, because every later build would fail on it.
         """
         storable = [key for key in sorted(texts) if _is_storable(texts[key])]
         self._write([{"key": key, "text": texts[key], "vector": None} for key in storable], _KEEP)
@@ -164,17 +164,17 @@ class NodeCache:
         self._write([{"key": key, "text": None, "vector": a.tobytes()} for key, a in arrays], _KEEP)
 
     def discard(self, keys: Iterable[str]) -> None:
-        """Remove values that proved unusable."""
+        """Remove values that turned out to be unusable."""
         self._write([{"list": _as_list(keys)}], _DISCARD)
 
     def forget(self, trees: Collection[str]) -> None:
-        """Remove keys that these trees wanted and no other tree wants."""
+        """Remove keys that only these trees wanted."""
         names = sorted(set(self.unfinished()) & set(trees))
         rows = [{"corpus": self._corpus, "list": _as_list(names)}] if names else []
         self._write(rows, _FORGET, _UNWANT)
 
     def unfinished(self) -> list[str]:
-        """Return the names of the trees that want any key, sorted."""
+        """Return the sorted names of the trees that want any key."""
         return sorted(tree for (tree,) in self._read(_UNFINISHED, corpus=self._corpus))
 
     def count_texts(self) -> int:
@@ -182,14 +182,14 @@ class NodeCache:
         return sum(count for (count,) in self._read(_COUNT_TEXTS, corpus=self._corpus))
 
     def _read(self, statement: str, **values: str) -> Sequence[Any]:
-        """Return the rows of a query; open nothing for a file or memory that is not there yet."""
+        """Return the rows of a query; open nothing if nothing was written yet."""
         if not self._address and not (self._path.exists() if self._path else self._has_values):
             return []
         with self._transaction() as connection:
             return connection.execute(self._prepared(statement), values).fetchall()
 
     def _write(self, rows: Sequence[Row], *statements: str) -> None:
-        """Execute each statement for each row in one transaction; do nothing without rows."""
+        """Execute each statement for all rows in one transaction; do nothing without rows."""
         if not rows:
             return
         if self._path:
@@ -220,7 +220,7 @@ class NodeCache:
 
     @cached_property
     def _engine(self) -> sa.Engine:
-        """Engine that opens a connection for each call, since a file may be moved meanwhile."""
+        """Engine that opens a connection for each call, because the file may be moved between."""
         import sqlalchemy as sa
 
         if self._address:
@@ -243,13 +243,13 @@ class NodeCache:
         return StoreError(
             f"{self._path}: SQLite failed: {getattr(error, 'orig', error)}. Free space if the disk "
             "is full, make the folder writable for this user if it is not, end the process that "
-            "holds it if it is locked, and repeat. If the file is damaged, move it away: it holds "
+            "uses it if it is locked, and repeat. If the file is damaged, move it away: it has "
             "unfinished work only, which is then made again"
         )
 
 
 def _postgres_engine(address: str) -> sa.Engine:
-    """Return an engine of connections that notice that their server is gone."""
+    """Return an engine whose connections notice if the server is gone."""
     import sqlalchemy as sa
 
     engine = sa.create_engine(
@@ -270,7 +270,7 @@ def _as_list(values: Iterable[str]) -> str:
 
 
 def _is_storable(text: str) -> bool:
-    """Return whether a text is valid Unicode without NUL, which every store takes."""
+    """Return whether every store can store a text, which must be valid Unicode without NUL."""
     try:
         text.encode()
     except UnicodeEncodeError:

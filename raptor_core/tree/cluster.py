@@ -1,6 +1,6 @@
-"""Clusters over the top layer of a tree, or the reason why the tree ends there.
+"""Clustering of a tree's last layer, or the decision that the tree ends there.
 
-``layer_fit`` fits a layer, or keeps the clusters of the published tree, which ``earlier`` reads.
+``layer_fit`` fits clusters or keeps those of the published tree, which ``earlier`` reads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,18 @@ from raptor_core.tree.layer_fit import LayerFit, cohesion
 from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
-"""Share of new leaves above which a tree is built from scratch."""
+"""Maximum share of new leaves; with more, a tree is built from scratch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Clusters over one layer, or the reason why it is the tree's top.
+    """The clusters over a layer, or the reason why it is the top layer.
 
     Attributes:
         groups: node ids of each cluster, in document order; empty for the top layer.
-        end: reason why the tree ends; set exactly when ``groups`` is empty.
-        slots: identity of each cluster.
+        end: why the tree ends; set only if ``groups`` is empty.
+        details: numbers that explain the result; see ``Clusters``.
+        slots: slot of each cluster.
         fit: last fit of the layer; None for the top layer.
         responsibilities: see ``Clusters``; empty for a cluster that was kept or changed since its
             fit.
@@ -43,13 +44,13 @@ class Clustering:
 def cluster_top(
     tree: str, layers: Sequence[Layer], components: Components, previous: Tree | None = None
 ) -> Clustering:
-    """Cluster the last of a tree's finished layers; keep clusters of its published state.
+    """Cluster the last of a tree's finished layers, and keep clusters of its published state.
 
-    If the tree continues from its published state ``previous``, only the vectors of leaves decide;
-    those of upper layers serve to measure the cohesion.
+    If the tree continues from its published state ``previous``, the result depends only on the
+    vectors of leaves; those of upper layers are used to measure cohesion.
 
     Raises:
-        ClusteringError: the settings allow no clustering.
+        ClusteringError: no clustering can satisfy the settings.
         InvariantError: the clusterer broke its contract.
     """
     top, number = layers[-1], len(layers) - 1
@@ -66,11 +67,11 @@ def cluster_top(
     if earlier is None:
         clusters, slots, fit = layer_fit.fit(reason or "a new layer")
     else:
-        clusters, slots, fit = layer_fit.follow(earlier)
+        clusters, slots, fit = layer_fit.update(earlier)
     if not 0 < len(clusters.members) < len(top.nodes):
         raise InvariantError(
             f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
-            f"{len(clusters.members)} clusters; a layer must shrink. This is a defect of the "
+            f"{len(clusters.members)} clusters; a layer must shrink. This is a bug of the "
             "clusterer: report it with the settings"
         )
     return Clustering(
@@ -85,9 +86,9 @@ def cluster_top(
 
 
 def _with_cohesion(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> Fit:
-    """Return the fit with the cohesion of the layer's vectors, not of its planning vectors.
+    """Return the fit with the cohesion of the layer's own vectors, instead of planning vectors.
 
-    A plan has no vectors of upper layers; it keeps the fit as it is.
+    A plan has no vectors of upper layers, so its fit is unchanged.
     """
     if not vectors.shape[1]:
         return fit
@@ -96,7 +97,7 @@ def _with_cohesion(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]])
 
 
 def end_reason(n_nodes: int, number: int, components: Components) -> str:
-    """Return the reason why a layer of ``n_nodes`` is the top; empty if the tree goes on."""
+    """Return why a layer of ``n_nodes`` is the top layer, or "" if it is not."""
     limits = components.settings.tree
     if n_nodes <= limits.top_nodes:
         return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"
@@ -106,7 +107,7 @@ def end_reason(n_nodes: int, number: int, components: Components) -> str:
 
 
 def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: Components) -> str:
-    """Return the reason why a tree is built from scratch; empty if it is not."""
+    """Return why a tree must be built from scratch, or ""."""
     if previous is None:
         return "first fit"
     if not components.settings.rebuild.anchored:
@@ -115,6 +116,6 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: 
         return "this clustering method cuts every layer anew"
     if any(fit.fingerprint != components.clusterer.fingerprint for fit in previous.fits):
         return "the clustering settings changed"
-    known = {node.id for node in previous.layers[0].nodes}
-    n_new = sum(node.id not in known for node in leaves)
+    published = {node.id for node in previous.layers[0].nodes}
+    n_new = sum(node.id not in published for node in leaves)
     return f"{n_new} of {len(leaves)} leaves are new" if n_new > NEW_SHARE * len(leaves) else ""

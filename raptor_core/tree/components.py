@@ -1,6 +1,6 @@
-"""Components of a build: built-in or custom parts, made from settings at first use.
+"""The components of a build, built-in or custom, which are made when they are first used.
 
-``custom_components`` imports the ones that settings name; each package makes its built-in ones.
+``custom_components`` imports those that settings name; each package makes its built-in ones.
 """
 
 from collections.abc import Callable, Collection
@@ -41,20 +41,20 @@ from raptor_core.tree.custom_components import (
 from raptor_core.tree.publish import build_settings_fingerprint
 
 _SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "judge"})
-"""Parts that copies share once they are made; a summarizer belongs to its cache."""
+"""Parts that copies share after they are made; a summarizer is not shared, but uses its cache."""
 
 
 class Components:
-    """Token counter, chunker, embedder, clusterer, summarizer and judge of one set of settings.
+    """The token counter, chunker, embedder, clusterer, summarizer and judge of some settings.
 
     Each part is made, and loads its model, when it is first used. Parts that are passed replace
-    those that the settings describe or name; a summarizer may be a function from the texts of a
-    cluster to their summary. A SettingsError names what a custom component lacks.
+    those of the settings; a summarizer may be a function from the texts of a cluster to their
+    summary. If a custom component lacks a member, SettingsError names it.
 
     Args:
-        cache: keeps vectors and texts from the moment they come until they are published. None
+        cache: keeps vectors and texts from the moment they exist until they are published. None
             keeps them in memory until a build has finished its trees.
-        curation: decisions of people; each run may set others.
+        curation: people's decisions, which each run may replace.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Components:
     ) -> None:
         self.settings = settings or Settings()
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
-        passed = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
+        passed = zip(PROTOCOLS, parts, strict=False)  # without the reader, which no build needs
         self._passed = {k: check_interface(k, part, f"the {k}") for k, part in passed if part}
         self.curation = curation or Curation()
         self.cache: NodeCache = cache or NodeCache()
@@ -80,32 +80,32 @@ class Components:
 
     @classmethod
     def either(cls, settings: Settings | None, components: "Components | None") -> "Components":
-        """Return the components, or new ones of the settings; raise SettingsError for both."""
+        """Return the components, or make them from settings; SettingsError if both are given."""
         if settings is not None and components is not None:
             raise SettingsError(
-                "settings and components are both given, and components have settings of their "
-                "own: give them to Components(settings, ...)"
+                "settings and components are both given, but components have their own settings: "
+                "pass them to Components(settings, ...)"
             )
         return components or cls(settings)
 
     def with_cache(self, cache: NodeCache) -> "Components":
-        """Return components with another cache, which share all parts but the summarizer."""
+        """Return components with another cache that share all parts except the summarizer."""
         return self._copy(self.settings, cache, ())
 
     def above(self, settings: Settings) -> "Components":
-        """Return components of the corpus tree's settings, which share ledger and embedder.
+        """Return components for the corpus tree's settings that share ledger and embedder.
 
-        They take their chunker from those settings, even where these components have a custom one.
+        Their chunker is that of these settings, never a custom one.
         """
-        self.embedder  # noqa: B018 - a model is loaded once for both
+        self.embedder  # noqa: B018  # made here, so that its model is loaded only once
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
         return self._copy(settings, None if self.forgets else self.cache, ("chunker",))
 
     def _copy(
         self, settings: Settings, cache: NodeCache | None, without: Collection[str]
     ) -> "Components":
-        """Return components that share all parts but the summarizer, which keeps its cache."""
-        self.ledger  # noqa: B018 - both spend from one budget
+        """Return components that share all parts except the summarizer and those ``without``."""
+        self.ledger  # noqa: B018  # made here, so that both share a budget
         passed = {kind: part for kind, part in self._passed.items() if kind not in without}
         copy = Components(settings, cache=cache, curation=self.curation, **passed)
         for name in _SHARED.intersection(vars(self)).difference(without):
@@ -113,12 +113,12 @@ class Components:
         return copy
 
     def _custom_part(self, kind: str) -> Any | None:
-        """Return the custom component of a kind; None where a built-in one serves."""
+        """Return the custom component of a kind, or None if the built-in one is used."""
         return self._passed.get(kind) or custom_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Ledger of what a run has spent and may spend; ``ledger.begin()`` begins another run."""
+        """Ledger of the model calls; ``ledger.begin()`` begins another run."""
         return Ledger.of(self.settings)
 
     @cached_property
@@ -128,7 +128,7 @@ class Components:
 
     @property
     def unknown_share(self) -> Callable[[str], float] | None:
-        """Share of a text's tokens that the embedding model does not know; None if not known."""
+        """Function for the share of a text's tokens that the embedder does not know, or None."""
         if self._custom_part("embedder"):
             return None
         if self.settings.embedder.kind == "bundled":
@@ -139,7 +139,7 @@ class Components:
 
     @cached_property
     def chunker(self) -> Chunker:
-        """Chunker, which cuts documents into spans."""
+        """Chunker, which splits documents into chunks."""
         return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
 
     def chunks(self, document: Document) -> list[Chunk]:
@@ -149,7 +149,7 @@ class Components:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """Embedder, which turns texts into vectors."""
+        """Embedder, which computes the vectors of texts."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
         return self._custom_part("embedder") or make_embedder(settings, ledger)
@@ -161,7 +161,7 @@ class Components:
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """Summarizer of clusters."""
+        """Summarizer, which writes a text for each cluster."""
         return self._custom_part("summarizer") or make_summarizer(
             self.settings.summarizer,
             self.counter,
@@ -181,12 +181,12 @@ class Components:
 
     @property
     def quotes(self) -> bool:
-        """Whether summaries quote sentences of their children, which no model cuts or garbles."""
+        """Whether summaries consist of the children's sentences, so that no model writes texts."""
         return getattr(self.summarizer, "quotes", False)
 
     @property
     def calls_model(self) -> bool:
-        """Whether summaries come from a model by calls that the ledger counts."""
+        """Whether a model whose calls the ledger counts writes the summaries."""
         return getattr(self.summarizer, "calls_model", False)
 
     @property
@@ -196,7 +196,7 @@ class Components:
 
     @property
     def _grounding(self) -> Grounding | None:
-        """Means against foreign facts; None where the settings only report them."""
+        """How to remove foreign facts; None if the settings only report them."""
         mode = self.settings.summarizer.foreign_facts
         if mode == "strict":
             find = partial(find_foreign, embed=self._bundled.embed)
@@ -206,7 +206,7 @@ class Components:
 
     @property
     def is_grounded(self) -> bool:
-        """Whether a chat model writes the summaries, so that foreign facts are looked for."""
+        """Whether a chat model writes the summaries, so that foreign facts are searched for."""
         return self.settings.summarizer.kind != "extractive" and not self._custom_part("summarizer")
 
     @cached_property
@@ -216,7 +216,7 @@ class Components:
 
     @property
     def fallback(self) -> Summarizer | None:
-        """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
+        """Extractive summarizer for what the model refuses; None if a refusal is a failure."""
         allowed = self.settings.summarizer.max_fallback and self.calls_model
         return self._extractive if allowed else None
 
@@ -229,23 +229,23 @@ class Components:
 
     @cached_property
     def _bundled(self) -> Embedder:
-        """Bundled embedder, by which scores of sentences are calibrated; a tree's own if it is."""
+        """Bundled embedder, with which the scores of sentences are calibrated."""
         is_own = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         return self.embedder if is_own else make_embedder(EmbedderSettings())
 
     @cached_property
     def custom_fingerprints(self) -> dict[str, str]:
-        """Fingerprints of the custom components that the settings name, by group of settings."""
+        """Fingerprints of the custom components in the settings, by section."""
         return custom_fingerprints(self.settings)
 
     @cached_property
     def settings_fingerprint(self) -> str:
-        """Fingerprint of every setting and custom component that a tree's content depends on."""
+        """Fingerprint of all settings and custom components that change a tree's content."""
         return build_settings_fingerprint(self.settings, self.custom_fingerprints)
 
     @property
     def store_identity(self) -> StoreIdentity:
-        """Identity that a store must have to hold trees of these components, without a probe."""
+        """Identity of a store that may contain trees of these components, without a probe."""
         return StoreIdentity(
             corpus=self.settings.store.corpus,
             embedder_model=self.embedder.model,
@@ -255,9 +255,9 @@ class Components:
 
     @property
     def probed_identity(self) -> StoreIdentity:
-        """Identity of the store with a probe of the embedder, which is asked once for it.
+        """Identity of the store with a probe, for which the embedder is called once.
 
-        Without the key of an endpoint there is no probe, as nothing can be embedded either.
+        If the endpoint's key is missing, there is no probe; then nothing can be embedded either.
         """
         if not isinstance(self.embedder, ProbedEmbedder):
             return self.store_identity

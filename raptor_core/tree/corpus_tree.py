@@ -1,8 +1,8 @@
-"""Corpus tree: a tree whose documents are the top nodes of the published trees.
+"""The corpus tree, whose documents are the top nodes of the published trees.
 
-The code of ordinary trees builds, anchors, checks and publishes it. It has a separate store, so
-that no search of ordinary trees finds a text twice. Each leaf is one top node, and its metadata
-names that node. Its readers are those of all documents of the node's tree, so that with
+It is built, anchored, checked and published by the same code as other trees. It has its own store,
+so that a search of the trees does not find texts twice. Each leaf copies a top node, which its
+metadata names. Its readers are those who may read all documents of the node's tree, so with
 ``grouping.separate_readers`` there are several corpus trees, such as "/corpus (group:hr)".
 """
 
@@ -23,7 +23,7 @@ from raptor_core.tree.components import Components
 CORPUS_TREE = "corpus_tree"
 """Folder of the corpus tree in a home, and first part of its asset keys."""
 CORPUS_TREE_NAME = CorpusTreeGrouping.corpus_name
-"""Name of the corpus tree and of its partition; sources refuse documents of this name."""
+"""Name of the corpus tree and its partition, which no document may have."""
 
 Readers = Mapping[str, tuple[str, ...]]
 """Readers by top document."""
@@ -35,16 +35,16 @@ def is_corpus_tree(tree: str) -> bool:
 
 
 def corpus_tree_settings(settings: Settings) -> Settings:
-    """Return the settings of the corpus tree over the trees of ``settings``.
+    """Return the settings of the corpus tree, given those of the trees.
 
-    A greedy chunk holds the longest chunk or summary, so each top node is one leaf. No earlier
-    builds are kept, and none waits for approval: the corpus tree follows the trees below it. A top
-    node without a reader stays, and no caller reads it.
+    The chunk limit is that of the longest chunk or summary, so each top node is one leaf. Because
+    the corpus tree follows the trees, no earlier builds are kept, and none waits for approval. Top
+    nodes without readers are published but hidden.
     """
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
     parts = {
-        "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
+        "source": SourceSettings(max_removed=1.0),  # top nodes are removed with their trees
         "grouping": CorpusTreeGrouping(separate_readers=settings.grouping.separate_readers),
         "access": settings.access.model_copy(update={"required": False}),
         "chunking": settings.chunking.model_copy(
@@ -64,7 +64,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
 
 
 def top_readers(manifests: Iterable[Manifest]) -> Readers:
-    """Return the readers of the top documents of published trees, of all documents of each tree."""
+    """Return the readers of each top document: those who may read all documents of its tree."""
     return {
         name: common_readers(manifest.documents, manifest.readers)
         for manifest in manifests
@@ -73,7 +73,7 @@ def top_readers(manifests: Iterable[Manifest]) -> Readers:
 
 
 def top_documents(nodes: Iterable[Node], readers: Readers | None = None) -> list[Document]:
-    """Make a document of each top node, named by its tree, with a number if there are several."""
+    """Make a document of each top node, with the tree's name and, if several, a number as id."""
     by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(
@@ -116,7 +116,7 @@ def build_corpus_tree(
     known: Known | None = None,
     previous: Tree | None = None,
 ) -> Tree:
-    """Build the corpus tree of trees that ``build_tree`` returned."""
+    """Build the corpus tree over trees that ``build_tree`` returned; arguments are the same."""
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
     readers = {

@@ -1,4 +1,4 @@
-"""Custom components: make them by the factory that settings name, and check their interface.
+"""Custom components that settings name: making them, and checking that they have all members.
 
 Each package defines the protocol of its component; ``components`` chooses between custom and
 built-in ones.
@@ -28,17 +28,21 @@ PROTOCOLS: dict[str, type] = {
     "judge": Judge,
     "reader": PassageReader,
 }
-"""Protocol that a custom component must satisfy, by kind."""
+"""Protocols that custom components must satisfy, by kind."""
 
 _GROUPS = ("tokens", "chunking", "embedder", "clustering", "summarizer", "audit")
 _KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=False))
-"""Kind of the component that each group of settings describes; a reader changes no tree."""
+"""Kind of the component that each section of the settings describes, without the reader."""
 _cache: dict[tuple[str, str], Any] = {}
 """Custom components by kind and settings, so that all callers share one instance."""
 
 
 def custom_component(kind: str, settings: Settings) -> Any | None:
-    """Return the custom component of a kind, or None without a name, or raise SettingsError."""
+    """Return the custom component of a kind, or None if the settings name none.
+
+    Raises:
+        SettingsError: it cannot be made, or lacks a member.
+    """
     name = getattr(settings.components, kind)
     if not name:
         return None
@@ -50,7 +54,7 @@ def custom_component(kind: str, settings: Settings) -> Any | None:
 
 
 def custom_fingerprints(settings: Settings) -> dict[str, str]:
-    """Return the fingerprints of the custom components that settings name, by group of settings."""
+    """Return the fingerprints of the custom components in settings, by section."""
     components = {group: custom_component(kind, settings) for group, kind in _KINDS.items()}
     return {
         group: f"{part.name}/{part.version}" if group == "audit" else str(part.fingerprint)
@@ -60,9 +64,9 @@ def custom_fingerprints(settings: Settings) -> dict[str, str]:
 
 
 def check_interface(kind: str, component: Any, label: str) -> Any:
-    """Return the component if it satisfies its protocol; wrap a function as a summarizer.
+    """Return the component if it has all members of its protocol, else raise SettingsError.
 
-    A SettingsError with the ``label`` names a missing member.
+    A function is wrapped as a summarizer. The error begins with ``label``.
     """
     if kind == "summarizer" and callable(component) and not hasattr(component, "summarize"):
         component = FunctionSummarizer(component)
@@ -71,7 +75,7 @@ def check_interface(kind: str, component: Any, label: str) -> Any:
     if missing := [name for name in members if not hasattr(component, name)]:
         raise SettingsError(
             f"{label}: {type(component).__name__} lacks {', '.join(missing)}; "
-            f"{protocol.__module__}.{protocol.__name__} says what a {kind} has"
+            f"see {protocol.__module__}.{protocol.__name__} for what a {kind} must have"
         )
     return component
 
@@ -83,13 +87,19 @@ def counter_of(settings: Settings) -> TokenCounter:
 
 
 def reader_of(settings: Settings) -> PassageReader:
-    """Return the custom reader that the settings name, or the built-in one."""
+    """Return the custom model that answers questions, or the built-in one."""
     custom: PassageReader | None = custom_component("reader", settings)
     return custom or Reader(settings.reader)
 
 
 def require_reader(settings: Settings) -> None:
-    """Raise MissingKeyError, ModelError or SettingsError if no reader is set up; send nothing."""
+    """Check without a call that a model can answer questions.
+
+    Raises:
+        MissingKeyError: the endpoint's key is missing.
+        ModelError: the file of a local model is missing.
+        SettingsError: the custom component cannot be made.
+    """
     reader = reader_of(settings)
     if isinstance(reader, Reader):
         reader.require_key()

@@ -1,6 +1,6 @@
-"""Drafts: summary nodes whose children are known, but not their texts.
+"""Drafts, which are summary nodes without their texts.
 
-``summarize`` writes the texts; ``raptor_core.rebuild`` predicts how many there are to write.
+``summarize`` writes the texts; ``raptor_core.rebuild`` predicts how many must be written.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from raptor_formats.base import MetadataValue
 def draft_summaries(
     nodes: Sequence[Node], clustering: Clustering, components: Components
 ) -> list[Node]:
-    """Make one draft for each cluster over ``nodes``, in the order of their first children.
+    """Make a draft for each cluster over ``nodes``, in the order of their first children.
 
-    A draft whose text a person wrote has another content key, so that its ancestors are
-    summarized again.
+    A text that a person wrote changes the draft's content key, so that summaries above are written
+    again.
     """
     summarizer, number = components.summarizer.fingerprint, clustering.layer + 1
     row_of = {node.id: row for row, node in enumerate(nodes)}
@@ -56,7 +56,7 @@ def draft_summaries(
 
 
 def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
-    """Yield summaries with the mark in their quality, content key and id; "" is no mark."""
+    """Yield summaries with their mark in quality, content key and id, unless it is ""."""
     occurrences: Counter[tuple[str, str]] = Counter()
     for node, mark in pairs:
         if not mark:
@@ -69,7 +69,7 @@ def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
 
 
 def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
-    """Return the content keys under which texts of these summaries may exist, marked or not."""
+    """Return the content keys under which texts of these summaries may exist, with any mark."""
     keys = set(content_keys)
     if components.quotes:
         return keys
@@ -78,7 +78,7 @@ def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
 
 
 def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
-    """Return the entries that all children share; of lists, the items that all of them have."""
+    """Return the metadata that all children share, and the common items of lists."""
     common = dict(children[0].metadata)
     for child in children[1:]:
         shared = {k: _shared(value, child.metadata.get(k, ())) for k, value in common.items()}

@@ -1,6 +1,6 @@
-"""Published tree as a rebuild uses it: its clusters, and planning vectors of its layers.
+"""What a rebuild uses of the published tree: its clusters, and planning vectors of its layers.
 
-Both exist before any summary is written, so a plan knows the calls of a rebuild exactly.
+Both exist before any summary is written, so a plan can predict the calls of a rebuild exactly.
 ``docs/adr/0004`` defines planning vectors. ``cluster`` uses both; ``published`` reads the tree.
 """
 
@@ -16,14 +16,15 @@ from raptor_core.nodes import Fit, Node, Tree
 from raptor_core.vectors import Vectors
 
 SAME_DIRECTION = 0.9
-"""Cosine of the children's mean to the published one, from which a summary keeps its vector."""
+"""Minimum cosine of the children's mean to the published one for a summary to keep its vector."""
 
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """Clusters over one layer of a published tree.
+    """The clusters over a layer of a published tree, and their fit.
 
-    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` belong to its members.
+    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` are those of its
+    members.
     """
 
     slots: tuple[str, ...]
@@ -33,13 +34,13 @@ class Earlier:
 
     @property
     def digest(self) -> str:
-        """Digest of every input that these clusters give to anchored clustering."""
+        """Digest of everything in these clusters on which anchored clustering depends."""
         rows = zip(self.slots, self.anchors, self.ids, strict=True)
         return digest("earlier", json.dumps([*rows, asdict(self.fit)]))
 
 
 def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
-    """Return the clusters over ``layer`` of a published tree; None above its top layer."""
+    """Return the clusters over ``layer`` of a published tree, or None if it has none."""
     if previous is None or layer >= len(previous.fits):
         return None
     above = previous.layers[layer + 1].nodes
@@ -54,9 +55,9 @@ def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
 def planning_vectors(
     layers: Sequence[Sequence[Node]], leaf_vectors: Vectors, previous: Tree
 ) -> Vectors:
-    """Compute planning vectors for the last of ``layers``, row for row, without its texts.
+    """Compute planning vectors for the last of ``layers``, which needs no texts of summaries.
 
-    The layers go from the leaves up; ``leaf_vectors`` has shape ``(len(layers[0]), n_dims)``.
+    The layers are from the leaves up; ``leaf_vectors`` has shape ``(len(layers[0]), n_dims)``.
     """
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
     for number, nodes in enumerate(layers[1:], 1):
@@ -87,7 +88,7 @@ def _expected(
 
 
 def mean_direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:
-    """Return the unit vector of the rows' sum."""
+    """Return the normalized sum of the rows."""
     total = np.sum(rows, axis=0, dtype=np.float64)
     norm = max(float(np.linalg.norm(total)), 1e-12)
     return np.asarray(total / norm, dtype=np.float32)

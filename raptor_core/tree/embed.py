@@ -1,4 +1,4 @@
-"""Vectors of nodes: published or cached ones, and new ones, each distinct text embedded once."""
+"""Embedding of nodes, which reuses vectors that exist and embeds each distinct text once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from raptor_core.tree.components import Components
 from raptor_core.vectors import Vectors
 
 SLICE_NODES = 4096
-"""Nodes that a local model embeds between two writes to the cache; a crash loses no more."""
+"""Number of nodes that a local model embeds between writes to the cache; a crash loses no more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Vectors of nodes, row for row.
+    """The vectors of nodes.
 
     Attributes:
-        vectors: shape ``(n_nodes, n_dims)``, float32.
+        vectors: vectors of the nodes, shape ``(n_nodes, n_dims)``, float32.
         reused: embedding keys whose vectors existed already.
     """
 
@@ -40,14 +40,14 @@ def embed_nodes(
 ) -> Embedded:
     """Embed nodes of any trees and layers; reuse vectors that exist.
 
-    The components' cache keeps new vectors from the moment they come: slice by slice those of a
-    local model, batch by batch those of an endpoint, which were paid for. ``progress`` is called
-    after each of them with the number of texts embedded so far, and of all.
+    The components' cache keeps new vectors at once, after each slice of a local model and each
+    batch of an endpoint, which costs money. Then ``progress`` is called with the number of texts
+    that are embedded so far, and of all.
 
     Raises:
         StoreError: a node cannot be stored without loss; the message names it.
         ModelError, EndpointError: the embedder failed; the cache keeps finished vectors.
-        BudgetError: the run's budget is spent; the cache keeps finished vectors.
+        BudgetError: the run's budget is used up; the cache keeps finished vectors.
     """
     spent = components.ledger.spent(EMBEDDINGS)
     vectors = known.vectors({node.embedding_key for node in nodes})
@@ -73,7 +73,7 @@ def embed_nodes(
 
 
 def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
-    """Yield vectors by embedding key; an error about one text names its node."""
+    """Yield vectors by embedding key; an error about a text names its node."""
     try:
         yield from _in_batches(missing, components)
     except AnswerError as error:

@@ -1,7 +1,7 @@
-"""Clusters of one layer: fitted from scratch, or those of the published tree brought up to date.
+"""Clustering of a layer, from scratch or by updating the clusters of the published tree.
 
-``docs/adr/0004`` says how clusters are anchored. ``cluster`` decides whether a layer has clusters;
-``earlier`` reads those of the published tree; ``raptor_core.clustering`` has the methods.
+``docs/adr/0004`` explains anchored clustering. ``cluster`` decides whether a layer has clusters,
+``earlier`` reads those of the published tree, and ``raptor_core.clustering`` has the methods.
 """
 
 from collections.abc import Collection, Sequence
@@ -30,12 +30,12 @@ from raptor_core.vectors import Vectors
 REFIT_SHARE = 0.25
 """Share of nodes placed since the last fit above which touched clusters may be fitted again."""
 COHESION_LOSS = 0.02
-"""Share of its cohesion that placing may cost a layer, and by which a new fit must be better."""
+"""Share of cohesion that a layer may lose by placing, and by which a new fit must be better."""
 Members = Sequence[Sequence[int]]
 
 
 class Arranged(NamedTuple):
-    """Clusters of a layer, the slot of each, and the fit that they come from."""
+    """The clusters of a layer, their slots, and the fit that they come from."""
 
     clusters: Clusters
     slots: tuple[str, ...]
@@ -43,7 +43,7 @@ class Arranged(NamedTuple):
 
 
 class LayerFit:
-    """Clustering of one layer of at least two nodes, by the clusterer of ``components``."""
+    """Clusters a layer of at least two nodes with the clusterer of ``components``."""
 
     def __init__(self, layer: Layer, components: Components) -> None:
         self._nodes = layer.nodes
@@ -61,7 +61,7 @@ class LayerFit:
 
     @one_blas_thread
     def fit(self, reason: str) -> Arranged:
-        """Cluster the layer from scratch, for a ``reason``."""
+        """Cluster the layer from scratch; the fit records the ``reason``."""
         clusters = self._clusterer.cluster(self._vectors, self._n_tokens)
         by_members = dict(zip(clusters.members, clusters.responsibilities, strict=False))
         if self._splits_fits and max(map(len, clusters.members)) > self._bounds.max_members:
@@ -75,19 +75,19 @@ class LayerFit:
 
     @property
     def _splits_fits(self) -> bool:
-        """Whether ``rebuild.max_members`` bounds a first fit, as in no method of the paper."""
+        """Whether ``rebuild.max_members`` also limits first fits, which the paper does not do."""
         keeps = getattr(self._clusterer, "keeps_fits", False)
         return self._is_anchored and self._clusterer.anchorable and not keeps
 
     @one_blas_thread
-    def follow(self, earlier: Earlier) -> Arranged:
-        """Return the published clusters with the nodes of today, whose vectors are for planning."""
+    def update(self, earlier: Earlier) -> Arranged:
+        """Return the published clusters with the current nodes, whose vectors are for planning."""
         if {node.id for node in self._nodes} == {i for ids in earlier.ids for i in ids}:
             return self._keep(earlier)
         return self._anchor(earlier)
 
     def _keep(self, earlier: Earlier) -> Arranged:
-        """Return the earlier clusters, whatever the vectors: a second rebuild changes nothing."""
+        """Return the earlier clusters, whatever the vectors: a second rebuild is a no-op."""
         pairs = zip(self._remaining_rows(earlier), earlier.slots, strict=True)
         ordered = sorted((tuple(rows), slot) for rows, slot in pairs)
         kept = Clusters(tuple(rows for rows, _ in ordered), {"clusters": float(len(ordered))})
@@ -108,9 +108,9 @@ class LayerFit:
         return Arranged(Clusters(clusters.members, clusters.details), slots, fit)
 
     def _measure_drift(self, earlier: Earlier, new: AnchoredClusters) -> Fit:
-        """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
-        known = {anchor for anchors in earlier.anchors for anchor in anchors}
-        n, n_new = len(self._nodes), sum(node.anchor not in known for node in self._nodes)
+        """Return the fit after placing new nodes; a ``reason`` means that it must be repeated."""
+        placed = {anchor for anchors in earlier.anchors for anchor in anchors}
+        n, n_new = len(self._nodes), sum(node.anchor not in placed for node in self._nodes)
         n_placed = earlier.fit.n_placed + n_new
         current, fitted = cohesion(self._vectors, new.members), earlier.fit.fitted_cohesion
         reason = ""
@@ -125,10 +125,10 @@ class LayerFit:
     def _refit(
         self, clusters: AnchoredClusters, unchanged: Collection[tuple[int, ...]], fit: Fit
     ) -> tuple[AnchoredClusters, Fit]:
-        """Fit all clusters but the ``unchanged`` ones again; keep them if that is hardly better.
+        """Fit all clusters except the ``unchanged`` ones again, unless that is hardly better.
 
-        Smaller clusters are always more cohesive. So nodes must also be closer to the other members
-        of their cluster.
+        Because smaller clusters are always more cohesive, nodes must also be closer to the other
+        members of their cluster.
         """
         changed = [rows for rows in clusters.members if rows not in unchanged]
         rows = np.array(sorted({row for members in changed for row in members}), dtype=np.int64)
@@ -149,18 +149,18 @@ class LayerFit:
         return refit, Fit(fit.fingerprint, n_placed, current, current, reason, self._embedder)
 
     def _split_large(self, members: Members) -> AnchoredClusters:
-        """Split fitted clusters of more than ``rebuild.max_members``, and constrain all of them."""
+        """Split clusters with more than ``rebuild.max_members``, and apply all limits."""
         most = self._bounds.max_members
         return self._constrain(members, [k for k, rows in enumerate(members) if len(rows) > most])
 
     def _constrain(self, members: Members, touched: Collection[int]) -> AnchoredClusters:
-        """Bring clusters within their bounds, see ``raptor_core.clustering.anchored``."""
+        """Apply the limits to clusters; see ``raptor_core.clustering.anchored``."""
         return cluster_anchored(
             self._vectors, self._n_tokens, members, touched, self._clusterer, self._bounds
         )
 
     def _remaining_rows(self, earlier: Earlier) -> list[list[int]]:
-        """Return the rows of each earlier cluster's members that remain."""
+        """Return for each earlier cluster the rows of the members that still exist."""
         row_of = {node.anchor: row for row, node in enumerate(self._nodes)}
         return [
             sorted(row_of[anchor] for anchor in anchors if anchor in row_of)
@@ -170,7 +170,7 @@ class LayerFit:
     def _slots(
         self, members: Members, origins: Sequence[int], earlier: Earlier | None
     ) -> tuple[str, ...]:
-        """Return the slot of each cluster: that of its origin, else a new one."""
+        """Return the slot of each cluster: that of the cluster it comes from, or a new one."""
         nodes, used = self._nodes, set(earlier.slots) if earlier else set()
         slots = []
         for rows, origin in zip(members, origins, strict=True):
@@ -187,13 +187,13 @@ class LayerFit:
 
 
 def _closeness(vectors: Vectors, members: Members) -> float:
-    """Return the mean cosine of every member to the centre of the other members."""
+    """Return the mean cosine of each member to the centre of the other members."""
     rows_of = [vectors[list(rows)].astype(np.float64) for rows in members]
     return float(np.average([*map(mutual_similarity, rows_of)], weights=[*map(len, rows_of)]))
 
 
 def cohesion(vectors: Vectors, members: Members) -> float:
-    """Return the mean cosine of every member to its cluster's centre, over all memberships."""
+    """Return the mean cosine of each member to its cluster's centre, over all memberships."""
     total, count = 0.0, 0
     for rows in members:
         selected = vectors[list(rows)].astype(np.float64)

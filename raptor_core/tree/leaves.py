@@ -1,6 +1,6 @@
-"""Leaves of a tree: chunks of its documents as nodes, not yet embedded.
+"""Making the leaves of a tree, which are the chunks of its documents as nodes.
 
-``raptor_core.chunking`` cuts the documents; ``embed`` adds the vectors.
+``raptor_core.chunking`` splits documents into chunks; ``embed`` adds vectors.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from raptor_formats.base import MetadataValue
 def make_leaves(
     tree: str, documents: Sequence[Document], components: Components
 ) -> tuple[Node, ...]:
-    """Make the leaves of one tree in document order, without chunks that people set aside."""
+    """Make the leaves of a tree in document order, without chunks that people set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
         leaves += _document_leaves(tree, document, components.chunks(document), components)
@@ -38,7 +38,7 @@ def all_chunks_aside(document: Document, components: Components, curation: Curat
 def _with_tables(
     parts: Sequence[Parts], contexts: Sequence[str], components: Components
 ) -> list[Parts]:
-    """Add the tokens of the columns' names, which a reader sees too, to the first parts."""
+    """Add the tokens of column names, which are shown above the text, to the first parts."""
     tables = [context.partition("\n")[2] for context in contexts]
     counts = components.counter.count(tables)
     return [
@@ -48,7 +48,7 @@ def _with_tables(
 
 
 def _without_texts(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
-    """Return the entries of metadata without texts over ``MAX_METADATA_CHARS``."""
+    """Return metadata without texts longer than ``MAX_METADATA_CHARS``."""
     texts = ((key, item) for key, item in metadata_entries(metadata) if isinstance(item, str))
     long = {key for key, text in texts if len(text) > MAX_METADATA_CHARS}
     return {key: value for key, value in metadata.items() if key not in long}
@@ -61,9 +61,8 @@ def _document_leaves(
     chunking = components.chunker.fingerprint
     embedder = components.embedder.fingerprint
     metadata = _without_texts({"title": document.title, **document.metadata})
-    limits = components.settings.chunking
     paths = ((document.title, chunk.section) for chunk in chunks)
-    max_tokens = limits.max_context_tokens
+    max_tokens = components.settings.chunking.max_context_tokens
     contexts = context_lines(paths, components.counter, max_tokens)
     tables = [chunk.table for chunk in chunks]
     contexts = add_tables(contexts, tables, components.counter, max_tokens)

@@ -1,10 +1,10 @@
-"""Names of summaries: a chat model's title, or the terms that distinguish a summary in its layer.
+"""Naming of summaries, by a chat model's title or by the terms that distinguish it in its layer.
 
-Terms have the highest class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794). A class is one
-summary of the layer with all leaves below it. The weight of a word is its count in the class times
-``log(1 + A / f)``: ``A`` is the mean number of words in a class, ``f`` the count of the word in all
-classes. Two words that mostly occur side by side form one term; numbers and times are no terms. In
-a layer of one node, titles and headings count as words of their leaves.
+These terms have the highest class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794). A class
+consists of all leaves below a summary. The weight of a word is its count in the class times
+``log(1 + A / f)``, where ``A`` is the mean number of words in a class and ``f`` the count of the
+word in all classes. Two words that mostly occur side by side form a term; numbers and times are not
+terms. In a layer with a single node, titles and headings belong to the words of the leaves.
 """
 
 import math
@@ -26,7 +26,7 @@ N_TERMS = 8
 NAME_TERMS = 3
 MIN_CHARS = 3
 MIN_TOGETHER = 4
-"""Two words form one term if they occur side by side at least half as often as this."""
+"""Two words form a term if they occur side by side at least half as often as this."""
 MAX_TITLE_CHARS = 80
 
 _TIMES = """
@@ -37,10 +37,10 @@ _TIMES = """
     wednesday thursday friday saturday sunday"""
 _NUMBERS_AND_TIMES = frozenset(_TIMES.split())
 
-_JOINTS = (" ", "-", "\n")
-_MARKS = "#*_\"'“”‘’ \t"
+_BETWEEN_WORDS = (" ", "-", "\n")
+_MARKUP = "#*_\"'“”‘’ \t"
 Key = tuple[str, ...]
-"""Singular of a word, or two of them side by side."""
+"""The singular of a word, or of two words side by side."""
 
 
 def name_summaries(
@@ -49,28 +49,28 @@ def name_summaries(
     previous: Tree | None,
     components: Components,
 ) -> tuple[Node, ...]:
-    """Return the summaries of one layer with their names and key terms.
+    """Return the summaries of a layer with names and key terms.
 
-    ``below`` holds the layers below, from the leaves up. Nodes of the published tree ``previous``
-    keep their names. If summaries begin with a title, that is the name.
+    ``below`` has the layers below, from the leaves up. Nodes of the published tree ``previous``
+    keep their names. If summaries begin with titles, these are the names.
     """
-    known = {node.id: node for node in previous.nodes() if node.name} if previous else {}
+    published = {node.id: node for node in previous.nodes() if node.name} if previous else {}
     terms: Sequence[Key] = [()] * len(nodes)
-    if any(node.id not in known for node in nodes):
+    if any(node.id not in published for node in nodes):
         terms = _terms(nodes, below)
     labelled = []
     for node, key_terms in zip(nodes, terms, strict=True):
         title = _title(node.text) if components.titles and QUOTED.isdisjoint(node.quality) else ""
         name = title or ", ".join(key_terms[:NAME_TERMS])
-        label = known.get(node.id) or replace(node, name=name, key_terms=key_terms)
+        label = published.get(node.id) or replace(node, name=name, key_terms=key_terms)
         labelled.append(replace(node, name=label.name, key_terms=label.key_terms))
     return tuple(labelled)
 
 
 def _title(text: str) -> str:
-    """Return the first line if it is short and text follows; otherwise an empty string."""
+    """Return the first line if it is short and text follows, or ""."""
     first, _, rest = text.strip().partition("\n")
-    title = re.sub(r"^title\s*:", "", first.strip(_MARKS), flags=re.IGNORECASE).strip(_MARKS)
+    title = re.sub(r"^title\s*:", "", first.strip(_MARKUP), flags=re.IGNORECASE).strip(_MARKUP)
     return title if rest.strip() and len(title) <= MAX_TITLE_CHARS else ""
 
 
@@ -82,7 +82,7 @@ def _function_words() -> frozenset[str]:
 
 
 class _Words:
-    """Counter of words and of word pairs; it remembers how texts spell them."""
+    """Counter of words and word pairs, which also records how they are spelled."""
 
     def __init__(self) -> None:
         self._spellings: dict[Key, Counter[str]] = {}
@@ -108,7 +108,7 @@ class _Words:
             else:
                 word = singular(word)
                 counts[self._record((word,), run)] += 1
-                if last and last != word and text[end : match.start()] in _JOINTS:
+                if last and last != word and text[end : match.start()] in _BETWEEN_WORDS:
                     counts[self._record((last, word), f"{text[start:end]} {run}")] += 1
                 last, start, end = word, match.start(), match.end()
         return counts
@@ -148,7 +148,7 @@ def _with_headings(leaf: Node) -> str:
 
 
 def _best(counts: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:
-    """Return the terms of highest weight; a pair replaces a word that mostly occurs in it."""
+    """Return the terms with the highest weights; a pair replaces words that mostly occur in it."""
     singles = {key: n for key, n in counts.items() if len(key) == 1}
     weights = {key: n * math.log(1 + average / total[key]) for key, n in singles.items()}
     ranked = sorted(weights, key=lambda key: (-weights[key], key))[: 3 * N_TERMS]

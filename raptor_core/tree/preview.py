@@ -1,4 +1,4 @@
-"""Preview of a build: figures on each document that it would read, before anything is paid."""
+"""Preview of the documents that a build would read, with figures, before anything is paid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from raptor_formats.base import ENCODING
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Figures on one document.
+    """Figures on a document.
 
     Attributes:
-        format: format of its file; empty for a row of a database.
-        size_bytes: size of its file, which rows of a table share; None if the storage has none.
-        n_pages: printed pages; 0 for formats without pages.
-        language: language or script of the text; empty if it is not clear.
-        doubt: fault that the check ``document_text`` finds, or a guessed encoding; empty if none.
+        format: format of its file; "" for a row of a database.
+        size_bytes: size of its file, which rows of a table share; None if it is not known.
+        n_pages: number of printed pages; 0 for formats without pages.
+        language: language or script of the text; "" if it is unclear.
+        doubt: what the check ``document_text`` finds, or a guessed encoding; "" for neither.
     """
 
     document: str
@@ -42,14 +42,16 @@ class Preview:
 
 
 class Previews:
-    """Previews of a source's documents; an iteration reads the source once and keeps no text.
+    """Previews of a source's documents; an iteration reads the source once and keeps no texts.
+
+    Without ``paths``, the sources of the settings are read. No model is used.
 
     Attributes:
-        skipped: files that cannot be read so far, with the reason.
-        omitted: files and folders that a rule excludes, or that are hidden.
+        skipped: files that could not be read so far, with reasons.
+        omitted: hidden files and folders, and those that a rule excludes.
 
-    Without ``paths`` it reads what the settings name. No model is used. It raises SourceError if no
-    source is named, or if one is missing or unreachable.
+    Raises:
+        SourceError: no source is named, or one is missing or unreachable.
     """
 
     def __init__(self, paths: Sequence[str | Path], components: Components) -> None:
@@ -61,7 +63,7 @@ class Previews:
         self._listed = load.list_sources(sources, self.skipped, self.omitted)
 
     def __iter__(self) -> Iterator[Preview]:
-        """Yield every document in the order of the files; raise EmptySourceError for none."""
+        """Yield previews in the order of files; raise EmptySourceError if there are none."""
         is_empty = True
         for file, document in self._documents(self._listed):
             is_empty = False
@@ -70,10 +72,10 @@ class Previews:
             raise load.explain_empty(self._paths, self._components.settings.source, self.skipped)
 
     def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
-        """Return the preview, the document and the chunks of one document id.
+        """Return the preview, the document and the chunks for a document id.
 
         Raises:
-            SourceError: the source holds no such document; the message gives the reason, if known.
+            SourceError: the source has no such document; the message has the reason, if known.
         """
         name = composed(name)
         listed: load.Listed = [
@@ -87,8 +89,8 @@ class Previews:
         reasons = {item.name: item.reason for item in (*self.omitted, *self.skipped)}
         why = f": it {reasons[name]}" if name in reasons else ""
         raise SourceError(
-            f"the source holds no document called {name!r}{why}; `raptor documents` with the "
-            "source alone lists them"
+            f"the source contains no document called {name!r}{why}; `raptor documents` with only "
+            "the source lists them"
         )
 
     def _documents(self, listed: load.Listed) -> Iterator[tuple[SourceFile, Document]]:

@@ -1,7 +1,7 @@
-"""Manifest of a finished tree, and what of a finished tree must not be published.
+"""Manifests of finished trees, and removal of nodes that must not be published.
 
-``raptor_core.store`` publishes the tree; ``components`` resolves the custom components, whose
-fingerprints are values here.
+``raptor_core.store`` publishes trees. Custom components are given by their fingerprints;
+``components`` makes them.
 """
 
 import json
@@ -22,14 +22,14 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import Edition, Manifest
 
 BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
-"""Groups of settings that a tree's content depends on and that may name a custom component."""
+"""Sections of the settings on which a tree's content depends and which have a component."""
 _LABELS = {"name", "key_terms", "paragraphs"}
 Value = TypeVar("Value")
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
 
 def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) -> str:
-    """Return the fingerprint of every setting and component that a tree's content depends on."""
+    """Return the fingerprint of all settings and components that change a tree's content."""
     groups = (*BUILD_GROUPS, "tree")
     values = {group: content_settings(settings, group, custom) for group in groups}
     return fingerprint("build", values)
@@ -38,19 +38,19 @@ def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) ->
 def content_settings(
     settings: Settings, group: str, custom: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the settings of one group that change a result, with its custom component."""
+    """Return the settings of a section that change a result, with its custom component."""
     part = getattr(settings, group)
-    values: dict[str, object] = part.model_dump(mode="json", include=set(part.marked("rebuilds")))
+    values: dict[str, object] = part.model_dump(mode="json", include=set(part.flagged("rebuilds")))
     if values.get("kind") == "extractive":
-        values.pop("foreign_facts", None)  # quoted sentences invent nothing
+        values.pop("foreign_facts", None)  # because quoted sentences invent nothing
     if getattr(part, "is_local", False):
-        with suppress(OSError):  # readers need no file
+        with suppress(OSError):  # because applications that only search do not need the file
             values["model"] = digest_of(part.model)
     return {**values, "own": custom[group]} if custom.get(group) else values
 
 
 def build_id(nodes: Sequence[Node]) -> str:
-    """Return the digest of all nodes of a tree, in any order, without names and paragraphs."""
+    """Return a digest of a tree's nodes in any order, except for names and paragraphs."""
     return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 
@@ -83,10 +83,10 @@ def make_manifest(
 def forbidden_nodes(
     nodes: Sequence[Node], curation: Curation, gone: Collection[str] = ()
 ) -> set[str]:
-    """Return the ids of nodes of one tree that must not be published.
+    """Return the ids of a tree's nodes that must not be published.
 
-    These are chunks that a person set aside or whose document is gone, summaries that a person
-    replaced by another text, texts whose author took them back, and every node above one of these.
+    These are chunks that a person set aside or whose document is gone, summaries whose text differs
+    from a person's correction, corrections that were reverted, and all nodes above these.
 
     Args:
         nodes: all nodes of the tree, from the leaves up.
@@ -114,10 +114,10 @@ def forbidden_nodes(
 
 
 def without_nodes(edition: Edition, forbidden: Collection[str]) -> Edition:
-    """Return an edition without some nodes, each of which takes along every node above it.
+    """Return an edition without the ``forbidden`` nodes, which include all nodes above any of them.
 
-    What stays is complete downwards: the children of each node are there. A caller marks the
-    manifest's ``inputs``, so that the next build publishes the tree again.
+    So the children of every remaining node remain, too. The caller must change the manifest's
+    ``inputs``, so that the next build publishes the tree again.
     """
     nodes = [node for node in edition.nodes if node.id not in forbidden]
     sizes = Counter(node.layer for node in nodes)

@@ -1,8 +1,8 @@
-"""Published trees as values, from which the next rebuild continues.
+"""Reading of published trees, from which the next rebuild continues.
 
-Renamed documents and trees keep their clusters. Ids contain the names of tree and document, content
-keys do not. So the published tree first gets the ids that it has under the new names. ``earlier``
-takes the clusters out of it.
+Renamed documents and trees keep their clusters. Because ids, unlike content keys, contain the names
+of tree and document, the published tree first gets the ids for its new names. ``earlier`` then
+reads its clusters.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from raptor_core.store.store import VectorStore
 
 
 def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict[str, str]:
-    """Return the new ids of renamed documents by old ids: same content, the old id deleted."""
+    """Return the new ids of renamed documents by old ids; a renamed one has the same content."""
     current = {document.id for document in documents}
     new: dict[str, list[str]] = {}
     for document in sorted(documents, key=lambda document: document.id, reverse=True):
@@ -32,10 +32,10 @@ def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict
 
 
 def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
-    """Return the tree with the ids that it has under new names of tree and documents.
+    """Return the tree with the ids that it has with new names of the tree and of documents.
 
-    ``leaves`` are the current ones, under the new name of the tree. ``names`` maps old document ids
-    to new ones; a document without an entry keeps its id.
+    ``leaves`` are the current ones, with the new name of the tree. ``names`` maps old document ids
+    to new ones; other documents keep their ids.
     """
     current = {(leaf.documents[0], leaf.content_key): leaf for leaf in leaves}
     name, is_same = leaves[0].tree, leaves[0].tree == tree.name
@@ -70,11 +70,11 @@ def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
 Grouped = Mapping[str, Sequence[Document]]
 """Documents by tree name."""
 LOOKUP_TREES = 500
-"""Trees that one look-up reads."""
+"""Number of trees whose manifests are read at once."""
 
 
 class PublishedTrees:
-    """Manifests of the trees that were looked up, by name and content, for rebuilds to continue."""
+    """The manifests of trees from which rebuilds continue, found by name or by content."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Manifest] = {}
@@ -82,11 +82,11 @@ class PublishedTrees:
         self._looked_up: set[str] = set()
 
     def unknown(self, trees: Grouped) -> Grouped:
-        """Return the trees that were not looked up yet."""
+        """Return the trees that have not been looked up yet."""
         return {tree: documents for tree, documents in trees.items() if tree not in self._looked_up}
 
     def look_up(self, store: VectorStore, trees: Grouped) -> None:
-        """Read the manifests of these names, or of the same content under other names."""
+        """Read the manifests with these names, or with the same content and other names."""
         names = list(trees)
         for at in range(0, len(names), LOOKUP_TREES):
             part = names[at : at + LOOKUP_TREES]
@@ -96,7 +96,7 @@ class PublishedTrees:
         self._looked_up.update(names)
 
     def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
-        """Return the manifest of this name, or else of a tree with the same documents."""
+        """Return the manifest with this name, or else of a tree with the same documents."""
         return self._by_name.get(tree) or self._by_content.get(_content(documents))
 
     def earlier_tree(
@@ -106,10 +106,12 @@ class PublishedTrees:
         documents: Sequence[Document],
         leaves_of: Callable[[str], Sequence[Node]],
     ) -> Tree | None:
-        """Return the published tree that a build continues from, under its new names.
+        """Return the published tree from which a build continues, with its new names.
 
-        ``leaves_of`` makes the leaves of a tree; it is called only after a rename. For errors see
-        ``published_tree``.
+        ``leaves_of`` makes the leaves of a tree, and is called only after a rename.
+
+        Raises:
+            DamagedTreeError: the published tree is incomplete.
         """
         source = self.source(tree, documents)
         earlier = published_tree(store, source.tree) if source else None
@@ -126,7 +128,11 @@ def _content(documents: Sequence[Document]) -> str:
 
 
 def published_tree(store: VectorStore, name: str) -> Tree | None:
-    """Return a published tree with its vectors, or None; raise DamagedTreeError if incomplete."""
+    """Return a published tree with its vectors, or None if it does not exist.
+
+    Raises:
+        DamagedTreeError: the published tree is incomplete.
+    """
     manifests = store.manifests([name])
     if not manifests:
         return None
@@ -138,8 +144,9 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
     sizes = tuple(map(len, layers))
     if missing or sizes != manifest.layer_sizes:
         raise DamagedTreeError(
-            f"the published tree {name!r} is damaged: layers of {sizes} nodes where its manifest "
-            f"says {manifest.layer_sizes}, {missing} vectors missing. Build it again with --force"
+            f"the published tree {name!r} is damaged: its layers have {sizes} nodes, its "
+            f"manifest says {manifest.layer_sizes}; missing vectors: {missing}. Build it again "
+            "with --force"
         )
     return Tree(
         name,

@@ -1,4 +1,4 @@
-"""Summary nodes of the next layer, one for each cluster; each distinct text is paid for once.
+"""Summarizing the clusters of a layer, so that each distinct text is paid for only once.
 
 Summarizers are in ``raptor_core.models.summarizing``. ``drafts`` makes the nodes without texts,
 ``naming`` adds names, ``embed`` vectors.
@@ -22,26 +22,26 @@ from raptor_core.tree.components import Components
 from raptor_core.tree.drafts import draft_summaries, mark_summaries, text_keys
 
 LowerLayers = Callable[[str], Sequence[Sequence[Node]]]
-"""Function from a tree to the nodes of its lower layers, from the leaves up."""
+"""A function from a tree to the nodes of its lower layers, from the leaves up."""
 EarlierTree = Callable[[str], Tree | None]
-"""Function from a tree to the published tree that it continues, None if there is none."""
+"""A function from a tree to the published tree that it continues; None if there is none."""
 FLUSH_SECONDS = 0.25
-"""Least time between two writes of summaries to the cache; one from an endpoint is kept at once."""
+"""Minimum time between writes of extractive summaries to the cache; paid ones are kept at once."""
 AnswerCallback = Callable[[Node, Usage], None]
-"""Callback for each answer: the first node that requested it, still without text, and its usage."""
+"""A callback for each answer, with the first node that requested it, still without text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """New layers by tree.
+    """The new layers of trees.
 
     Attributes:
-        layers: nodes in document order, of trees whose summaries are complete.
-        failed: failed summaries by tree; these trees have no new layer. Refused ones are not among
-            them where the settings let them be written extractively.
-        n_reused: summaries that existed already.
-        n_made: summaries that were made now.
-        known: content keys of the summaries that existed already.
+        layers: nodes in document order by tree, of trees whose summaries are complete.
+        failed: failed summaries by tree, of trees that get no new layer. Refused summaries that
+            may be written extractively are not included.
+        n_reused: number of summaries that existed already.
+        n_made: number of summaries that were written now.
+        known: content keys of summaries that existed already.
     """
 
     layers: Mapping[str, tuple[Node, ...]]
@@ -53,10 +53,10 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """Summary node without its text; drafts of one ``key`` get the same text.
+    """A summary node without its text; drafts with the same ``key`` get the same text.
 
-    ``curated`` is a text that a person wrote or pinned; empty for a text to be made. ``leaves`` are
-    the texts of the leaves beneath, where the children are no leaves and facts are looked for.
+    ``curated`` is a text that a person wrote, or "". ``leaves`` are the texts of the leaves below,
+    if they are needed to find foreign facts and the children are summaries.
     """
 
     node: Node
@@ -74,7 +74,7 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Text of a summary; ``mark`` is ``FALLBACK``, one of ``KEPT_MARKS``, or "" for an answer."""
+    """The text of a summary, with the mark ``FALLBACK``, one of ``KEPT_MARKS``, or ""."""
 
     text: str
     mark: str = ""
@@ -90,19 +90,20 @@ def summarize_clusters(
 ) -> Summarized:
     """Summarize the clusters of many trees at once.
 
-    A failed summary leaves its tree without a new layer. The cache keeps all finished summaries.
+    If a summary fails, its tree gets no new layer. The cache keeps all finished summaries.
 
     Args:
         work: layers with their clusterings; a clustering without clusters is ignored.
-        known: published texts; neither these nor texts in the components' cache are made again.
-        on_answer: callback for each answer at once, so that its usage survives an error.
+        components: components of the build.
+        known: published texts; neither these nor texts in the components' cache are written again.
+        on_answer: called at once after each answer, so that its usage is recorded before an error.
         lower: function from a tree to the nodes of the layers below that of ``work``, from the
-            leaves up; it is asked where facts are looked for.
-        earlier: published trees, whose extractive summaries stay where their children do.
+            leaves up; called only if foreign facts are searched for.
+        earlier: published trees, whose extractive summaries stay if their children do.
 
     Raises:
         MissingKeyError: the endpoint needs a key.
-        BudgetError: the run's budget is spent; the cache keeps every finished summary.
+        BudgetError: the run's budget is used up; the cache keeps every finished summary.
     """
     drafts = [d for item in work for d in _drafts(*item, components, lower)]
     by_key = {draft.key: draft for draft in drafts}
@@ -187,11 +188,10 @@ def _published_quotes(drafts: Mapping[str, _Draft], earlier: EarlierTree) -> dic
 def _known_texts(
     drafts: Mapping[str, _Draft], known: Mapping[str, str], components: Components
 ) -> dict[str, _Text]:
-    """Return known texts by draft key, without junk.
+    """Return texts that exist already by draft key, without junk.
 
-    Extractive summaries of other trees are made again, at no cost. Another tree may hold the same
-    chunks in another order or with other line breaks, so its text of the same content key may
-    differ.
+    Extractive summaries of other trees are made again, which costs nothing. Their chunks may have
+    another order or other line breaks, so that a text with the same content key may differ.
     """
     if not components.quotes:
         texts: dict[str, _Text] = {}
@@ -216,7 +216,7 @@ def _invented_key(draft: _Draft) -> str:
 
 
 def _requests(drafts: Sequence[_Draft], components: Components) -> list[SummaryRequest]:
-    """Return the requests, with the answers of an earlier run that invented facts."""
+    """Return the requests, each with an earlier run's answer if that had foreign facts."""
     kept: Mapping[str, str] = {}
     if components.is_grounded:
         kept = components.cache.texts({_invented_key(draft) for draft in drafts})
@@ -253,7 +253,7 @@ def _summarize(
         for reply in components.summarizer.summarize(requests) if requests else ():
             draft = first[reply.key]
             answer = reply if components.quotes else _without_junk(reply, draft)
-            if reply.usage.calls and not components.calls_model:  # of a custom summarizer
+            if reply.usage.calls and not components.calls_model:  # from a custom summarizer
                 name = type(components.summarizer).__name__
                 components.ledger.count(Spending(SUMMARIES, name, reply.usage))
             (node,) = mark_summaries([(draft.node, _mark(answer))])
@@ -281,9 +281,10 @@ def _mark(answer: Summary | FailedSummary) -> str:
 def _fall_back(
     drafts: Sequence[_Draft], failures: Mapping[str, FailedSummary], components: Components
 ) -> dict[str, _Text]:
-    """Return extractive texts of refused summaries by the id of their nodes.
+    """Return extractive texts of refused summaries by node id.
 
-    A tree gets none if a summary of it failed in another way, or if ``max_fallback`` is exceeded.
+    A tree gets none if any of its summaries failed for another reason, or if more were refused than
+    ``max_fallback`` allows.
     """
     if not failures or components.fallback is None:
         return {}
@@ -301,7 +302,7 @@ def _fall_back(
 
 
 def _without_junk(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
-    """Return a model's answer, or a failure if its text is no summary (law 9)."""
+    """Return a model's answer, or a failure if its text is not a summary (law 9)."""
     junk = _junk(draft, answer.text) if isinstance(answer, Summary) else None
     if junk is None:
         return answer
@@ -314,11 +315,11 @@ def _junk(draft: _Draft, text: str) -> Junk | None:
 
 
 NAMED_CHUNKS = 12
-"""Number of chunks that the name of a failed summary lists."""
+"""Maximum number of chunks that are listed in the name of a failed summary."""
 
 
 def _name(draft: _Draft) -> str:
-    """Return the name of a summary in messages, with the spans of its chunks."""
+    """Return the name of a summary for messages, with the spans of its chunks."""
     node = draft.node
     name = f"node {node.id} of tree {node.tree!r}, layer {node.layer}"
     leaves = [child for child in draft.children if child.is_leaf]
@@ -335,8 +336,8 @@ def _finish(
     fallbacks: Mapping[str, _Text],
     components: Components,
 ) -> list[Node]:
-    known = [texts.get(draft.key) or fallbacks.get(draft.node.id) for draft in drafts]
-    ready = [(draft, text) for draft, text in zip(drafts, known, strict=True) if text]
+    written_texts = [texts.get(draft.key) or fallbacks.get(draft.node.id) for draft in drafts]
+    ready = [(draft, text) for draft, text in zip(drafts, written_texts, strict=True) if text]
     marked = mark_summaries((draft.node, text.mark) for draft, text in ready)
     counts = components.counter.count([text.text for _, text in ready])
     nodes = []

@@ -11,7 +11,7 @@ from raptor_formats.blocks import Block, join_cells
 _GRID_BORDER = re.compile(r" *\+(?:[-=]+\+)+ *\Z")
 _SIMPLE_BORDER = re.compile(r" *=+(?: +=+)+ *\Z")
 _COLUMN = re.compile(r"=+")
-_ROW_OF_LIST = re.compile(r" *[*-] +[*-](?: |\Z)")
+_LIST_TABLE_ROW = re.compile(r" *[*-] +[*-](?: |\Z)")
 _CELL_OF_LIST = re.compile(r"^ *(?:[*-] +)?[*-](?: |$)", re.MULTILINE)
 _HEADER_ROWS = re.compile(r":header-rows: *(\d+)")
 _CSV_NAMES = re.compile(r":header: *([^\n]*(?:\n[ \t]+(?![ \t]*:)[^\n]*)*)")
@@ -102,7 +102,7 @@ def list_rows(
     lines: Sequence[str], starts: Sequence[int], row: int, end: int, options: str
 ) -> Iterator[Block]:
     """Yield the rows of a list table."""
-    begins = [at for at in range(row, end) if _ROW_OF_LIST.match(lines[at])]
+    begins = [at for at in range(row, end) if _LIST_TABLE_ROW.match(lines[at])]
     named = _HEADER_ROWS.search(options)
     n_names = int(named[1]) if named else 0
     for number, (first, stop) in enumerate(pairwise([*begins, end])):

@@ -1,4 +1,4 @@
-"""Measuring audits: `raptor eval audit`; by hand: `raptor eval sheet`, `raptor eval verdicts`."""
+"""Commands that measure judges (`raptor eval audit`) and serve manual studies of summaries."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -46,12 +46,12 @@ SPLIT = "documents whose hash is odd are reported, the others calibrate"
 def audit_command(
     folder: Path, kind: str | None, model: str | None, home: Path, as_json: bool
 ) -> None:
-    """Score a judge on labelled summaries, data set by data set.
+    """Score a judge on labelled summaries, separately for each data set.
 
-    FOLDER holds docs.jsonl (doc_id, text) and pairs.jsonl (pair_id, dataset, doc_id, claim,
-    label: 1 for consistent, 0 for not). Half of the documents calibrate, the other half is
-    reported; intervals are of 95 %, bootstrapped over documents. Calls are bounded by the home's
-    budget.
+    FOLDER contains docs.jsonl (doc_id, text) and pairs.jsonl (pair_id, dataset, doc_id, claim,
+    label: 1 for consistent, 0 for not). Half of the documents are used for calibration, the other
+    half for the scores; 95 % intervals are bootstrapped over documents. The home's budget limits
+    the calls.
     """
     labelled = load_labelled(folder)
     _, settings = home_settings(home, needed=False)
@@ -81,15 +81,15 @@ def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--nodes", type=click.IntRange(min=1), default=150, show_default=True)
 @click.option("--trees", type=click.IntRange(min=1), default=40, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Another draws other nodes.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 @home_and_json
 def sheet_command(
     folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json: bool
 ) -> None:
-    """Draw summaries for a study of hallucinations by hand, and write a sheet into FOLDER.
+    """Draw summaries for a manual study of hallucinations, and write a sheet into FOLDER.
 
     Fill in sheet.html in a browser, which saves filled.csv, or sheet.csv in a spreadsheet. Each row
-    is a sentence. `raptor eval verdicts FOLDER` reads either.
+    is a sentence. Then run `raptor eval verdicts FOLDER`.
     """
     opened, settings = Home.open(home)
     with open_published(opened, settings) as store:
@@ -139,10 +139,10 @@ def verdicts_command(
     home: Path,
     as_json: bool,
 ) -> None:
-    """Read the sheet of a study by hand, and print its figures.
+    """Read the sheet of a manual study, and print its figures.
 
     They describe the nodes as drawn, not those of later builds. Only --keep and --questions need
-    the home: kept verdicts are shown like findings of audits.
+    the home. Verdicts that are kept are shown like findings of audits.
     """
     drawn = sheet.read_drawn(folder)
     saved = folder / sheet.FILLED
@@ -160,7 +160,7 @@ def verdicts_command(
         _print(figures)
         if n_kept is not None:
             n_changed = len({finding.node_id for finding in findings}) - n_kept
-            changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
+            changed = f"; {n_changed} have changed since they were drawn" if n_changed else ""
             say(f"kept the findings on {n_kept} nodes{changed}")
         for table in comparison_tables(effect) if effect else ():
             print_table(table)
@@ -169,7 +169,7 @@ def verdicts_command(
 def _effect(
     home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
 ) -> Comparison:
-    """Compare contexts, or a reader's answers, with and without the nodes judged wrong."""
+    """Compare contexts, or a model's answers, with and without the hallucinating nodes."""
     opened, settings = Home.open(home)
     components = Components(settings)
     wrong = {finding.node_id for finding in findings if finding.judgement == "unsupported"}
@@ -182,7 +182,7 @@ def _effect(
 
 
 def _keep(home: Path, drawn: sheet.Drawn, findings: Sequence[SentenceFinding]) -> int:
-    """Keep the findings on nodes that are unchanged; return the number of these nodes."""
+    """Keep the findings on unchanged nodes, and return the number of these nodes."""
     opened, settings = Home.open(home)
     judged = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
@@ -197,13 +197,13 @@ def _keep(home: Path, drawn: sheet.Drawn, findings: Sequence[SentenceFinding]) -
 def _print(figures: sheet.StudyFigures) -> None:
     propagation = figures.propagation
     say(
-        f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
+        f"{figures.n_hallucinating} of {figures.n_nodes} nodes contain a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
     say(f"sentences: {kinds}")
     say(
         f"a parent repeats {propagation.n_repeated} of the {propagation.n_traceable} that can be "
-        "followed up"
+        "traced"
     )
     say(PAPER, dim=True)

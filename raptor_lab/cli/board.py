@@ -1,4 +1,4 @@
-"""Table of all public data sets: `raptor eval board`."""
+"""The command `raptor eval board`, which writes a table over all public data sets."""
 
 from pathlib import Path
 from typing import Any
@@ -61,17 +61,17 @@ def board_command(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Measure strategies on public data sets, and write one table in Markdown.
+    """Measure strategies on public data sets, and write a table in Markdown.
 
-    DATA is a folder. The name of a file begins with the name of its set, such as qmsum-val.jsonl;
-    forms are as for `raptor eval retrieval`. Sets without a file are named. Trees are built by the
-    home's settings, and cached.
+    DATA is a folder of files in the formats of `raptor eval retrieval`, whose names begin with the
+    name of the set, such as qmsum-val.jsonl. Sets without a file are listed. Trees are built with
+    the home's settings, and cached.
     """
     files, missing = find_sets(data, list(filter(None, map(str.strip, sets.split(",")))))
     for name in missing:
         say(f"{name}: no file in {data}", fg="yellow", err=True)
     if not files:
-        raise SourceError(f"{data} holds no set; name files as their sets: {', '.join(SETS)}")
+        raise SourceError(f"{data} contains no set; name files like their sets: {', '.join(SETS)}")
     systems = [make_system(name) for name in strategies]
     settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
     components = Components(settings)

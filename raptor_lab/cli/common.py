@@ -1,4 +1,4 @@
-"""Options, data sets, trees and output that evaluation commands share."""
+"""Code that evaluation commands share: options, data sets, trees and output."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -61,7 +61,7 @@ encoders_option = click.option(
 
 
 def budgets_option(default: str | None) -> Callable[[Command], Command]:
-    """Add the option for budgets of contexts; without a default it may be None."""
+    """Return a decorator that adds the option for token budgets, which may be None by default."""
     return click.option(
         "--budget-tokens",
         "budgets",
@@ -73,7 +73,7 @@ def budgets_option(default: str | None) -> Callable[[Command], Command]:
 
 
 def comparison_options(budgets: str | None) -> Callable[[Command], Command]:
-    """Add the options of a comparison with default ``budgets``."""
+    """Return a decorator that adds the options of a comparison, with default ``budgets``."""
     return together(
         click.option(
             "--strategy",
@@ -111,7 +111,7 @@ def _parse_numbers(
 def open_evaluation(
     file: Path, home: Path, values: Mapping[str, Any]
 ) -> AbstractContextManager[Index]:
-    """Open the data set of a file with its trees; build those that the cache lacks."""
+    """Open the data set of a file with its trees, and build those that are not cached."""
     preset_name, method = values["preset"], values["clustering"]
     settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
     if method is not None:
@@ -146,7 +146,7 @@ def show(
     *,
     as_json: bool,
 ) -> None:
-    """Print comparisons by reader, "" for none, with sizes of trees, costs, omitted documents."""
+    """Print comparisons, by answering model or "", with sizes of trees, costs and omissions."""
     left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:
         result: dict[str, Any] = {"file": str(file), "trees": trees.values(), "left_out": left_out}
@@ -205,5 +205,5 @@ def _print_trees(trees: TreeStatistics) -> None:
 
 
 def print_built(n_built: int, n_trees: int) -> None:
-    """Print how many trees of a data set are built."""
+    """Print how many trees of a data set are already built."""
     say(f"{n_built} of {n_trees} trees built", err=True)

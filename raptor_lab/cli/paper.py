@@ -1,4 +1,4 @@
-"""`raptor eval paper`: the paper's tables and figures as Markdown and pictures."""
+"""The command `raptor eval paper`, which writes the paper's tables and figures."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,9 +56,9 @@ def paper_command(
 
     FILE is as for `raptor eval retrieval`. For each there are the retrievers with and without the
     tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, the sizes
-    of the trees, and what builds take by length of the document, beside the paper's own figures;
-    with --dpr also DPR without and with the tree.
-    FOLDER/README.md says which tables need a reader; FOLDER/figures.json holds everything. The
+    of the trees, and the cost of builds by length of the document, next to the paper's own
+    figures; with --dpr also DPR without and with the tree.
+    FOLDER/README.md says which tables need a reader; FOLDER/figures.json contains all figures. The
     files are written again after each data set.
     """
     studies: list[Study] = []
@@ -75,7 +75,7 @@ def paper_command(
 
 
 def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
-    """Measure one data set, without contiguous trees where they would be the same."""
+    """Measure a data set, without contiguous trees if they would be the same."""
     budgets = values["budgets"]
     with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
@@ -103,7 +103,7 @@ def _print_system(system: str, budget_tokens: int) -> None:
 
 @dataclass(frozen=True)
 class StudyFile:
-    """File of the study: name, heading, items ``of`` the paper, tables, and SVG texts by name."""
+    """A file of the study: name, heading, items ``of`` the paper, tables, and pictures by name."""
 
     file: str
     title: str

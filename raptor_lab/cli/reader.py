@@ -1,4 +1,4 @@
-"""Comparison of strategies by the answers of readers: `raptor eval reader`."""
+"""The command `raptor eval reader`, which compares strategies by the answers of models."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ def _require_kinds(_context: click.Context, _option: click.Parameter, value: Any
 
 
 def reader_option(text: str, **more: Any) -> Callable[[Command], Command]:
-    """Add the option for a reader; ``text`` says what it is for."""
+    """Return a decorator that adds the option for an answering model; ``text`` begins its help."""
     text += (
         "chat, the endpoint of [reader], or unifiedqa, on this machine; optionally with a model, "
         "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200."
@@ -48,13 +48,13 @@ def reader_option(text: str, **more: Any) -> Callable[[Command], Command]:
 @common.dataset_options
 @home_and_json
 def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
-    """Compare strategies by the answers of one reader or several from their contexts.
+    """Compare strategies by the answers that one or more models give from their contexts.
 
-    FILE is as for `raptor eval retrieval`. By default a context has 2000 tokens, and 400 for
-    UnifiedQA, as in the paper. Several readers also stand side by side, as in its Table 3. Scores
-    are QASPER's answer F1, QuALITY's accuracy, and BLEU-1, BLEU-4, ROUGE-L and METEOR on
-    NarrativeQA. Answers are cached as they come, so that a stopped run continues and none is paid
-    twice. Building the trees is bounded by the home's budget.
+    FILE is as for `raptor eval retrieval`. As in the paper, a context has 2000 tokens, or 400 for
+    UnifiedQA, by default, and several models are shown side by side (its Table 3). Scores are
+    QASPER's answer F1, QuALITY's accuracy, and BLEU-1, BLEU-4, ROUGE-L and METEOR on NarrativeQA.
+    Answers are cached at once, so that a stopped run continues and none is paid for twice. The
+    home's budget limits the building of trees.
     """
     systems = common.make_systems(values)
     with common.open_evaluation(file, home, values) as index:
@@ -75,14 +75,14 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
 
 
 def context_tokens(reader: str) -> int:
-    """Return the budget of a context for a reader, as in the paper."""
+    """Return the token budget of a context for an answering model, as in the paper."""
     return CONTEXT_TOKENS if reader.startswith("unifiedqa") else CHAT_TOKENS
 
 
 def answer_measurer(
     index: Index, home: Path, values: Mapping[str, Any], name: str, ledger: Ledger
 ) -> AnswerMeasurer:
-    """Make the measurer by the answers of a reader, within the budget of the ledger."""
+    """Make the measurer that scores a model's answers, within the budget of the ledger."""
     reader = make_reader(index.components.settings.reader, ledger, name)
     return AnswerMeasurer(index.dataset.name, reader, answer_log(common.cache_of(home, values)))
 
@@ -93,7 +93,7 @@ def answer_log(cache: Path) -> NodeCache:
 
 
 def make_reader(settings: ReaderSettings, ledger: Ledger, name: str) -> AnswerReader:
-    """Make the reader of a name; without a model it has that of the settings, or the paper's."""
+    """Make the answering model for a name such as "chat" or "unifiedqa:MODEL"."""
     kind, _, model = name.partition(":")
     if kind == "unifiedqa":
         return UnifiedQa(model or UNIFIEDQA)

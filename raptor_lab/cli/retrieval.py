@@ -1,4 +1,4 @@
-"""Comparison of strategies on one data set: `raptor eval retrieval`."""
+"""The command `raptor eval retrieval`, which compares strategies on a data set."""
 
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,13 @@ from raptor_lab.comparison.index import tree_statistics
 @dataset_options
 @home_and_json
 def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
-    """Compare strategies on questions with known answers, at equal token budgets.
+    """Compare strategies on questions with reference answers, at equal token budgets.
 
     FILE is QASPER, QuALITY or the folder of NarrativeQA as published, documents with their
     questions (JSON Lines), or your own questions, as for `raptor eval golden`, about the documents
-    of --source. Trees are built by the home's settings, and cached.
+    of --source. Trees are built with the home's settings, and cached.
 
-    Differences are to the first strategy. Intervals are of 95 %, p is two-sided; both are
+    Differences are relative to the first strategy. The 95 % intervals and the two-sided p are
     bootstrapped over documents.
     """
     systems = make_systems(values)

@@ -12,7 +12,7 @@ from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 @dataclass(frozen=True)
 class ContiguousClusterer(GuardedClusterer):
-    """Windows of ``size`` rows in the layer's order; a budget may shorten them."""
+    """Clusterer that makes windows of ``size`` rows in the layer's order, or less over budget."""
 
     size: int = 7
 
@@ -31,7 +31,7 @@ class ContiguousClusterer(GuardedClusterer):
 
 
 def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:
-    """Cut the rows into windows of at most ``size`` rows and ``max_tokens`` tokens, in order."""
+    """Divide the rows in order into windows of at most ``size`` rows and ``max_tokens`` tokens."""
     runs: list[list[int]] = []
     tokens = 0
     for row, more in enumerate(n_tokens.tolist()):

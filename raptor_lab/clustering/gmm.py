@@ -1,7 +1,7 @@
-"""Gaussian mixture over the embeddings themselves: a common simplification of RAPTOR.
+"""Clustering by a Gaussian mixture over the embeddings, a common simplification of RAPTOR.
 
-There is no reduction and no BIC: one component per ten nodes, with full covariances
-(scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method is for
+There is neither a reduction nor BIC: a mixture has a component per ten nodes, with full covariances
+(scikit-learn's EM). In hundreds of dimensions, memberships are nearly hard. The method is only for
 comparisons; the paper's method is in ``raptor_core.clustering.raptor``.
 """
 
@@ -20,14 +20,14 @@ from raptor_core.errors import ClusteringError
 
 NODES_PER_COMPONENT = 10
 MAX_ROWS = 2048
-"""Rows of one mixture; a component needs a matrix of ``n_dims`` squared numbers."""
+"""Maximum rows of a mixture, because each component needs ``n_dims`` squared numbers."""
 RIDGES = (1e-6, 1e-4, 1e-2)
-"""Values added to the variances; the next one is tried if a covariance cannot be inverted."""
+"""Values to add to the variances; the next one is tried if a covariance cannot be inverted."""
 
 
 @dataclass(frozen=True)
 class GmmClusterer(GuardedClusterer):
-    """Soft clusters by one mixture of ``max(1, n // 10)`` components."""
+    """Clusterer that fits a mixture with ``max(1, n // 10)`` components."""
 
     method = "gmm"
     read_settings = frozenset({"threshold", "max_tokens", "seed"})

@@ -1,4 +1,4 @@
-"""Board of public data sets: every set and strategy in one table, with paired intervals.
+"""Board that compares every strategy on every public data set, with paired intervals.
 
 The command is in ``raptor_lab.cli.board``, the comparison of one set in ``compare.py``.
 """
@@ -33,18 +33,18 @@ SETS = (
     "financebench",
     "lines",
 )
-"""Sets of the board; the name of a set's file begins with its name."""
+"""Data sets of the board; the file of a set is named by the set, as in ``qmsum-val.jsonl``."""
 
 DOCUMENTS = "documents"
-"""Measure of the best documents, independent of the budget."""
+"""Name of the measure of the best documents, which does not depend on the budget."""
 
 N_TIMED = 40
-"""Questions whose time is taken, one after the other, at the middle budget."""
+"""Number of questions that are timed, one at a time, at the middle budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """Figures of a strategy on a set by one measure, at each budget or number of documents.
+    """Row of the board: one measure of a strategy on a set, at each budget or document count.
 
     Attributes:
         measure: "evidence", "answers", "answers, general" or "documents".
@@ -59,7 +59,7 @@ class BoardRow:
     milliseconds: float
 
     def values(self) -> dict[str, Any]:
-        """Return the row as plain values."""
+        """Convert the row to values for JSON."""
         return asdict(self)
 
 
@@ -68,15 +68,15 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
 
     Args:
         folder: a folder of files, each named as its set, such as ``qmsum-val.jsonl``. A golden set
-            has its documents in a folder beside it, ``lines/`` for ``lines.jsonl``.
-        names: sets or files without ending; none for all of ``SETS``.
+            has its documents in a folder next to it, ``lines/`` for ``lines.jsonl``.
+        names: sets, or files without their endings; empty for all of ``SETS``.
 
     Returns:
-        Files by their name without ending, and the names of sets that have no file.
+        Files by name without the ending, and the names of the sets that have no file.
 
     Raises:
         SourceError: the folder does not exist.
-        SettingsError: a name is neither a set nor a file of one.
+        SettingsError: a name is neither a set of the board nor a file in the folder.
     """
     if not folder.is_dir():
         raise SourceError(f"there is no folder {folder}; name one with files such as qmsum.jsonl")
@@ -97,14 +97,14 @@ def _set_of(stem: str) -> str:
 
 
 def load_set(path: Path) -> Dataset:
-    """Load the data set of a file; the documents of a golden set are in the folder beside it."""
+    """Load the data set of a file; the documents of a golden set are in the folder next to it."""
     if needs_documents(path):
         return load_dataset(path, documents=load_documents(path.with_suffix("")).documents)
     return load_dataset(path)
 
 
 def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
-    """Return a data set of its first ``limit`` questions, and the documents that they need."""
+    """Reduce a data set to its first ``limit`` questions and the documents that they need."""
     questions = dataset.questions[:limit]
     named = {question.document for question in questions}
     documents = dataset.documents
@@ -116,7 +116,7 @@ def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
 def measure_set(
     name: str, index: Index, systems: Sequence[System], budgets: Sequence[int]
 ) -> list[BoardRow]:
-    """Measure the systems on a set; the first one is the reference."""
+    """Measure the systems on a set; the others are compared with the first."""
     compared = compare(index, systems, budgets)
     middle = budgets[len(budgets) // 2]
     milliseconds = {system.name: _median_milliseconds(index, system, middle) for system in systems}
@@ -131,7 +131,7 @@ Figures = dict[str, tuple[Figure, ...]]
 
 
 def _measures(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Figures]]:
-    """Yield the measures of a set with the figures of each system."""
+    """Yield each measure that applies to a set, with the figures of every system."""
     general = {q.id for q in dataset.questions if GENERAL in q.kinds}
     details = restrict(compared, {q.id for q in dataset.questions} - general)
     parts = {"answers, general": restrict(compared, general), "answers": details}
@@ -167,7 +167,7 @@ def _median_milliseconds(index: Index, system: System, budget_tokens: int) -> fl
 def board_tables(
     rows: Sequence[BoardRow], sizes: Mapping[str, tuple[int, int]], budgets: Sequence[int]
 ) -> Iterator[Table]:
-    """Yield the tables of contexts and of documents; ``sizes`` counts documents and questions."""
+    """Yield the tables of contexts and of documents; ``sizes`` is (documents, questions) by set."""
     read = "; ".join(f"{name}: {d:,} documents, {q:,} questions" for name, (d, q) in sizes.items())
     brackets = "Brackets are 95 % intervals of the paired difference, bootstrapped over documents."
     contexts = (

@@ -1,7 +1,6 @@
 """Comparison of retrieval systems on one data set, at equal token budgets.
 
-Systems are made in ``systems.py``, contexts are measured in ``measures.py``, and a comparison is
-written as tables in ``tables.py``.
+The systems are in ``systems.py``, the measures in ``measures.py``, the tables in ``tables.py``.
 """
 
 from collections import Counter
@@ -24,8 +23,8 @@ from raptor_lab.comparison.measures import ContextMeasurer
 class QuestionScore:
     """Scores of one question, by one system at one budget.
 
-    ``layers`` counts the context's nodes by layer. ``measures`` contains the measures that apply,
-    ``answer`` a model's answer from the context, if any, and ``context`` its text, if kept.
+    ``layers`` counts the context's nodes by layer, ``measures`` has only the measures that apply,
+    ``answer`` is a model's answer from the context, if any, and ``context`` its text, if kept.
     """
 
     question: Question
@@ -40,7 +39,7 @@ class QuestionScore:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Mean of a measure over its questions, and its difference from the first system, or None."""
+    """Mean of a measure over the questions, and its difference from the first system, if any."""
 
     n_questions: int
     mean: Interval
@@ -49,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Figures of a system at a budget by measure, and the mean share of nodes by layer."""
+    """Row of a comparison: a system at one budget, with the mean share of nodes by layer."""
 
     system: str
     budget_tokens: int
@@ -60,7 +59,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows of figures by budget and system, their scores, and the meaning of each measure."""
+    """Result of a comparison: its rows, the scores behind them, and what each measure means."""
 
     dataset: str
     pooled: bool
@@ -76,14 +75,14 @@ class Comparison:
         meanings: Mapping[str, str],
         scores: Sequence[QuestionScore],
     ) -> "Comparison":
-        """Compute the rows; systems and budgets keep their order in ``scores``."""
+        """Compute the rows from scores; systems and budgets keep the order they have there."""
         budgets = dict.fromkeys(item.budget_tokens for item in scores)
         systems = list(dict.fromkeys(item.system for item in scores))
         lines = tuple(_rows(scores, meanings, systems, list(budgets)))
         return cls(dataset, pooled, meanings, tuple(scores), lines)
 
     def over(self, scores: Sequence[QuestionScore]) -> "Comparison":
-        """Return a comparison of the same data set and measures over other scores."""
+        """Compute the same comparison from other scores of its data set."""
         return Comparison.of(self.dataset, self.pooled, self.meanings, scores)
 
     @property
@@ -94,7 +93,7 @@ class Comparison:
 
     @property
     def budgets(self) -> list[int]:
-        """Token budgets, each once, in order."""
+        """Token budgets, in order."""
         return list(dict.fromkeys(line.budget_tokens for line in self.lines))
 
     def at(self, budget_tokens: int) -> dict[str, ComparisonRow]:
@@ -102,7 +101,7 @@ class Comparison:
         return {line.system: line for line in self.lines if line.budget_tokens == budget_tokens}
 
     def values(self) -> dict[str, Any]:
-        """Return the rows as plain values, with the meaning of each measure."""
+        """Convert the rows to values for JSON, with the meaning of each measure."""
         return {
             "dataset": self.dataset,
             "pooled": self.pooled,
@@ -113,7 +112,7 @@ class Comparison:
 
 
 Progress = Callable[[str, int], None]
-"""Called before each system and budget."""
+"""Function that is called before each system and budget, with both."""
 
 
 def compare(
@@ -129,10 +128,10 @@ def compare(
     """Retrieve a context for every question by every system at every budget, and measure it.
 
     The other systems are compared with the first. ``pooled`` asks every question about all
-    documents instead of its own. ``measurer`` is None to measure contexts without a reader.
+    documents instead of its own. Without a ``measurer``, contexts are measured without a reader.
 
     Raises:
-        SettingsError: there is no system or no budget, or the same one twice.
+        SettingsError: there is no system or no budget, or one of them is given twice.
     """
     names = [system.name for system in systems]
     for kind, values in (("strategy", names), ("budget", budgets)):
@@ -153,19 +152,19 @@ def compare(
 def join(first: Comparison, second: Comparison, suffix: str) -> Comparison:
     """Return ``first`` with the systems of ``second``, each named with a comma and ``suffix``.
 
-    Both are of the same questions and budgets.
+    Both must have the same questions and budgets.
     """
     renamed = [replace(item, system=f"{item.system}, {suffix}") for item in second.scores]
     return first.over((*first.scores, *renamed))
 
 
 def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
-    """Restrict the comparison to some of its questions, by id; it may have no rows then."""
+    """Restrict a comparison to the questions with these ids; the result may have no rows."""
     return comparison.over([item for item in comparison.scores if item.question.id in questions])
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:
-    """Return a comparison for each kind of question; a question of two kinds is in both."""
+    """Split a comparison by kind of question; a question of two kinds is in both."""
     kinds: dict[str, set[str]] = {}
     for item in comparison.scores:
         for kind in item.question.kinds:
@@ -222,7 +221,7 @@ def _rows(
 def figures(
     items: Sequence[QuestionScore], measures: Iterable[str], first: Sequence[QuestionScore] | None
 ) -> dict[str, Figure]:
-    """Compute the means of the measures, and their differences to ``first``, row for row."""
+    """Compute the mean of each measure, and its paired difference from ``first``."""
     by_name = {}
     for name in measures:
         rows = [at for at, item in enumerate(items) if name in item.measures]

@@ -1,6 +1,6 @@
-"""Interfaces of a comparison: systems that make contexts, and measurers that judge them.
+"""Interfaces of a comparison: systems that make contexts, and measurers that score them.
 
-Systems are in ``systems.py``, measures in ``measures.py``.
+Implementations are in ``systems.py`` and ``measures.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from raptor_lab.comparison.index import Index
 
 @dataclass(frozen=True, slots=True)
 class QuestionBatch:
-    """Questions about the same documents, with a vector in each row; at least one question."""
+    """One or more questions about the same documents, and a matrix with a row for each."""
 
     questions: Sequence[Question]
     vectors: Vectors
@@ -26,7 +26,7 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Text for an answering model, its nodes in order, and their documents, best first."""
+    """Text for an answering model, the nodes it consists of, and their documents, best first."""
 
     text: str
     n_tokens: int
@@ -35,18 +35,18 @@ class Context:
 
     @classmethod
     def of(cls, retrieval: Retrieval) -> "Context":
-        """Make the context of a retrieval."""
+        """Convert a retrieval to a context."""
         nodes = tuple(hit.node for hit in retrieval.hits)
         ranked = dict.fromkeys(name for hit in retrieval.ranked for name in hit.node.documents)
         return cls(retrieval.context, retrieval.n_tokens, nodes, tuple(ranked))
 
 
 class System(Protocol):
-    """System of a comparison: a way from questions to contexts."""
+    """Interface of a system, which retrieves a context for each question."""
 
     @property
     def name(self) -> str:
-        """Name of the system, as the command line takes it."""
+        """Name of the system on the command line."""
 
     def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """Make a context within the budget for each question."""
@@ -54,14 +54,14 @@ class System(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ContextScores:
-    """Scores of one context by measure, and a model's answer from it, if any."""
+    """Scores of one context by measure, and a model's answer from it, if one was asked."""
 
     values: Mapping[str, float]
     answer: str | None = None
 
 
 class Measurer(Protocol):
-    """Interface of what scores contexts."""
+    """Interface of a measurer, which scores contexts."""
 
     @property
     def meanings(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Trees over the documents of a data set, in a store that is kept for the next evaluation."""
+"""Trees over the documents of a data set, in a store that the next evaluation uses again."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,15 +25,15 @@ from raptor_core.tree.publish import make_manifest
 from raptor_lab.datasets.base import Dataset
 
 TREES_AT_ONCE = 16
-"""Trees that are built together; a killed run keeps the finished ones."""
+"""Number of trees that are built together; a stopped run keeps those of earlier batches."""
 _CORPUS = "evaluation"
 Progress = Callable[[int, int], None]
-"""Function that gets the number of built trees and the number of all trees."""
+"""Function that is called with the number of finished trees and the number of all trees."""
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Data set with its trees in an open store, and the components that built them."""
+    """Data set, its trees in an open store, and the components that built them."""
 
     dataset: Dataset
     store: VectorStore
@@ -65,7 +65,7 @@ class Index:
         return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
 
     def where(self, question: Question, *, pooled: bool) -> Where:
-        """Return the filter of a question: its document, or everything."""
+        """Return the filter of a question: its own document, or everything if ``pooled``."""
         if pooled or question.document is None:
             return Where()
         tree = tree_name(question.document, (), self.components.settings.grouping)
@@ -82,8 +82,8 @@ def open_index(
 ) -> Iterator[Index]:
     """Open the trees of a data set; build those that are not cached.
 
-    The folder in the cache is named by the documents and by every setting that a tree depends on.
-    A build that fails keeps the finished trees.
+    The folder in the cache is named by a digest of the documents and of every setting that a tree
+    depends on. A failed build keeps the finished trees.
     """
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
     identity = replace(components.store_identity, corpus=_CORPUS)
@@ -133,9 +133,9 @@ def _build_missing(
 
 @dataclass(frozen=True, slots=True)
 class TreeStatistics:
-    """Sizes over several trees, from the leaves up; means are 0 if no tree has a summary.
+    """Sizes of several trees together, by layer from the leaves up; means are 0 without summaries.
 
-    ``mean_ratio`` is the tokens of a summary divided by those of its children. The paper's means
+    ``mean_ratio`` is tokens of a summary divided by tokens of its children. The paper's means
     are 6.7 children, 131 and 85.6 tokens, and a ratio of 0.28.
     """
 
@@ -147,13 +147,13 @@ class TreeStatistics:
     mean_ratio: float
 
     def values(self) -> dict[str, Any]:
-        """Return the figures as plain values, rounded."""
+        """Convert the figures to rounded values for JSON."""
         rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(self).items()}
         return rounded | {"nodes_by_layer": list(self.nodes_by_layer)}
 
 
 def tree_statistics(index: Index) -> TreeStatistics:
-    """Compute the statistics of the trees of an index; it reads all nodes."""
+    """Compute the statistics of all trees of an index, which reads every node."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
     measured = compressions(summaries, {node.id: node for node in nodes})

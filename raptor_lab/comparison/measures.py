@@ -18,7 +18,7 @@ FIRST_DOCUMENTS = (2, 5, 10)
 """Numbers of best documents among which answering documents are counted."""
 
 MEASURES: Mapping[str, str] = {
-    "evidence_recall": "share of the evidence's runs of four words that the context holds",
+    "evidence_recall": "share of the evidence's runs of four words that the context contains",
     "document_hit": "whether a document that answers is in the context",
     "document_recall": "share of the documents that answer that are in the context",
     **{
@@ -27,7 +27,7 @@ MEASURES: Mapping[str, str] = {
     },
     "content_recall": (
         "share of a reference answer's words, without common ones and the question's, that "
-        "the context holds; for general questions, and where a data set names no evidence"
+        "the context contains; for general questions, and where a data set names no evidence"
     ),
 }
 """Meaning of each measure, by its stable name."""
@@ -35,7 +35,7 @@ MEASURES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ContextMeasurer:
-    """Scores contexts of one data set, without an answering model.
+    """Measurer of the contexts of one data set that needs no answering model.
 
     Attributes:
         pooled: questions are asked of all documents.
@@ -52,7 +52,7 @@ class ContextMeasurer:
 
     @classmethod
     def of(cls, dataset: Dataset, *, pooled: bool) -> "ContextMeasurer":
-        """Make the measurer for a data set."""
+        """Choose the measures that a data set allows."""
         return cls(pooled, any(question.evidence for question in dataset.questions))
 
     def measure(
@@ -82,7 +82,7 @@ def evidence_recall(evidence: Sequence[str], context: str) -> float:
 
 
 def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
-    """Compute whether any, and what share, of the answering documents is in the context.
+    """Compute whether an answering document is in the context, and what share of them is.
 
     A summary counts only if all its documents answer the question.
     """
@@ -93,7 +93,7 @@ def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str
 
 
 def recall_of_first(sources: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
-    """Compute the share of several answering documents among the first of ``ranked``."""
+    """Compute the share of the answering documents among the first of ``ranked``, if several."""
     if len(sources) == 1:
         return {}
     return {
@@ -103,7 +103,7 @@ def recall_of_first(sources: Sequence[str], ranked: Sequence[str]) -> dict[str, 
 
 
 def content_recall(question: Question, context: str) -> float | None:
-    """Compute the largest share of an answer's content words in the context; None without any."""
+    """Compute the best share of an answer's content words in the context; None if it has none."""
     common = STOPWORDS.union(folded_words(question.text))
     content = [set(folded_words(answer)) - common for answer in question.answers]
     present = set(folded_words(context))

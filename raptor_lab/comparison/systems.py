@@ -1,4 +1,4 @@
-"""Systems from a question to a context: every strategy, on all layers or on some.
+"""Systems of a comparison: every retrieval strategy, on all layers or on some.
 
 Systems that are not strategies are in ``raptor_lab.baselines``, measures in ``measures.py``.
 """
@@ -20,9 +20,9 @@ ROOT = "root"
 IN_ORDER = "flat-in-order"
 """System that puts the chunks of ``flat`` in document order."""
 BEAM = "beam"
-"""System of a common simplification: beam search down the tree to five chunks."""
+"""System of a common simplification of RAPTOR: beam search down the tree to five chunks."""
 UNBOUND = 1_000_000
-"""Budget of a traversal that only the number of nodes limits."""
+"""Budget of a traversal that is limited only by its number of nodes."""
 
 _NAME = re.compile(
     r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
@@ -31,11 +31,11 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StrategySystem:
-    """Strategy of the retriever as a system, with the weights of the index's settings.
+    """System that uses a strategy of the retriever, with the weights of the index's settings.
 
     Attributes:
         layers: layers to search, ascending; None for all. A traversal starts at the highest.
-        top_k: most nodes, on each layer of a traversal; None is what fills the budget.
+        top_k: maximum nodes, for a traversal on each layer; None for as many as fill the budget.
     """
 
     name: str
@@ -57,12 +57,12 @@ class StrategySystem:
             top_k=self.top_k,
             where=where,
         )
-        if self.strategy == "traversal":  # its ``top_k`` is of each layer
+        if self.strategy == "traversal":  # its ``top_k`` is for each layer
             return self._walk(index, query)
         return replace(query, where=replace(where, layers=self.layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
-        """Traverse with equally many nodes on each layer: ``top_k``, or what fills the budget."""
+        """Give each layer the same number of nodes: ``top_k``, or as many as fill the budget."""
         if self.name == ROOT:
             return replace(query, top_k=index.n_nodes, n_layers=1)
         n_layers = len(self.layers) if self.layers else index.n_layers
@@ -75,7 +75,7 @@ class StrategySystem:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """The best chunks by vectors, in document order instead of best first."""
+    """System that puts the best chunks by vectors in document order instead of best first."""
 
     name: str = IN_ORDER
 
@@ -91,9 +91,9 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Traversal whose context is only the best chunks, without the summaries on the way.
+    """System that traverses the tree but returns only chunks, without the summaries on the way.
 
-    It keeps ``width`` nodes on each layer, and ``n_chunks`` of the children of the last ones.
+    It keeps ``width`` nodes of each layer, and ``n_chunks`` of the chunks below them.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Beam:
 def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
     """Make a system by name: a baseline, or a strategy, optionally with layers and top k.
 
-    ``encoders`` of questions and passages are those of the systems in ``DPR``.
+    ``encoders`` are the models of questions and passages for the systems in ``DPR``.
 
     Raises:
         SettingsError: no system has this name.
@@ -144,5 +144,5 @@ def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
         return StrategySystem(name, strategy, None, top_k)
     low, high = int(parts["low"]), int(parts["high"] or parts["low"])
     if low > high:
-        raise SettingsError(f"{name!r} names no layer: write the lowest first, @{high}-{low}")
+        raise SettingsError(f"{name!r} contains no layer: write the lowest first, @{high}-{low}")
     return StrategySystem(name, strategy, tuple(range(low, high + 1)), top_k)

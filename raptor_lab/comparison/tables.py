@@ -1,4 +1,4 @@
-"""Tables of results, and their form on a terminal and in Markdown."""
+"""Tables of results, printed on a terminal or as Markdown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _HEAD = ("strategy", "budget", "tokens", "questions", "mean", "difference", "p",
 
 
 def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
-    """Make a table for each measure; ``kind`` names the kind of the questions, if not all."""
+    """Make a table for each measure; ``kind`` is the kind of the questions, if they have one."""
     name = f"{comparison.dataset}, {kind}" if kind else comparison.dataset
     return [
         Table(
@@ -58,7 +58,7 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
 
 
 def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
-    """Make a table for each measure: strategies by readers, as Table 3 of the paper."""
+    """Make a table for each measure, with strategies by readers as in Table 3 of the paper."""
     columns = {
         f"{reader}, {budget:,} tokens": comparison.at(budget)
         for reader, comparison in comparisons.items()

@@ -1,1 +1,1 @@
-"""Data sets of questions with known answers, and loaders of their forms."""
+"""Data sets of questions with reference answers, and a loader for each of their formats."""

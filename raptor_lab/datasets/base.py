@@ -1,6 +1,6 @@
-"""Values of a data set: documents, and questions with their known answers.
+"""Values of a data set: documents, and questions with reference answers.
 
-The loaders of each form are in the modules beside this one.
+The loaders are in the other modules of this package.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from raptor_core.documents.base import Document, Skipped
 from raptor_core.evaluation.golden_file import Question
 
 GENERAL, SPECIFIC = "general", "specific"
-"""Kinds of questions: about a whole text, so that no passage answers them, and about a part."""
+"""Kinds of questions: about a whole text, which no passage answers, and about a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Dataset:
 
     Attributes:
         name: "qasper", "quality", "narrativeqa", or the name of a user's file.
-        documents: documents in the order of the file; every document of a question is among them.
+        documents: documents in the order of the file, among them that of every question.
         questions: at least one question.
         abstracts: abstracts by document id; missing or empty where a document has none.
         left_out: documents of the file that could not be read, and why.

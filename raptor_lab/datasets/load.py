@@ -37,15 +37,15 @@ _LOADERS: tuple[tuple[set[str], Callable[[Path, str], Dataset]], ...] = (
 
 
 def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str = "test") -> Dataset:
-    """Load a data set; the content of the file decides its form.
+    """Load a data set in the format that the content of the file shows.
 
     Args:
         path: a file, or the folder of NarrativeQA.
-        documents: documents of a golden set; other forms bring theirs.
-        split: part of NarrativeQA.
+        documents: documents of a golden set; other formats contain their own.
+        split: part of NarrativeQA: train, valid or test.
 
     Raises:
-        SourceError: the file cannot be read, has no known form, or a wrong line.
+        SourceError: the file cannot be read, has none of the formats, or has a wrong line.
         SettingsError: a line of a golden set is wrong.
     """
     dataset = _load(path, documents, split)
@@ -68,7 +68,7 @@ def _require_unique(path: Path, kind: str, ids: Sequence[str]) -> None:
     twice = [name for name, n in Counter(ids).items() if n > 1]
     if twice:
         raise SourceError(
-            f"{path} holds {len(twice)} ids of {kind}s more than once, first {twice[0]!r}; "
+            f"{path} contains {len(twice)} ids of {kind}s more than once, first {twice[0]!r}; "
             "give each its own"
         )
 

@@ -1,6 +1,6 @@
 """Loader of NarrativeQA (Kociský et al. 2018, arXiv:1712.07040): a folder of tables.
 
-The repository holds the questions; its ``download_stories.sh`` puts the stories into ``tmp/``.
+The repository has the questions; its ``download_stories.sh`` puts the stories into ``tmp/``.
 """
 
 import csv
@@ -29,14 +29,14 @@ _SNIFFED_BYTES = 4096
 
 
 def load_narrativeqa(folder: Path, split: str) -> Dataset:
-    """Load the stories of a split (train, valid or test); name those without a text as left out."""
+    """Load the stories of a split (train, valid or test), without those that have no text."""
     listed = [row for row in _table(folder / DOCUMENTS) if row.text("set") == split]
     stories = [_story(folder, row) for row in listed]
     documents = tuple(story for story in stories if isinstance(story, Document))
     left_out = tuple(story for story in stories if isinstance(story, Skipped))
     if not documents:
         raise SourceError(
-            f"{folder / STORIES} holds none of the {len(listed)} stories of the split {split!r}; "
+            f"{folder / STORIES} has none of the {len(listed)} stories of the split {split!r}; "
             f"{REMEDY}"
         )
     known = {document.id for document in documents}

@@ -1,8 +1,8 @@
 """Loaders of HotpotQA and MuSiQue as they are published: questions over short passages.
 
 HotpotQA (Yang et al. 2018, arXiv:1809.09600) is a JSON list; MuSiQue (Trivedi et al. 2022,
-arXiv:2108.00573) JSON Lines or, in samples, a list. A passage of any question is a document, and
-each question is about all of them.
+arXiv:2108.00573) JSON Lines or, in samples, a list. Each passage becomes a document, and each
+question is about all of them.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Passage = tuple[str, str]
 
 
 def load_passages(path: Path, text: str) -> Dataset:
-    """Load the questions, and the passages of all of them, each once."""
+    """Load the questions, and their passages as documents without duplicates."""
     is_list = text.lstrip().startswith("[")
     listed = parse_row(f'{{"rows": {text}}}', str(path), REMEDY).rows("rows") if is_list else None
     rows = listed or json_lines(path, text, REMEDY)
@@ -45,14 +45,14 @@ def load_passages(path: Path, text: str) -> Dataset:
 
 
 def _musique(row: Row) -> Iterator[tuple[Passage, bool]]:
-    """Yield the passages of a question, and whether each answers it."""
+    """Yield the passages of a question of MuSiQue, and whether each answers it."""
     for item in row.rows("paragraphs"):
         passage = one_line(item.text("title")), clean_text(item.text("paragraph_text"))
         yield passage, bool(item.values.get("is_supporting"))
 
 
 def _hotpotqa(row: Row) -> Iterator[tuple[Passage, bool]]:
-    """Yield the passages of a question, and whether each answers it."""
+    """Yield the passages of a question of HotpotQA, and whether each answers it."""
     try:
         answering = {title for title, _ in row.values["supporting_facts"]}
         passages = [(title, "".join(sentences)) for title, sentences in row.values["context"]]

@@ -1,4 +1,4 @@
-"""QuALITY (Pang et al. 2022, arXiv:2112.08608) as it is published: JSON Lines of articles."""
+"""Loader of QuALITY (Pang et al. 2022, arXiv:2112.08608): JSON Lines of articles."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ _MARKUP = re.compile(r"</?(?:p|html|body|div|br|span)\b[^>]*>", re.IGNORECASE)
 def load_quality(path: Path, text: str) -> Dataset:
     """Load the articles and their questions; lines of one article are one document.
 
-    ``gold`` is the gold label, which the published test set does not hold; ``hard`` is
+    ``gold`` is the gold label, which the published test set lacks; ``hard`` is
     ``difficult``, the data set's HARD subset.
     """
     documents: dict[str, Document] = {}

@@ -1,6 +1,6 @@
 """Loaders of the plain forms: documents with their questions, and golden sets.
 
-``docs/evaluation.md`` has the fields of a document with its questions; each is one line of JSON.
+``docs/evaluation.md`` describes the fields of a line of documents with questions.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
     """Load a golden set as a data set; a question without a tree is about all documents."""
     if not documents:
         raise SourceError(
-            f"{path} holds questions and no documents; name their documents, such as --source docs/"
+            f"{path} has questions but no documents; name their documents, such as --source docs/"
         )
     known = {document.id for document in documents}
     questions = load_golden(path)
@@ -31,7 +31,7 @@ def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
         named = (*question.sources, *filter(None, [question.document]))
         if missing := [name for name in named if name not in known]:
             raise SourceError(
-                f"{path}, {question.id}: the source holds no document {missing[0]!r}; write its "
+                f"{path}, {question.id}: the source has no document {missing[0]!r}; write its "
                 f"path in the source, such as {min(known)!r}"
             )
     return Dataset(path.stem, tuple(documents), questions)
@@ -41,13 +41,13 @@ REMEDY = "expected one JSON object to a line with an id, text and questions"
 _PAPER = "paper_id"
 _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa"}
 """Data sets by the field that names their documents."""
-UNANSWERABLE = "Unanswerable"  # answer of a question without one, as QASPER has it
+UNANSWERABLE = "Unanswerable"  # answer of a question without one in QASPER
 _FLOAT = "FLOAT SELECTED"
 """Prefix of evidence that is a figure or a table, which the text does not contain."""
 
 
 def load_records(path: Path, text: str) -> Dataset:
-    """Load documents, as `raptor build` would read them, and their questions."""
+    """Load documents, read as `raptor build` would read them, and their questions."""
     documents: list[Document] = []
     questions: list[Question] = []
     abstracts: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _question(number: str, document: str, row: Row) -> Question:
 
 
 def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
-    """Evidence without figures and tables, each passage once."""
+    """Remove figures, tables and duplicates from evidence."""
     return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
 
 

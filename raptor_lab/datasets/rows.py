@@ -1,4 +1,4 @@
-"""Rows of a data set's file with their place in it, for error messages."""
+"""Rows of a data set's file, which report wrong fields with the place of the row."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from raptor_core.errors import SourceError
 class Row:
     """JSON object of a file; a wrong field raises SourceError with its place and the remedy.
 
-    ``where`` is the file, the line, and the place in the line.
+    ``where`` is that place: the file, the line, and the object in the line.
     """
 
     values: Mapping[str, Any]
@@ -28,11 +28,11 @@ class Row:
         return value
 
     def text_or(self, key: str, default: str = "") -> str:
-        """Return a field that holds text, or ``default`` where it is missing, null or empty."""
+        """Return a field with a text, or ``default`` if it is missing, null or empty."""
         return default if self.values.get(key) in (None, "") else self.text(key)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the texts of a field, one or a list, without blank ones; none for null."""
+        """Return the texts of a field (a text, a list or null), without blank ones."""
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
@@ -40,7 +40,7 @@ class Row:
         return tuple(item for item in listed if item.strip())
 
     def whole_number(self, key: str, low: int, high: int) -> int | None:
-        """Return a field that holds a whole number within bounds; None where missing or null."""
+        """Return a field with an integer within bounds, or None if it is missing or null."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -83,7 +83,7 @@ def read_text(path: Path, remedy: str = "") -> str:
 
 
 def read_rows(path: Path, remedy: str) -> Iterator[Row]:
-    """Read the objects of a JSON Lines file; see ``read_text`` and ``json_lines``."""
+    """Read the objects of a JSON Lines file, without blank lines."""
     return json_lines(path, read_text(path, remedy), remedy)
 
 

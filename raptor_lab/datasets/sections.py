@@ -11,10 +11,10 @@ from raptor_formats.sections import Heading, nest
 from raptor_formats.text import clean_text
 
 NESTED_NAME = " ::: "
-"""Separator of the names of nested sections, as QASPER has it."""
+"""Separator of the names of nested sections in QASPER."""
 
 HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
-"""A line of 3 to 80 characters that starts with a capital or a digit and ends without a stop."""
+"""Line of 3 to 80 characters that starts with a capital or digit and ends without a stop."""
 _SECTION_NAMES = ("name", "title", "heading")
 
 
@@ -27,7 +27,7 @@ def line_sections(text: str) -> tuple[Section, ...]:
 def find_sections(text: str, listed: object) -> tuple[Section, ...]:
     """Return the sections of a row from its list of objects that have a ``name``.
 
-    Every name must be a complete line of the text, in order; else there are no sections. The name
+    Each name must be a complete line of the text, in order; else there are no sections. The name
     "Data ::: Sources" is "Sources" nested in a preceding "Data".
     """
     names = _section_names(listed)

@@ -24,7 +24,7 @@ SQUALITY = (
 
 
 def load_qmsum(path: Path, text: str) -> Dataset:
-    """Load meetings, a paragraph for each turn; turns that answer a question are its evidence."""
+    """Load meetings, with a paragraph for each speaker's turn; evidence consists of turns."""
     documents: list[Document] = []
     questions: list[Question] = []
     for number, row in enumerate(json_lines(path, text, QMSUM), 1):
@@ -53,7 +53,7 @@ def _meeting_questions(meeting: str, row: Row, turns: Sequence[str]) -> Iterator
 
 
 def _turns(item: Row, turns: Sequence[str]) -> Iterator[str]:
-    """Yield the turns of a question's spans, each a pair of first and last number."""
+    """Yield the turns of a question's spans, which are pairs of first and last number."""
     for span in item.values.get("relevant_text_span") or ():
         try:
             first, last = map(int, span)
@@ -63,7 +63,7 @@ def _turns(item: Row, turns: Sequence[str]) -> Iterator[str]:
 
 
 def load_squality(path: Path, text: str) -> Dataset:
-    """Load stories; the first question of each is about its plot, and general."""
+    """Load stories; the first question of each asks for its plot, so it is a general one."""
     documents: dict[str, Document] = {}
     questions: list[Question] = []
     for row in json_lines(path, text, SQUALITY):

@@ -12,7 +12,7 @@ _PANEL = (4.6, 2.6)  # inches
 
 
 def scaling_svg(study: Study) -> str:
-    """Draw tokens of calls, and seconds where they were measured, in panels side by side."""
+    """Draw tokens of calls, and a second panel of seconds if they were measured."""
     prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
     completions = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
     panels = {"thousand tokens of calls": {"prompts": prompts, "completions": completions}}
@@ -65,7 +65,7 @@ def _panels(n_panels: int) -> tuple[Any, Sequence[Any]]:
 def _draw_points(
     panel: Any, title: str, x_label: str, series: Mapping[str, Points], *, joined: bool
 ) -> None:
-    """Draw points with both axes from 0, and the names of several series."""
+    """Draw series of points with both axes from 0, and a legend if there are several."""
     panel.set_title(title)
     panel.set_xlabel(x_label)
     for name, points in series.items():
@@ -77,7 +77,7 @@ def _draw_points(
 
 
 def _svg(figure: Any) -> str:
-    """Return a figure as SVG whose texts are texts, without metadata and a declaration."""
+    """Convert a figure to SVG with selectable text, without metadata and XML declaration."""
     import matplotlib as mpl
 
     text = io.StringIO()

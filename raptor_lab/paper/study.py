@@ -55,14 +55,14 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Straight line by least squares: rise per 1,000 tokens of the document, and R²."""
+    """Line fitted by least squares: rise per 1,000 tokens of the document, and R²."""
 
     per_thousand: float
     r_squared: float
 
 
 def token_points(index: Index) -> list[TokenPoint]:
-    """Return a point for each tree, shortest first, without a build."""
+    """Count the tokens of each tree and its calls, shortest tree first, without a build."""
     nodes = index.store.nodes()
     by_id = {node.id: node for node in nodes}
     # Extracted summaries are counted as if a chat model wrote them.
@@ -83,7 +83,7 @@ def token_points(index: Index) -> list[TokenPoint]:
 
 
 def is_local(components: Components) -> bool:
-    """Return True if a build calls no chat model and no endpoint, so that a repeat is cheap."""
+    """Return whether a build calls no chat model and no endpoint, so that a repeat is cheap."""
     settings = components.settings
     return settings.summarizer.kind == "extractive" and settings.embedder.kind != "openai"
 
@@ -95,7 +95,7 @@ def time_builds(
 ) -> list[TimePoint]:
     """Build prefixes of the longest document, shortest first; report the tokens of each."""
     parts = list(_prefixes(documents, components))
-    for _, part in parts[:1]:  # loads the models
+    for _, part in parts[:1]:  # a first build, not timed, loads the models
         build_tree([part], components=components)
     points = []
     for n_tokens, part in parts:
@@ -119,7 +119,7 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
 def _prefixes(
     documents: Sequence[Document], components: Components
 ) -> Iterator[tuple[int, Document]]:
-    """Cut the longest document, or ``MAX_TOKENS`` of it, into prefixes by equal steps."""
+    """Cut prefixes of the longest document in equal steps, up to ``MAX_TOKENS``."""
     counts = components.counter.count([document.text for document in documents])
     longest = documents[int(np.argmax(counts))]
     spans = list(islice(components.counter.token_spans(longest.text), MAX_TOKENS))
@@ -145,7 +145,7 @@ class Study:
         retrievers: comparison without and with the tree; the first is flat.
         layers: collapsed tree by start layer and number of layers.
         curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
-        tokens, times: builds by length of the document; tokens have a point for each tree.
+        tokens, times: cost of builds by length of the document; ``tokens`` has each tree.
     """
 
     name: str
@@ -172,7 +172,7 @@ class Study:
         return next(iter(self.curve[0].figures), "")
 
     def values(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
+        """Convert the figures to values for JSON."""
         return {
             "dataset": self.name,
             "n_documents": self.n_documents,
@@ -205,7 +205,7 @@ def measure_study(
 ) -> Study:
     """Measure all retrievers and subsets of layers.
 
-    ``curve_measurer`` measures the curve, and ``encoders`` add DPR to the retrievers.
+    ``curve_measurer`` measures the curve; ``encoders`` add DPR to the retrievers.
     """
     names = [
         layers_name(start, queried)

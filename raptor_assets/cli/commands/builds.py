@@ -113,15 +113,15 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettin
     counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_kept(changes)
-    _name(describe_unmatched(planned.unmatched_rules), "rules")
-    _name_waiting(changes.of(State.WAITING))
+    _print_lines(describe_unmatched(planned.unmatched_rules), "rules")
+    _print_waiting(changes.of(State.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)
         say(f"summarized again, because the model refused some summaries: {named}")
-    _name(join_reasons(planned.odd.items()), "documents")
-    _name([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
+    _print_lines(join_reasons(planned.odd.items()), "documents")
+    _print_lines([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
     _print_readers(planned)
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
@@ -286,7 +286,7 @@ def build_command(
 
 
 def _print_above(above: BuildReport) -> None:
-    _name_failed(above, "trees")
+    _print_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
     state = "failed" if above.failed else state
     say(f"the corpus tree: {state}, {_summaries(_n_produced(above, 'summaries'))} written")
@@ -318,12 +318,12 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
-    _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
+    _print_lines([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
     _print_kept(report.changes)
-    _name(describe_unmatched(report.unmatched_rules), "rules")
-    _name(join_reasons(report.odd.items()), "partitions")
-    _name_failed(report, "partitions")
-    _name_waiting([*report.changes.of(State.WAITING), *report.waiting])
+    _print_lines(describe_unmatched(report.unmatched_rules), "rules")
+    _print_lines(join_reasons(report.odd.items()), "partitions")
+    _print_failed(report, "partitions")
+    _print_waiting([*report.changes.of(State.WAITING), *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
@@ -350,29 +350,29 @@ def _print_kept(changes: Changes) -> None:
         "as published: a document of it cannot be read now, and until then only readers whom a "
         "rule or the broken item names may read it"
     )
-    _name([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
+    _print_lines([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
     pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
     pinned += [
         f"the pin of {tree} ends, because none of its documents has this name any more: {note}"
         for tree, note in changes.ended_pins.items()
     ]
-    _name(pinned, "trees")
+    _print_lines(pinned, "trees")
 
 
-def _name_waiting(partitions: Sequence[str]) -> None:
+def _print_waiting(partitions: Sequence[str]) -> None:
     why = "waits for approval: `raptor versions diff TREE --staged` shows it"
-    _name([f"{name} {why}" for name in partitions], "partitions")
+    _print_lines([f"{name} {why}" for name in partitions], "partitions")
 
 
-def _name_failed(report: BuildReport, plural: str) -> None:
+def _print_failed(report: BuildReport, plural: str) -> None:
     lines = [
         f"failed {listed(names, NAMED)} at {failure.asset}: {failure.reason}"
         for names, failure in by_cause(report.failed)
     ]
-    _name(lines, plural, "red")
+    _print_lines(lines, plural, "red")
 
 
-def _name(lines: list[str], plural: str, color: str = "yellow") -> None:
+def _print_lines(lines: list[str], plural: str, color: str = "yellow") -> None:
     for line in lines[:NAMED]:
         say(line, fg=color, err=True)
     if len(lines) > NAMED:

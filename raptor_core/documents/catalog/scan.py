@@ -101,7 +101,6 @@ class Inventory:
         because a rule does not know what the document declared.
 
         Args:
-            document_id: id of the document.
             source: source of the document; see ``Document``.
             published: readers with which it is published.
         """
@@ -325,7 +324,7 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
     """
     skipped = list(scan.inventory.skipped)
     corpus: Unique[Document] = Unique(skipped)
-    queue: Listed = [(s, [f for f in files if _has_any(scan, f, ids)]) for s, files in scan.listed]
+    queue: Listed = [(s, [f for f in files if _had_any(scan, f, ids)]) for s, files in scan.listed]
     for file, content in load_listed(queue):
         named = scan.parsed.get((catalog_key(file), content.digest))
         if named is None:
@@ -334,7 +333,7 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
     return Corpus(corpus.ordered(scan.rules), tuple(dict.fromkeys(skipped)))
 
 
-def _has_any(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
+def _had_any(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
     """Return whether a file had any of these documents when it was scanned."""
     if file.only_id is not None:
         return file.only_id in ids

@@ -28,7 +28,7 @@ class Embedder(Protocol):
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector."""
+        """Number of dimensions of a vector."""
 
     @property
     def max_tokens(self) -> int:
@@ -92,8 +92,8 @@ class PrefixingEmbedder:
     """Base class of embedders with prefixes.
 
     A text over the model's limit is embedded in segments, each with the prefix. Its vector is the
-    normalized mean of theirs. Subclasses implement ``_encode``, which embeds distinct texts, and
-    ``_limit``, which returns the tokenizer and the limit.
+    normalized mean of the segments' vectors. Subclasses implement ``_encode``, which embeds
+    distinct texts, and ``_limit``, which returns the tokenizer and the limit.
     """
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
@@ -109,7 +109,7 @@ class PrefixingEmbedder:
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector."""
+        """Number of dimensions of a vector."""
         raise NotImplementedError
 
     def embed(self, texts: Sequence[str]) -> Vectors:

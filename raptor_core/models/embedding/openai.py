@@ -49,7 +49,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector; for an unknown model, the endpoint is called once."""
+        """Number of dimensions; for an unknown model, the endpoint is called once."""
         return self._n_dims or len(self._probe)
 
     def probe(self) -> tuple[float, ...]:
@@ -90,12 +90,12 @@ class OpenAIEmbedder(PrefixingEmbedder):
         self, texts: Sequence[str], embed: Callable[[Sequence[str], threading.Event], Vectors]
     ) -> Iterator[tuple[int, Vectors]]:
         """Yield the first row and the vectors of each batch; run ``concurrency`` calls at once."""
-        size = self._settings.batch_size
+        batch_size = self._settings.batch_size
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
-            return start, embed(texts[start : start + size], stop)
+            return start, embed(texts[start : start + batch_size], stop)
 
-        yield from run_concurrently(work, range(0, len(texts), size), self._settings.share)
+        yield from run_concurrently(work, range(0, len(texts), batch_size), self._settings.share)
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
         """Send a request; all vectors must have the length of the first one."""

@@ -38,7 +38,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector, from the model."""
+        """Number of dimensions of a vector, from the model."""
         model = self._transformer
         new_method = getattr(model, "get_embedding_dimension", None)  # since version 5.4
         return int((new_method or model.get_sentence_embedding_dimension)())

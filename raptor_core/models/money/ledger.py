@@ -70,7 +70,6 @@ class Ledger:
 
         Args:
             purpose: what the model is called for, such as ``SUMMARIES``.
-            model: name of the model.
             free: its calls cost nothing.
             share: share of the price that its calls cost, for example in a batch.
 

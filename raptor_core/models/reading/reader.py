@@ -30,8 +30,6 @@ class Passage:
     """A passage of a context: the text of a node, and where it is from.
 
     Attributes:
-        text: text of the node.
-        node_id: id of the node.
         documents: ids of the documents below the node.
         source: path or URL of a leaf's document; "" for a summary.
         span: first character in the document and character after the last; None for a summary.

@@ -1,8 +1,8 @@
-"""General questions: which questions they are, and a context that covers the whole text.
+"""General questions, whose context must cover a whole text.
 
-``kinds`` decides between a detail and the whole text, ``terms`` reads what the searched text
-consists of, and ``coverage`` chooses nodes of all layers. Details are the work of ``hybrid``. Read
-``kinds`` next.
+``kinds`` decides whether a question is general, ``terms`` reads the terms of the searched nodes,
+and ``coverage`` chooses nodes of all layers. Questions about details are answered in ``hybrid``.
+Read ``kinds`` next.
 """
 
 from raptor_core.retrieval.general.coverage import cover

@@ -1,4 +1,4 @@
-"""Choice of nodes of all layers that cover the terms of a text within a budget of tokens."""
+"""Choice of nodes of all layers that together cover the terms of a text within a token budget."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,21 +14,20 @@ from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
 
 TOKENS_POWER = 0.8
-"""A node's gain is divided by its tokens to this power: under 1 it spares long nodes a little."""
+"""Power of a node's tokens by which its gain is divided; less than 1 favours long nodes a bit."""
 
 KEPT_WORTH = 0.25
-"""Share of its worth that a term keeps each time a chosen node has it."""
+"""Share of its worth that a term keeps each time a chosen node contains it."""
 
 PART_SHARE = 2 / 3
-"""Least share of a summary's chunks in a part of the text, so that the summary is of the part."""
+"""Minimum share of a summary's chunks in a part of the text to which the summary belongs."""
 
 
 @span("packing")
 def cover(question: str, decision: QuestionDecision, query: Query, store: VectorStore) -> Retrieval:
     """Return nodes of all layers that cover the text, or the part of it that a question names.
 
-    Where the query says that the question is general, the rest of the named documents fills what
-    is left of the budget.
+    If the query's ``kind`` is "general", the rest of the named documents fills up the budget.
     """
     where = query.where
     if decision.documents:
@@ -52,7 +51,7 @@ def cover(question: str, decision: QuestionDecision, query: Query, store: Vector
 
 
 def _part(table: TermTable, decision: QuestionDecision) -> Mask:
-    """Return which nodes are of the part to cover: its chunks, and summaries of mostly these."""
+    """Return which nodes belong to the part to cover: its chunks, and summaries mostly of these."""
     if not decision.headings:
         return np.ones(len(table.nodes), dtype=bool)
     shares: dict[str, float] = {}
@@ -66,13 +65,13 @@ def _part(table: TermTable, decision: QuestionDecision) -> Mask:
 
 
 def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tuple[int, float]]:
-    """Choose the node of the greatest gain that fits, again and again.
+    """Choose greedily the node with the highest gain that fits.
 
     Args:
         table: the nodes.
-        query: its budget, ``top_k``, ``max_per_document`` and layers bound the choice.
-        parts: nodes of each part to cover, shape ``(n_nodes,)``; a part fills what the parts before
-            it leave of the budget.
+        query: limits the choice by its budget, ``top_k``, ``max_per_document`` and layers.
+        parts: nodes of each part to cover, shape ``(n_nodes,)``; later parts get the budget that
+            earlier ones leave.
 
     Yields:
         Rows of the table, with the gain of each.
@@ -97,7 +96,7 @@ def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tu
                 continue
             terms = table.terms_of(row)
             gain = float(weights[row] * worths[terms].sum())
-            # Gains only fall, so those in the heap are upper bounds.
+            # Gains only decrease, so those in the heap are upper bounds.
             if heap and heap[0] < (-gain, row):
                 heappush(heap, (-gain, row))
                 continue

@@ -1,8 +1,8 @@
-"""Decision between a question about a detail and a general one, and the part that it names.
+"""The decision whether a question is about a detail or general, and about which part of the text.
 
-A question is general if it names nothing that the text has ("Summarize the meeting"). If it
+A question is general if it names nothing specific in the text ("Summarize the meeting"). If it
 names a document or a section ("main problems of the cold store"), it is general about that part.
-The words are in ``wording``. Read ``coverage`` next.
+Lists of words are in ``wording``. Read ``coverage`` next.
 """
 
 import re
@@ -20,24 +20,24 @@ from raptor_core.store.store import VectorStore
 from raptor_core.text.words import words
 
 SUBJECT_SHARE = 0.15
-"""A topic word that this share of the chunks has names what the text is about."""
+"""Minimum share of chunks with a topic word that is a subject of the text."""
 
 PART_CHUNKS = 64
-"""Number of chunks that are searched for the names in a question."""
+"""Number of chunks that are examined for the names in a question."""
 
 Heading = tuple[str, ...]
-"""Id of a document, then the path of sections down to one of them."""
+"""Id of a document, followed by the path of headings down to a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionDecision:
-    """Kind of a question, and the reason in words.
+    """The kind of a question, and the reason in words.
 
     Attributes:
-        is_general: the context has to cover the text, or a part of it.
-        reason: the reason, as the end of a sentence about the question.
-        headings: documents and sections that the question names. Where there are none, the context
-            has to cover all of the text.
+        is_general: the context must cover the text, or a part of it.
+        reason: the reason, as the predicate of a sentence about the question.
+        headings: documents and sections that the question names. If there are none, the context
+            must cover the whole text.
         documents: documents of the headings.
     """
 
@@ -60,7 +60,7 @@ def decide(question: str, query: Query, store: VectorStore) -> QuestionDecision:
 
 
 def _with_part_numbers(wording: Wording, question: str) -> Wording:
-    """Return the wording with "3" as a name in place of "third", where a chapter or section is."""
+    """Replace ordinals of chapters and sections among the names by digits: "third" becomes "3"."""
     numbers = dict(part_numbers(words(question.casefold())))
     names = [name for name in wording.names if name not in numbers]
     return replace(wording, names=[*names, *dict.fromkeys(numbers.values())])
@@ -73,7 +73,7 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Ques
         names = [*names, *(w for w in wording.topic if table.share(w) >= SUBJECT_SHARE)]
     chunks = _search_chunks(names, query, store) if names else []
     if not chunks or not table:
-        return QuestionDecision(True, "names nothing that stands in the text")
+        return QuestionDecision(True, "names nothing that is in the text")
     is_forced = query.kind == "general"
     headings = frozenset(_headings(names, chunks)) if wording.request or is_forced else frozenset()
     if headings:
@@ -88,15 +88,15 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Ques
         return QuestionDecision(True, "is general, as the query says")
     subjects = _subjects(names, table, chunks)
     if subjects:
-        return QuestionDecision(False, f"names what stands in the text: {', '.join(subjects)}")
+        return QuestionDecision(False, f"names something in the text: {', '.join(subjects)}")
     return QuestionDecision(True, "names nothing that the text is about")
 
 
 def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) -> list[str]:
-    """Return the names in headings and in more than one chunk, and identifiers.
+    """Return the names that are in headings or in more than one chunk, and identifiers.
 
-    The others only word the request, such as the number in "in 5 sentences". The only name of a
-    question is a subject if any chunk has it.
+    All others are only part of the request, such as the number in "in 5 sentences". If a question
+    has a single name, one chunk is enough.
     """
     least = 1.5 / max(table.is_chunk.sum(), 1) if len(names) > 1 else 0.0
     in_headings = set(tokens(" ".join(" ".join(_path(chunk)) for chunk in chunks)))
@@ -117,7 +117,7 @@ def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> li
 
 
 def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
-    """Yield the highest heading over each chunk that has all names, with those above it."""
+    """Yield for each chunk the highest of its headings whose path contains all names."""
     sought = set(tokens(" ".join(names)))
     for chunk in chunks:
         title, *path = _path(chunk)
@@ -126,11 +126,11 @@ def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]
 
 
 def _terms(title: str, heading: Heading) -> set[str]:
-    """Return the terms of a title and a heading, with the numbers of chapters and sections."""
+    """Return the terms of a title and a heading path, with numbers of chapters and sections."""
     numbers = (heading_number(words(part.casefold())) for part in heading[1:])
     return {*tokens(" ".join((title, *heading)))}.union(*numbers)
 
 
 def _path(chunk: Node) -> tuple[str, ...]:
-    """Return the title and the id of a chunk's document, then the headings above the chunk."""
+    """Return the title and the id of a chunk's document, followed by the headings of the chunk."""
     return (str(chunk.metadata.get("title", "")), chunk.documents[0], *chunk.section)

@@ -1,6 +1,6 @@
 """Numbers of parts of a text: "chapter 3", "Chapter III", "the third chapter", "drittes Kapitel".
 
-``numerals.txt`` has the names of parts, and the words and Roman numerals of the numbers up to 12,
+``numerals.txt`` contains the names of parts, and the numbers up to 12 in words and Roman numerals,
 in the languages of ``wording`` that put spaces between words.
 """
 
@@ -19,13 +19,13 @@ def _lines() -> dict[str, list[str]]:
 
 @cache
 def _numbers() -> dict[str, str]:
-    """Return the number of each of its forms."""
+    """Return the digits of each number by its forms."""
     numbers = {n: [n, *forms] for n, forms in _lines().items() if n.isdigit()}
     return {form: number for number, forms in numbers.items() for form in forms}
 
 
 def part_numbers(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each numeral beside the name of a part, such as "third" of "third chapter", and "3".
+    """Yield each numeral next to a part's name with digits: ("third", "3") for "third chapter".
 
     Args:
         words: casefolded words of a question or heading.
@@ -47,5 +47,5 @@ def heading_number(words: Sequence[str]) -> set[str]:
 
 
 def forms_of(number: str) -> list[str]:
-    """Return a number and its other forms."""
+    """Return a number in digits and in all other forms."""
     return [number, *_lines().get(number, ())]

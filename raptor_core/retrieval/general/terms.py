@@ -1,7 +1,6 @@
-"""Terms of the nodes that a general question may choose from, and what each term is worth.
+"""The terms of the nodes from which ``coverage`` chooses, and what each term is worth.
 
-They are read from the store once for each publication and stay in memory. ``coverage``
-chooses nodes by them.
+They are read from the store once after each publication, and stay in memory.
 """
 
 import sys
@@ -21,22 +20,22 @@ from raptor_core.store.lexical import STEM_CHARS, words
 from raptor_core.store.store import VectorStore
 
 MAX_NODES = 4096
-"""Number of nodes that are read of a scope: its layers from the top, then a spread of chunks."""
+"""Maximum number of nodes to read: layers from the top, and then chunks from all over the text."""
 
 MAX_TABLES = 8
-"""Number of scopes whose terms stay in memory, each of some 15 MB at the most."""
+"""Number of filters whose terms stay in memory, at most about 15 MB each."""
 
 COMMON_SHARE = 0.2
-"""A word of a greater share of the chunks tells no part of a text from another."""
+"""Maximum share of chunks with a word that is a term; others do not distinguish parts of a text."""
 
 COMMON_CHUNKS = 16
-"""Number of chunks that may have a word in any case, so that short texts keep their subjects."""
+"""Number of chunks in which any word may be, so that short texts keep their subjects."""
 
 PAIR_SHARE = 0.25
-"""Worth of all pairs of neighbouring words together, where all words together are worth 1."""
+"""Worth of all pairs of neighbouring words together, relative to that of all words."""
 
 WRITTEN_FACTOR = 3.0
-"""Weight of the square of the share of a layer's pairs that its children do not have."""
+"""Weight of the squared share of a layer's word pairs that the children do not contain."""
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -45,17 +44,16 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TermTable:
-    """Terms of nodes, as numbers: words that are not common, and pairs of neighbouring ones.
+    """The terms of nodes, as numbers: words that are not common, and pairs of neighbouring ones.
 
     Attributes:
-        nodes: the nodes.
         n_tokens: tokens of each node.
         is_chunk: whether each node is a chunk.
-        begins: first place of each node in ``terms``, and the end; shape ``(n_nodes + 1,)``.
+        begins: index of each node's first term in ``terms``, and the end; ``(n_nodes + 1,)``.
         terms: distinct terms of each node, ascending; numbers of pairs follow those of words.
-        counts: occurrences of each of these terms in the node.
-        words: number of each word.
-        df: number of chunks that have each word.
+        counts: number of occurrences of each of these terms in its node.
+        words: numbers by word.
+        df: number of chunks that contain each word.
         n_terms: number of words and pairs.
     """
 
@@ -71,7 +69,7 @@ class TermTable:
 
     @classmethod
     def from_nodes(cls, nodes: Sequence[Node]) -> "TermTable":
-        """Make the table of nodes; common words are no terms."""
+        """Make the table of nodes; common words are not terms."""
         texts = [words(node.text) for node in nodes]
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
@@ -105,9 +103,10 @@ class TermTable:
         return self.terms[self.begins[row] : self.begins[row + 1]]
 
     def share(self, name: str) -> float:
-        """Return the share of the chunks that have the rarest word of a name, in any form.
+        """Return the share of chunks that contain the rarest word of a name, in any form.
 
-        Forms of a long word begin alike; those of a short one have up to two letters more.
+        Words with the same first letters are forms of a long word; a form of a short word may have
+        up to two letters more.
         """
         counts = [int(self.df[self._forms(word)].sum()) for word in words(name)]
         return min(counts, default=0) / max(int(self.is_chunk.sum()), 1)
@@ -117,10 +116,10 @@ class TermTable:
         return [n for w, n in self.words.items() if w.startswith(start) and len(w) <= longest]
 
     def worths(self, chunks: Mask) -> Floats:
-        """Return the worth of each term, by the chunks of a mask over the nodes.
+        """Return the worth of each term, given the chunks in a mask over the nodes.
 
         It is ``log(1 + n) * log(n_chunks / df)`` for ``n`` occurrences in ``df`` chunks, and 0 for
-        a term of fewer than two chunks. So a word that a model invented is worth nothing.
+        a term in fewer than two chunks, such as a word that a model invented.
         """
         of_chunks = np.repeat(chunks, np.diff(self.begins))
         terms = self.terms[of_chunks]
@@ -135,7 +134,7 @@ class TermTable:
 
     @cached_property
     def all_worths(self) -> Floats:
-        """Worth of each term, by all chunks."""
+        """Worth of each term, given all chunks."""
         return self.worths(self.is_chunk)
 
     def sums(self, worths: Floats) -> Floats:
@@ -146,10 +145,11 @@ class TermTable:
 
     @cached_property
     def factors(self) -> Floats:
-        """Factor of each node, over 1 in layers of written summaries.
+        """Factor of each node, which is above 1 in layers of summaries that a model wrote.
 
-        Many of their words are in no chunk and are worth nothing, though they say as much. The
-        measure is the mean share of a summary's pairs of words that none of its children has.
+        Such summaries say as much as others, but many of their words are worth nothing, because no
+        chunk contains them. The factor depends on the mean share of a summary's word pairs that
+        none of its children contains.
         """
         row_of = {node.id: row for row, node in enumerate(self.nodes)}
         shares: dict[int, list[float]] = {}
@@ -168,7 +168,7 @@ class TermTable:
 
 
 def _count(rows: Numbers, terms: Numbers, n_terms: int) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the distinct pairs of a row and a term, ascending, and how often each occurs."""
+    """Return rows, terms and counts of the distinct pairs of row and term, ascending."""
     keys, counts = np.unique(rows * n_terms + terms, return_counts=True)
     return *np.divmod(keys, max(n_terms, 1)), counts
 
@@ -178,9 +178,9 @@ _lock = Lock()
 
 
 def read_terms(where: Where, store: VectorStore) -> TermTable:
-    """Return the terms of the nodes that match a filter, in all layers.
+    """Return the terms of the nodes of all layers that match a filter.
 
-    Of a scope over ``MAX_NODES`` nodes it has the layers from the top and a spread of chunks.
+    If there are more than ``MAX_NODES``, only some are read; see ``_read_nodes``.
     """
     where = replace(where, layers=None)
     key = (tuple(store.marks(where.trees)), repr(where))
@@ -197,9 +197,9 @@ def read_terms(where: Where, store: VectorStore) -> TermTable:
 
 
 def _read_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore) -> Iterator[Node]:
-    """Read layers from the top, as many as fit, and all nodes under some of the lowest layer.
+    """Read layers from the top, as many as fit, and all nodes below some nodes of the lowest one.
 
-    Where even the top layers do not fit, trees are read at equal distances in the order of names.
+    If even the top layers do not fit, trees are skipped at regular intervals.
     """
     if _count_nodes(where, manifests, store) <= MAX_NODES:
         yield from store.nodes(where)
@@ -231,7 +231,7 @@ def _count_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore
 def _layers_from_the_top(
     where: Where, manifests: Sequence[Manifest]
 ) -> Iterator[tuple[list[Where], int]]:
-    """Yield filters of the top layers of all trees, then of the layers under them; and sizes."""
+    """Yield filters for the top layers of all trees, then for those below; each with its size."""
     for depth in range(max(len(manifest.layer_sizes) for manifest in manifests)):
         trees: dict[int, list[str]] = {}
         size = 0

@@ -1,20 +1,20 @@
-"""Wording of general questions in several languages: words that name nothing in a text.
+"""Classification of the words of a question, in several languages.
 
 ``generic_words.txt`` has a line for each language and class:
 
-- plain: words that any question may have; stop words of English are plain, too.
-- request: words that ask for a view of the whole text, such as "summarize" or "main".
+- plain: words that any question may contain, and English stop words.
+- request: words that ask for an overview of the whole text, such as "summarize" or "main".
 - form: kinds of texts, such as "meeting" or "story", and those who speak in them.
 - topic: what every text has, such as a plot or problems; a text may also be about them.
 - detail: words that ask for a fact, such as "who" or "how many".
 - period: words that set a time before, after or between others, or that compare.
-- verb: forms of "be", "have", "can" and the like, of which a whole question mostly has one.
-- refer: words for what was named before, such as "it".
-- join: words that go on with a talk at the start of a question, such as "and" or "what about".
-- new: words that begin another subject.
+- verb: forms of "be", "have", "can" and the like, which most complete questions contain.
+- refer: words for something that was mentioned before, such as "it".
+- join: words that continue a conversation at the start of a question, such as "and".
+- new: words that begin a new subject.
 
-A star means any ending, and ``_`` for a space. Chinese and Japanese have no spaces, so their
-questions are read from left to right, the longest word first.
+An asterisk stands for any ending, and ``_`` for a space. Chinese and Japanese have no spaces, so
+their questions are split from left to right, the longest word first.
 """
 
 import re
@@ -29,12 +29,12 @@ from raptor_core.text.vocabulary import STOPWORDS
 from raptor_core.text.words import fold, is_unspaced, words
 
 UNSPACED = ("Chinese", "Japanese")
-"""Languages whose words have no spaces between them."""
+"""Languages without spaces between words."""
 
 
 @dataclass(slots=True)
 class Wording:
-    """Words of a question by their class in one language; ``names`` have no class."""
+    """The words of a question by their class in a language; ``names`` have no class."""
 
     plain: list[str] = field(default_factory=list)
     request: list[str] = field(default_factory=list)
@@ -50,27 +50,27 @@ class Wording:
 
     @property
     def is_generic(self) -> bool:
-        """Whether a word asks for a view of a text, and none for a fact."""
+        """Whether a word asks for an overview of a text, and none for a fact."""
         is_about_a_text = bool(self.form) and not self.names
         return bool(self.request or self.topic or is_about_a_text) and not self.detail
 
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """Generic words of a language, and beginnings of words, with their classes."""
+    """The generic words of a language, and beginnings of words, with their classes."""
 
     is_unspaced: bool
     words: dict[str, str] = field(default_factory=dict)
     beginnings: dict[str, str] = field(default_factory=dict)
 
     def classify(self, words: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the words of a question with their classes; phrases of details come last."""
+        """Return the words of a question with their classes, followed by phrases of two words."""
         pieces = [piece for word in words for piece in self._pieces(word)]
         phrases = [phrase for phrase in map(" ".join, pairwise(words)) if phrase in self.words]
         return [(piece, _class_of(piece, self)) for piece in (*pieces, *phrases)]
 
     def _pieces(self, word: str) -> list[str]:
-        """Cut a run of characters into generic words and what stands between them."""
+        """Split a text without spaces into generic words and what is between them."""
         return list(filter(None, self._longest.split(word))) if self.is_unspaced else [word]
 
     @cached_property
@@ -105,7 +105,7 @@ def languages() -> tuple[Language, ...]:
 
 
 def read_wording(question: str) -> Wording:
-    """Read a question in the language in which it has the fewest names."""
+    """Classify the words of a question, in the language in which it has the fewest names."""
     question_words = words(normalize("NFKC", question).casefold())
     unspaced = is_unspaced(question)
     readings = [

@@ -1,9 +1,9 @@
-"""The default strategy: paragraphs ranked by every signal of the tree.
+"""The default strategy, which ranks paragraphs by all signals of the tree.
 
-General questions are the work of ``raptor_core.retrieval.general``. For details ``gathering``
-searches for candidates, ``scoring`` scores them, ``passages`` forms paragraphs of chunks, and
-``context_packing`` fills the budget. ``docs/research.md`` says how the weights were tuned. Read
-``scoring`` next.
+For questions about details, ``gathering`` searches for candidates, ``scoring`` scores them,
+``passages`` joins chunks to paragraphs, and ``context_packing`` fills the budget. General questions
+are answered in ``raptor_core.retrieval.general``. docs/research.md describes how the weights were
+tuned. Read ``scoring`` next.
 """
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
@@ -22,13 +22,10 @@ from raptor_core.tracing import span
 class Hybrid:
     """Strategy that ranks paragraphs by dense and lexical score, neighbours and document.
 
-    The context of a general question covers the text; see ``raptor_core.retrieval.general``.
-
-    The budget is filled with paragraphs, best first; a paragraph that does not fit is passed over.
-    Where a filter leaves no chunks, it is filled with summaries. A chunk
-    replaces its paragraphs if they are unknown or over the budget. ``top_k`` and
-    ``max_per_document`` count chunks, so with them every passage is a chunk. The context is in
-    document order.
+    The budget is filled with the best paragraphs that fit, or with summaries if a filter excludes
+    all chunks. Chunks are used instead of paragraphs if these are unknown or exceed the budget, and
+    if ``top_k`` or ``max_per_document`` is set, which count chunks. The context is in document
+    order. The context of a general question covers the text; see ``raptor_core.retrieval.general``.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:

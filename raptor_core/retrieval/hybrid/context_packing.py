@@ -1,4 +1,4 @@
-"""Packing of a context: the best summaries and passages that fit, in document order.
+"""Filling of a context with the best summaries and passages that fit, in document order.
 
 Scores come from ``scoring``, passages from ``passages``.
 """
@@ -17,12 +17,12 @@ from raptor_core.store.outlines import Outlines
 from raptor_core.store.store import VectorStore
 
 MIN_PASSAGE_TOKENS = 8
-"""Least tokens, some five words, of a passage that may follow one that did not fit."""
+"""Minimum tokens, about five words, of a passage after a better one did not fit."""
 
 
 @dataclass(slots=True)
 class Packing:
-    """A context while it is filled.
+    """A context that is being filled.
 
     Attributes:
         budget_tokens: maximum tokens of the context.
@@ -30,11 +30,11 @@ class Packing:
         ids: ids of its nodes, in the order in which they were added.
         scores: scores of its nodes, in the same order.
         n_tokens: tokens of its nodes.
-        n_passed_over: number of summaries and passages that did not fit and scored higher than one
-            that was added later; if none was added, all of them.
+        n_passed_over: number of summaries and passages that did not fit, with higher scores than
+            one that was added later; if none was added, all of them.
         why: parts of each score, by node id.
-        cuts: paragraph parts of the incomplete chunks, by node id.
-        read: chunks whose paragraphs are the passages, by node id; others are as stored.
+        cuts: parts of those chunks that are not added completely, by node id.
+        read: chunks whose texts were read, by node id; all others are as stored.
     """
 
     budget_tokens: int
@@ -48,7 +48,7 @@ class Packing:
     read: Mapping[str, Node] = field(default_factory=dict)
 
     def add_summaries(self, ranked: Ranked) -> None:
-        """Add the summaries that fit, best first; ties by node id."""
+        """Add the summaries that fit, best first; ties are broken by node id."""
         summaries, scores = ranked.outlines, ranked.scores
         for row in _best_first(summaries, scores):
             n_tokens = self.n_tokens + summaries.nodes["n_tokens"][row]
@@ -65,12 +65,12 @@ class Packing:
         diversity: float = 0.0,
         max_per_document: int | None = None,
     ) -> None:
-        """Add the best passage that fits, again and again, until none fits.
+        """Add passages greedily, the best first, until none fits.
 
-        A passage of some five words is not taken once a better one did not fit, and one that no
-        part of its score speaks for only where a number of nodes is asked for, or nothing else
-        fits. The score of a passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
-        document are in the context.
+        A fragment of a few words is skipped after a better passage did not fit. A passage that no
+        part of its score supports is added only if a number of nodes is requested or nothing else
+        fits. If ``n`` passages of a document are in the context, the scores of its others decrease
+        by ``diversity * log(1 + n)``.
 
         Args:
             leaves: the chunks.
@@ -83,17 +83,17 @@ class Packing:
         first_chunks = leaves.outlines.take(passages.first_chunks())
         rows = _best_first(first_chunks, scores)
         document = group_numbers(first_chunks.nodes["document"][rows])
-        is_idle = ~passages.any_of(leaves.is_supported)[rows] & (self.max_nodes is None)
-        is_scrap = filling.n_tokens[rows] < MIN_PASSAGE_TOKENS
+        is_unsupported = ~passages.any_of(leaves.is_supported)[rows] & (self.max_nodes is None)
+        is_fragment = filling.n_tokens[rows] < MIN_PASSAGE_TOKENS
         open_scores = scores[rows].astype(np.float64)
         n_added = np.zeros(document.max() + 1, dtype=np.int64)
         while not self._is_full():
             current = open_scores - diversity * np.log1p(n_added)[document]
             fits = filling.n_tokens[rows] <= self.budget_tokens - self.n_tokens
-            # Scraps such as "Mira," fill no room that better passages leave.
-            unfit = np.where(fits, -np.inf, current).max()
-            allowed = ~is_scrap | ((self.n_passed_over == 0) & (current >= unfit))
-            allowed &= ~is_idle
+            # Fragments such as "Mira," must not fill the space for which a better one is too long.
+            best_unfit = np.where(fits, -np.inf, current).max()
+            allowed = ~is_fragment | ((self.n_passed_over == 0) & (current >= best_unfit))
+            allowed &= ~is_unsupported
             if self.ids or (fits & allowed).any():
                 fits &= allowed
             fitting = np.where(fits, current, -np.inf)
@@ -117,7 +117,7 @@ class Packing:
         return self.max_nodes is not None and len(self.ids) >= self.max_nodes
 
     def _add(self, nodes: Ranked, row: int, score: float) -> None:
-        """Record a node with the score of its summary or passage; the first passage counts."""
+        """Record a node with the score of its summary or of its first passage."""
         node_id = nodes.id(row)
         if node_id not in self.why:
             parts = {part: round(float(scores[row]), 6) for part, scores in nodes.parts.items()}
@@ -127,7 +127,7 @@ class Packing:
             self.scores.append(round(score, 6))
 
     def hits(self, store: VectorStore) -> list[Hit]:
-        """Return the nodes in document order, without those that the store removed meanwhile."""
+        """Return the nodes in document order, without any that were removed in the meantime."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))
         cuts, read = self.cuts, self.read

@@ -1,7 +1,7 @@
-"""Candidates of a question: by vectors, words, the best documents, summaries and shared names.
+"""Search for candidates: by vectors and words, in the best documents and summaries, and by names.
 
-Scoring them is in ``scoring``, reading the names of the best chunks in ``hop``, and those of the
-question in ``naming``.
+Scoring is in ``scoring``; names of the best chunk are found in ``hop``, those of the question in
+``naming``.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from raptor_core.store.outlines import Candidates, CandidateSearch, Keys, Outlin
 from raptor_core.store.store import VectorStore
 
 MAX_INSIDE = 512
-"""Maximum number of nodes read of the best documents; a longer book gives its best ones."""
+"""Maximum number of nodes to read from the best documents; of longer ones, the best are read."""
 
 LEADING_SUMMARIES = 8
 """Number of the best summaries whose children become candidates, in any document."""
@@ -35,8 +35,8 @@ LEADING_SUMMARIES = 8
 def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
     """Search for the candidates of each question, first in all nodes, then in the best documents.
 
-    There is no second search if the first one returned every node that the filter allows, but for
-    the names of a chunk where short documents compete.
+    If the first search returned every node that the filter allows, only names are searched for, in
+    the case of several short documents.
     """
     queries = (*questions.vectors, *questions.texts)
     limit = query.hybrid.candidates
@@ -53,7 +53,7 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
 def _complete_pool(
     question: Questions, query: Query, dense: Candidates, lexical: Candidates, store: VectorStore
 ) -> Pool:
-    """Add the nodes of a second search to those of the first, and the scores by names."""
+    """Search again in the best documents and for names, and add the results and scores."""
     limit = query.hybrid.candidates
     is_cut = len(lexical.scores) == limit
     pool = _merge([dense], [lexical], (), is_cut=is_cut)
@@ -72,35 +72,35 @@ def _complete_pool(
     ]
     answers = store.candidates([*inside, *by_names]) if filters or by_names else []
     n_filters = len(filters)
-    holders = answers[2 * n_filters :]
+    name_hits = answers[2 * n_filters :]
     if answers:
         pool = _merge(
             [dense, *answers[:n_filters]],
             [lexical, *answers[n_filters : 2 * n_filters]],
-            holders if hop else (),
+            name_hits if hop else (),
             is_cut=is_cut,
         )
     if hop:
-        return replace(pool, names=hop.scores(holders, pool.outlines))
+        return replace(pool, names=hop.scores(name_hits, pool.outlines))
     if may_be_named:
-        return replace(pool, named=score_named(question.texts[0], holders, pool.outlines.nodes))
+        return replace(pool, named=score_named(question.texts[0], name_hits, pool.outlines.nodes))
     return pool
 
 
 def _filters(pool: Pool, query: Query) -> list[Where]:
-    """Return filters for the best documents, and for the best summaries' unknown children."""
+    """Return filters for the best documents, and for children of the best summaries."""
     filters = []
     if documents := _best_documents(pool.leaves, query):
         filters.append(query.where.narrowed(covers=documents))
     children = _leading_children(pool.summaries, query)
-    unknown = children[~np.isin(children[:, 0], pool.outlines.nodes["high"])]
-    if len(unknown):
-        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in unknown.tolist()]))
+    new = children[~np.isin(children[:, 0], pool.outlines.nodes["high"])]
+    if len(new):
+        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in new.tolist()]))
     return filters
 
 
 def _hop(question: str, pool: Pool, query: Query, store: VectorStore) -> Hop | None:
-    """Read the best chunk for a second hop; None where it is switched off."""
+    """Read the best chunk for a second hop; return None if the hop is switched off."""
     if not query.hybrid.hop:
         return None
     ranked = add_surroundings(Ranked.from_pool(pool.leaves, query.hybrid.lexical), query.hybrid)
@@ -110,7 +110,7 @@ def _hop(question: str, pool: Pool, query: Query, store: VectorStore) -> Hop | N
 
 
 def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
-    """Return the names of the documents whose best chunks score highest; ties by name."""
+    """Return the documents whose best chunks have the highest scores; ties are broken by name."""
     _, first, groups = np.unique(
         leaves.outlines.nodes["document"], return_index=True, return_inverse=True
     )
@@ -126,7 +126,7 @@ def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
 
 
 def _leading_children(summaries: Pool, query: Query) -> Keys:
-    """Return both halves of the ids of the best summaries' children, without duplicates."""
+    """Return the ids of the best summaries' children, as two integers each, without duplicates."""
     scores = Ranked.from_pool(summaries, query.hybrid.lexical).scores
     best = np.argsort(-scores, kind="stable")[:LEADING_SUMMARIES]
     return np.unique(summaries.outlines.take(best).children, axis=0)
@@ -139,13 +139,13 @@ def _merge(
     *,
     is_cut: bool,
 ) -> Pool:
-    """Merge the candidates of several searches, without duplicates, by first appearance.
+    """Merge the candidates of several searches without duplicates, in the order of appearance.
 
     Args:
         dense: candidates with cosine similarities.
         lexical: candidates with BM25 scores of the question.
-        unscored: candidates whose scores do not count.
-        is_cut: whether a limit cut the lexical search, so that more nodes have a word.
+        unscored: candidates whose scores are not used.
+        is_cut: the lexical search reached its limit, so other nodes may contain words, too.
     """
     searches = [*dense, *lexical, *unscored]
     every = Outlines.joined([candidates.outlines for candidates in searches])

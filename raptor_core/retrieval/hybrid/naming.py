@@ -1,8 +1,8 @@
-"""Documents that a question names: by a name that no other one has, or by the year of an edition.
+"""Documents that a question names, by a name that only they contain or by the year of an edition.
 
-Reports of several years, minutes and versions are alike, and a chunk hardly tells which of them it
-is from. The question does: by a year, or by a person or place. The searches for names are part of
-``gathering``, the weight of ``scoring``. Read ``hop`` next, where names lead to further documents.
+Reports of several years, minutes and versions are similar, and a chunk hardly shows which of them
+it is from. But a question may show it, by a year, a person or a place. ``gathering`` searches for
+names, ``scoring`` weights them. Read ``hop`` next, where names lead to further documents.
 """
 
 import re
@@ -18,19 +18,19 @@ from raptor_core.store.outlines import Candidates, CandidateSearch, Rows
 from raptor_core.text.words import is_unspaced, words
 
 N_NAMES = 4
-"""Maximum number of names in a question that are searched for, the longest first."""
+"""Maximum number of names in a question to search for, the longest first."""
 
-MAX_HOLDERS = 256
-"""Maximum number of chunks with a name, all of one document; a word in more of them is no name."""
+MAX_NAME_CHUNKS = 256
+"""Maximum number of chunks, all of one document, that contain a name."""
 
-LEAST_HOLDERS = 2
-"""Least number of chunks with a name; a word in one chunk may be there by chance."""
+MIN_NAME_CHUNKS = 2
+"""Minimum number of chunks that contain a name; in a single chunk it may be by chance."""
 
 OTHER_EDITION = -1.0
-"""Score of other editions where a question asks for the edition of a year."""
+"""Score of other editions if a question asks for the edition of a year."""
 
 OTHER_YEAR = -1 / 3
-"""Score of other editions where a question has a year, which may be that of an event."""
+"""Score of other editions if a question contains a year, which may be that of an event."""
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _FISCAL = re.compile(
@@ -40,32 +40,31 @@ _FISCAL = re.compile(
 
 
 def name_searches(question: str, where: Where) -> list[CandidateSearch]:
-    """Return a search for the chunks that hold each name in a question."""
+    """Return for each name in a question a search for the chunks that contain it."""
     leaves = where.narrowed(layers=(0,))
-    return [CandidateSearch(n, MAX_HOLDERS, leaves, only_rare=True) for n in _names(question)]
+    return [CandidateSearch(n, MAX_NAME_CHUNKS, leaves, only_rare=True) for n in _names(question)]
 
 
 def _names(question: str) -> list[str]:
-    """Return the words with a capital or a digit, without generic ones."""
-    every = words(normalize("NFKC", question))
-    marked = {w.casefold() for w in every if w != w.lower() or any(map(str.isdigit, w))}
-    names = [name for name in dict.fromkeys(read_wording(question).names) if name in marked]
+    """Return the words with a capital or a digit, except for generic words."""
+    all_words = words(normalize("NFKC", question))
+    candidates = {w.casefold() for w in all_words if w != w.lower() or any(map(str.isdigit, w))}
+    names = [name for name in dict.fromkeys(read_wording(question).names) if name in candidates]
     return sorted(names, key=len, reverse=True)[:N_NAMES]
 
 
-def score_named(question: str, holders: Sequence[Candidates], nodes: Rows) -> Scores:
-    """Return 1 for nodes of a named document, less than 0 for those of another edition, else 0.
+def score_named(question: str, name_hits: Sequence[Candidates], nodes: Rows) -> Scores:
+    """Return 1 for nodes of a named document, a negative score for other editions, else 0.
 
     Args:
-        question: the question.
-        holders: answers to ``name_searches``.
+        name_hits: results of ``name_searches``.
         nodes: the nodes, of dtype ``NODE``.
     """
-    by_name = [candidates.outlines.nodes["document"] for candidates in holders]
+    by_name = [candidates.outlines.nodes["document"] for candidates in name_hits]
     named = [
         documents[0]
         for documents in by_name
-        if len(documents) >= LEAST_HOLDERS and len(np.unique(documents)) == 1
+        if len(documents) >= MIN_NAME_CHUNKS and len(np.unique(documents)) == 1
     ]
     scores = np.isin(nodes["document"], named).astype(np.float64)
     editions = _other_editions(question, nodes["name"].tolist())
@@ -75,26 +74,26 @@ def score_named(question: str, holders: Sequence[Candidates], nodes: Rows) -> Sc
 
 
 def _other_editions(question: str, names: Sequence[str]) -> dict[str, float]:
-    """Return the score of each document of another year than the question's, below 0.
+    """Return the negative scores of documents of the same series but of another year.
 
-    Names of editions differ in their digits alone, and one of them has the year. Of several years
-    a question means all between them. Where it compares, or asks for the time after or before a
-    year, it means every edition, so nothing is returned.
+    Names of editions differ only in their digits, which contain the year. A question with several
+    years means all between them. If it compares, or asks about the time after or before a year, it
+    means every edition, and the result is empty.
     """
-    asked = words(normalize("NFKC", question).casefold())
-    sought = [int(year) for year in _YEAR.findall(" ".join(asked))]
-    if not sought or _sets_a_period(question, asked):
+    question_words = words(normalize("NFKC", question).casefold())
+    sought = [int(year) for year in _YEAR.findall(" ".join(question_words))]
+    if not sought or _names_a_period(question, question_words):
         return {}
     scores: dict[str, float] = {}
     for series, years in _series(names).items():
         inside = {name for name, year in years.items() if min(sought) <= year <= max(sought)}
-        score = OTHER_EDITION if _asks_for(asked, series) else OTHER_YEAR
+        score = OTHER_EDITION if _asks_for(question_words, series) else OTHER_YEAR
         scores |= dict.fromkeys(years.keys() - inside, score) if inside else {}
     return scores
 
 
 def _series(names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return the year of each edition by its name, by the name without digits."""
+    """Return the years of editions by name, grouped by the name without digits."""
     series: dict[str, dict[str, int]] = {}
     for name in set(names):
         if year := _YEAR.search(name):
@@ -102,24 +101,24 @@ def _series(names: Iterable[str]) -> dict[str, dict[str, int]]:
     return series
 
 
-def _beside_years(asked: Sequence[str], before: int, after: int) -> Iterator[str]:
-    """Yield the words up to ``before`` and ``after`` words from a year, and the year's own."""
-    for at, word in enumerate(asked):
+def _near_years(question_words: Sequence[str], before: int, after: int) -> Iterator[str]:
+    """Yield each year and the words near it, at most ``before`` and ``after`` words away."""
+    for at, word in enumerate(question_words):
         if _YEAR.search(word):
-            yield from asked[max(at - before, 0) : at + after + 1]
+            yield from question_words[max(at - before, 0) : at + after + 1]
 
 
-def _sets_a_period(question: str, asked: Sequence[str]) -> bool:
-    """Return whether a word of a period stands beside a year, such as "after" or "compared"."""
+def _names_a_period(question: str, question_words: Sequence[str]) -> bool:
+    """Return whether there is a word for a period near a year, such as "after" or "compared"."""
     periods = read_wording(question).period
-    beside = set(_beside_years(asked, 4, 3))
-    return any(word in beside or is_unspaced(word) for word in periods)
+    near = set(_near_years(question_words, 4, 3))
+    return any(word in near or is_unspaced(word) for word in periods)
 
 
-def _asks_for(asked: Sequence[str], series: str) -> bool:
-    """Return whether a question asks for the editions of a year, not only for that year.
+def _asks_for(question_words: Sequence[str], series: str) -> bool:
+    """Return whether a question asks for an edition, and does not only contain its year.
 
-    It does by a fiscal year, or by a word of their name beside the year.
+    There must be a word for a fiscal year, or a word of the edition's name, near the year.
     """
     name = set(words(series.rpartition(".")[0].casefold() or series.casefold()))
-    return any(word in name or _FISCAL.match(word) for word in _beside_years(asked, 3, 3))
+    return any(word in name or _FISCAL.match(word) for word in _near_years(question_words, 3, 3))

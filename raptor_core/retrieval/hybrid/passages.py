@@ -1,6 +1,6 @@
-"""Passages: paragraphs, put together from the chunks that they were split into.
+"""Passages, which are paragraphs that are joined from parts of chunks.
 
-``Filling`` counts what a context contains of them; ``context_packing`` selects them.
+``Filling`` counts which parts a context contains; ``context_packing`` selects passages.
 """
 
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from raptor_core.retrieval.hybrid.scoring import Numbers, Scores, group_numbers
 from raptor_core.store.outlines import Outlines
 
 WORDS_WEIGHT = 1.0
-"""Weight of the question's words in a part of a chunk, in standard deviations."""
+"""Weight, in standard deviations, of the question's words in a part of a chunk."""
 
 
 @dataclass(frozen=True, eq=False)
 class Passages:
-    """Passages, as the parts of chunks that they consist of.
+    """Passages, represented by the parts of chunks of which they consist.
 
-    A passage is a paragraph or a chunk. A paragraph over the budget is not a passage; each chunk's
-    part of it is one.
+    A passage is a paragraph or a chunk. Of a paragraph that exceeds the budget, each chunk's part
+    is a passage.
 
     Attributes:
-        chunk: row of the chunk of each part, ascending, shape ``(n_parts,)``.
-        passage: number of the passage of each part, from 0 without a gap.
+        chunk: row of each part's chunk, ascending, shape ``(n_parts,)``.
+        passage: number of each part's passage, from 0 without a gap.
         n_tokens: tokens of each part.
-        words: share of the question's words in each part, less the mean of its chunk.
+        words: share of the question's words in each part, minus the mean of its chunk.
     """
 
     chunk: Numbers
@@ -42,7 +42,7 @@ class Passages:
         Args:
             leaves: the chunks.
             budget_tokens: maximum tokens of a paragraph.
-            by_paragraph: form paragraphs of chunks that know theirs; else each chunk is a passage.
+            by_paragraph: form paragraphs, if the chunks have them; else each chunk is a passage.
         """
         nodes, pairs = leaves
         none = np.zeros(len(nodes), np.int64)
@@ -70,19 +70,19 @@ class Passages:
         return replace(self, words=shares - means[self.chunk])
 
     def first_chunks(self) -> Numbers:
-        """Return the row of the first chunk of each passage."""
+        """Return the row of each passage's first chunk."""
         return self.chunk[np.unique(self.passage, return_index=True)[1]]
 
     def any_of(self, chunks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return whether a mask over the chunks has any chunk of each passage."""
+        """Return for each passage whether a mask over the chunks is true for any of its chunks."""
         counts = np.bincount(self.passage, weights=chunks[self.chunk])
         any_of: NDArray[np.bool_] = counts > 0
         return any_of
 
     def scores(self, chunk_scores: Scores) -> Scores:
-        """Return the mean score of the parts of each passage, weighted by tokens.
+        """Return the mean score of each passage's parts, weighted by tokens.
 
-        That of a part is the score of its chunk and ``WORDS_WEIGHT`` times its words.
+        The score of a part is that of its chunk plus ``WORDS_WEIGHT`` times its ``words``.
         """
         total = np.bincount(self.passage, weights=self.n_tokens)
         share = self.n_tokens / np.maximum(total, 1)[self.passage]
@@ -92,10 +92,10 @@ class Passages:
 
 
 class Filling:
-    """Parts of chunks that a context contains: of each chunk a range without a gap.
+    """The parts of chunks that a context contains, a contiguous range of each chunk.
 
     Attributes:
-        n_tokens: tokens that each passage would still add, shape ``(n_passages,)``.
+        n_tokens: tokens that each passage would add, shape ``(n_passages,)``.
     """
 
     def __init__(self, passages: Passages) -> None:
@@ -111,7 +111,7 @@ class Filling:
         self._ranges: dict[int, tuple[int, int]] = {}
 
     def add(self, passage: int) -> list[int]:
-        """Add a passage and return the rows of its chunks; ``n_tokens`` is updated."""
+        """Add a passage, update ``n_tokens``, and return the rows of its chunks."""
         chunks = []
         for part in self._parts(passage):
             chunk = self._chunk[part]
@@ -131,13 +131,13 @@ class Filling:
         return self._order[self._bounds[passage] : self._bounds[passage + 1]]
 
     def _added_tokens(self, part: int) -> int:
-        """Return the number of tokens that a further part would add, with the gap to it."""
+        """Return the tokens that a part would add, including the gap before it."""
         first, last = self._ranges.get(self._chunk[part], (part, part - 1))
         n_leading = self._ends[first] - self._ends[min(first, part)]
         return n_leading + self._ends[max(last, part) + 1] - self._ends[last + 1]
 
     def cuts(self) -> dict[int, slice]:
-        """Return the part numbers of each incomplete chunk; its first part is 0."""
+        """Return which parts of each incomplete chunk the context contains, numbered from 0."""
         cuts = {}
         for chunk, (first, last) in self._ranges.items():
             begin, end = self._begins[chunk : chunk + 2]
@@ -147,10 +147,10 @@ class Filling:
 
 
 def columns_at(node: Node, start: int) -> str:
-    """Return the names of the columns of a row at a character of a chunk, or "".
+    """Return the column names for the table row at a character of a chunk, or "".
 
-    Names are those of the context where a table goes on, else the first row of the table. A record
-    such as "name: Ada | born: 1815" names its columns itself.
+    They are in the context if the table began in an earlier chunk, else in its first row. A record
+    such as "name: Ada | born: 1815" contains its own.
     """
     above, _, lines = node.text[: start - node.start].rpartition("\n\n")
     if not lines.strip():
@@ -161,7 +161,7 @@ def columns_at(node: Node, start: int) -> str:
 
 
 def cut(node: Node, parts: slice) -> Node:
-    """Cut a chunk to some of its paragraph parts; text, span, tokens and context follow."""
+    """Reduce a chunk to some of its paragraph parts: its text, span, tokens and context."""
     kept = node.paragraphs[parts]
     if len(kept) == len(node.paragraphs):
         return node

@@ -1,7 +1,7 @@
-"""Texts of the best chunks: pieces of paragraphs over the budget, and words of the question.
+"""Reading of the best chunks' texts, to split long paragraphs and to find the question's words.
 
-A chunk has one vector and one lexical score. Its passages are equal by these, so that a small
-budget would take the first ones. What a passage is, ``passages`` says.
+A chunk has one vector and one lexical score, by which all its passages are equal, so that a small
+budget would get the first ones. ``passages`` defines what a passage is.
 """
 
 import re
@@ -26,17 +26,17 @@ MAX_READ = 16
 """Maximum number of chunks that are read."""
 
 _LINE = re.compile(r"^.*\w", re.MULTILINE)
-"""Start of a line with a word; what follows up to the next one, such as a rule, is part of it."""
+"""Start of a line with a word; following lines without words, such as rules, belong to it."""
 
 
 def read_best(leaves: Ranked, budget_tokens: int, store: VectorStore) -> dict[int, Node]:
-    """Read the best chunks that know their paragraphs.
+    """Read the best chunks that have paragraphs.
 
-    A paragraph over the budget is replaced by its lines, such as rows of a table, or by its
-    sentences if it has one line.
+    Paragraphs that exceed the budget are split into lines, such as rows of a table, or into
+    sentences if they have only one line.
 
     Returns:
-        The chunks by row, ascending; some may be missing, since a publication removed them.
+        The chunks by row, ascending; some may be missing because a publication removed them.
     """
     best = np.argsort(-leaves.scores, kind="stable")[:MAX_READ]
     rows = {leaves.id(row): row for row in np.sort(best).tolist()}
@@ -49,9 +49,9 @@ def read_best(leaves: Ranked, budget_tokens: int, store: VectorStore) -> dict[in
 
 
 def _parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a chunk: its paragraphs, or pieces of one that is over the budget.
+    """Yield the parts of a chunk: its paragraphs, or pieces of those that exceed the budget.
 
-    Tokens of pieces are estimated by characters; the names of a table's columns count in each row.
+    The tokens of pieces are estimated from characters, with the column names in each row.
     """
     ends = [*(start for start, _ in node.paragraphs[1:]), node.end]
     for (start, n_tokens), end in zip(node.paragraphs, ends, strict=True):
@@ -68,7 +68,7 @@ def _parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str) -> list[int]:
-    """Return where the lines of a paragraph begin, or the sentences of its only line."""
+    """Return the starts of a paragraph's lines, or of the sentences in its only line."""
     lines = [line.start() for line in _LINE.finditer(text)]
     if len(lines) > 1:
         return lines
@@ -77,12 +77,9 @@ def _pieces(text: str) -> list[int]:
 
 
 def with_words(question: str, passages: Passages, nodes: Mapping[int, Node]) -> Passages:
-    """Return the passages with the share of the question's words in the parts of these chunks.
+    """Add the share of the question's words in each part of these chunks to the passages.
 
-    Args:
-        question: the question.
-        passages: the passages.
-        nodes: the chunks by row, from ``read_best``.
+    ``nodes`` are the chunks by row, from ``read_best``.
     """
     parts, texts = list[int](), list[str]()
     for row, node in nodes.items():
@@ -95,10 +92,10 @@ def with_words(question: str, passages: Passages, nodes: Mapping[int, Node]) -> 
 
 
 def word_shares(question: str, texts: Sequence[str]) -> Scores:
-    """Return the share of the question's words that each text has, shape ``(len(texts),)``.
+    """Return the share of the question's words that each text contains, shape ``(len(texts),)``.
 
-    A word counts by its inverse document frequency among the texts; one that none has does not
-    count.
+    Words are weighted by their inverse document frequency among the texts; words that no text
+    contains are ignored.
     """
     sought = list(dict.fromkeys(map(_form, folded_words(question))))
     present = [set(map(_form, folded_words(text))) for text in texts]

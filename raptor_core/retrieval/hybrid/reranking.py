@@ -1,4 +1,4 @@
-"""A reranker's order of the best chunks; off unless the query names one."""
+"""Reranking of the best chunks, if the query names a reranker."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from raptor_core.store.store import VectorStore
 
 
 def rerank(question: str, leaves: Ranked, query: Query, store: VectorStore) -> tuple[Ranked, str]:
-    """Return the chunks with the best ones in the order of the reranker, and a note or "".
+    """Sort the best chunks as the reranker does; return all chunks, and a note or "".
 
-    The best chunks exchange their scores, so that the scale stays, and all others stay below. After
-    a failure or the deadline the order stays as it is, and the note says why.
+    The best chunks exchange their scores, so that the scale is kept and all others stay below. If
+    the reranker fails or is late, the order is unchanged, and the note explains why.
     """
     settings, scores = query.reranker, leaves.scores
     if settings.kind == "none":

@@ -1,6 +1,6 @@
-"""Scores of a question's candidates: by text, neighbours, document, and names.
+"""Scoring of a question's candidates: by text, neighbours, document, and names.
 
-Searching for the candidates is in ``gathering``, forming passages of chunks in ``passages``.
+``gathering`` searches for candidates; ``passages`` joins chunks to passages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,37 +17,37 @@ Scores = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 BEST_OF_DOCUMENT = 3
-"""Number of the best chunks whose mean score ranks a document."""
+"""Number of the best chunks whose mean score ranks their document."""
 
 SHORT_DOCUMENT = 4
-"""Number of chunks of a passage, such as a paragraph of an encyclopedia, that is a document."""
+"""Number of chunks below which documents are short, such as paragraphs of an encyclopedia."""
 
 HOP = "hop"
-"""Name of the part of a score by shared names."""
+"""Name of the part of a score that comes from shared names."""
 
 UNSUPPORTED = -2.0
-"""Score, in standard deviations, at which a node that no part speaks for is left out.
+"""Score, in standard deviations, up to which a node is omitted if no part of its score supports it.
 
-At 0 a budget of 20,000 tokens stays half empty (evidence of meetings .971, here .996).
+With 0, a budget of 20,000 tokens stays half empty (recall in meetings .971, instead of .996).
 """
 
-MOST_BY_NAMES = 8.0
-"""Largest score by shared names, in standard deviations."""
+MAX_NAME_SCORE = 8.0
+"""Maximum score by shared names, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Candidates of a question and their scores, row for row.
+    """The candidates of a question and their scores.
 
-    A node that only one of the searches returned gets the lowest score of the other search. Its
-    lexical score is 0 if that search returned every node with a word of the question.
+    A node that only one of the searches returned gets the lowest score of the other search, or the
+    lexical score 0 if that search returned every node with a word of the question.
 
     Attributes:
         outlines: the nodes.
         dense: cosine similarities, shape ``(len(outlines.nodes),)``.
-        lexical: BM25 scores, of the same shape.
-        names: BM25 scores of the rare names that the best chunk holds, of the same shape.
-        named: 1 in a document that the question names, -1 in another edition of it, else 0.
+        lexical: BM25 scores.
+        names: BM25 scores of rare names in the best chunk; see ``hop``.
+        named: 1 in a document that the question names, negative in other editions, else 0.
     """
 
     outlines: Outlines
@@ -68,7 +68,7 @@ class Pool:
 
     @property
     def document_size(self) -> float | None:
-        """Last position of a chunk in the median document; None unless several compete."""
+        """Median of the last chunk positions of the documents; None if there is only one."""
         nodes = self.leaves.outlines.nodes
         documents = group_numbers(nodes["document"])
         if not documents.any():
@@ -84,7 +84,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Nodes with the parts of their scores.
+    """Nodes with their scores, as parts that are added up.
 
     Attributes:
         outlines: the nodes.
@@ -102,26 +102,26 @@ class Ranked:
 
     @property
     def scores(self) -> Scores:
-        """Sums of the parts."""
+        """Sums of all parts."""
         return sum(self.parts.values(), np.zeros(len(self.outlines.nodes)))
 
     @property
     def is_supported(self) -> NDArray[np.bool_]:
-        """Whether any part of a node's score speaks for it, or little speaks against it.
+        """Whether any part of a node's score is positive, or the sum is above ``UNSUPPORTED``.
 
-        Shared names speak for it only in the sum. Where all parts are 0, as of a single node,
-        nothing speaks against it.
+        Shared names count only in the sum. A node is also supported if all parts are 0, which is
+        the case for a single node.
         """
         parts = np.array([part for name, part in self.parts.items() if name != HOP])
         supported: NDArray[np.bool_] = (parts > 0).any(axis=0) | (parts == 0).all(axis=0)
         return supported | (self.scores > UNSUPPORTED)
 
     def plus(self, part: str, scores: Scores) -> "Ranked":
-        """Return the nodes with a further part of their scores."""
+        """Return the nodes with another part added to their scores."""
         return Ranked(self.outlines, {**self.parts, part: scores})
 
     def with_parts(self, parts: Mapping[int, Sequence[tuple[int, int]]]) -> "Ranked":
-        """Return the nodes with other paragraphs of some chunks, by row."""
+        """Return the nodes with the paragraphs of some chunks, given by row, replaced."""
         return Ranked(self.outlines.with_children(parts), self.parts) if parts else self
 
     def id(self, row: int) -> str:
@@ -131,7 +131,7 @@ class Ranked:
 
 
 def add_surroundings(leaves: Ranked, weights: HybridWeights) -> Ranked:
-    """Add the scores of neighbours and documents to those of chunks, in standard deviations."""
+    """Add parts for neighbours and documents to the scores of chunks."""
     nodes, text_scores = leaves.outlines.nodes, leaves.scores
     neighbours = np.zeros(len(text_scores))
     places = _places(nodes, len(weights.neighbours))
@@ -146,23 +146,23 @@ def add_surroundings(leaves: Ranked, weights: HybridWeights) -> Ranked:
 
 
 def add_hop(leaves: Ranked, names: Scores, weight: float) -> Ranked:
-    """Add the scores of chunks by the names that they share with the best chunk.
+    """Add a part for names that chunks share with the best chunk.
 
-    The part has the scale of the scores so far, whatever their weights are.
+    It has the same scale as the scores so far, whatever their weights are.
 
     Args:
         leaves: the chunks.
-        names: ``Pool.names`` of the chunks; their roots count, in standard deviations.
+        names: ``Pool.names`` of the chunks, whose square roots are standardized.
         weight: weight of this part.
     """
     spread = leaves.scores.std()
     return leaves.plus(
-        HOP, weight * spread * np.clip(standardize(np.sqrt(names)), 0, MOST_BY_NAMES)
+        HOP, weight * spread * np.clip(standardize(np.sqrt(names)), 0, MAX_NAME_SCORE)
     )
 
 
 def _places(leaves: Rows, max_distance: int) -> Numbers:
-    """Return places of chunks on one line; documents are over ``max_distance`` apart."""
+    """Return positions of chunks on a common line; documents are over ``max_distance`` apart."""
     positions = leaves["position"].astype(np.int64)
     stride = positions.max() + 1 + max_distance
     places: Numbers = group_numbers(leaves["place"]) * stride + positions
@@ -170,7 +170,7 @@ def _places(leaves: Rows, max_distance: int) -> Numbers:
 
 
 def _neighbour_scores(places: Numbers, scores: Scores, distance: int) -> Scores:
-    """Return the better score of the chunks ``distance`` away; a chunk's own score if none is."""
+    """Return the better score of the chunks at a distance, or a chunk's own if there is none."""
     order = np.argsort(places)
     ascending = places[order]
     best = np.full(len(scores), -np.inf)
@@ -201,8 +201,7 @@ def best_means(groups: Numbers, scores: Scores, n_best: int) -> Scores:
 
     Args:
         groups: number of the group of each score, from 0 without a gap.
-        scores: the scores.
-        n_best: how many scores of a group count.
+        n_best: number of scores of each group that are used.
 
     Returns:
         Means by group, shape ``(groups.max() + 1,)``.

@@ -108,7 +108,7 @@ def test_the_context_of_a_general_question_covers_every_section_in_order(retriev
     retrieval = retriever.search(question, Query(budget_tokens=200, where=BOOK))
     assert (retrieval.kind, retrieval.reason) == (
         "general",
-        "names nothing that stands in the text",
+        "names nothing that is in the text",
     )
     for word in ("compressor", "boat", "leeks"):
         assert word in retrieval.context
@@ -131,7 +131,7 @@ def test_a_topic_word_that_is_the_subject_of_the_text_is_a_name(retriever):
     in_garden = retriever.search("What is the plot?", Query(where=Where(trees=("garden.md",))))
     assert (in_garden.kind, in_garden.reason) == (
         "detail",
-        "names what stands in the text: plot",
+        "names something in the text: plot",
     )
     assert retriever.search("What is the theme?", Query(where=BOOK)).kind == "general"
 
@@ -153,10 +153,10 @@ def test_a_general_request_about_words_of_no_heading_is_a_detail_unless_it_is_fo
         (
             "Summarize the discussion about crates",
             "detail",
-            "names what stands in the text: crates",
+            "names something in the text: crates",
         ),
-        ("Summarize the report on X-4711", "detail", "names what stands in the text: 4711"),
-        ("Summarize what broke", "detail", "names what stands in the text: broke"),
+        ("Summarize the report on X-4711", "detail", "names something in the text: 4711"),
+        ("Summarize what broke", "detail", "names something in the text: broke"),
         ("Summarize it for rich and broke fans", "general", "names nothing that the text is about"),
         ("Summarize the landing", "general", "names a part of the text: Station > The landing"),
     ],

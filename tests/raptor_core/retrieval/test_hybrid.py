@@ -13,7 +13,7 @@ from raptor_core.retrieval.base import HybridWeights
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.scoring import (
-    MOST_BY_NAMES,
+    MAX_NAME_SCORE,
     Pool,
     Ranked,
     add_hop,
@@ -263,7 +263,7 @@ def test_shared_names_count_by_their_roots_and_up_to_a_bound():
     names = np.zeros(200)
     names[:2] = 16, 1
     part = add_hop(leaves, names, 2.0).parts["hop"]
-    assert part[0] == pytest.approx(2 * MOST_BY_NAMES)
+    assert part[0] == pytest.approx(2 * MAX_NAME_SCORE)
     assert part[0] > part[1] > part[2] == 0
 
 

@@ -113,7 +113,7 @@ def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
 
 @pytest.mark.parametrize("top_k", [None, 1])
 def test_a_budget_that_nothing_fits_does_not_read_the_whole_corpus(uneven, monkeypatch, top_k):
-    monkeypatch.setattr(base, "DEEPEST", 25)
+    monkeypatch.setattr(base, "MAX_CANDIDATES", 25)
     monkeypatch.setattr(base, "LAYER_TOP_K", 2)
     store_class = VectorStore
     limits, search = [], store_class.search
@@ -194,7 +194,7 @@ def test_flat_and_lexical_return_the_best_chunks(retriever, trees, components):
     words = retriever.search("crew 17", Query("lexical", top_k=3, budget_tokens=100_000))
     assert "crew 17." in words.hits[0].node.text
     assert {hit.node.layer for hit in (*found.hits, *words.hits)} == {0}
-    with pytest.raises(SettingsError, match="chunks only"):
+    with pytest.raises(SettingsError, match="only chunks"):
         retriever.search(QUESTION, Query("flat", where=Where(layers=(1,))))
 
 
@@ -257,7 +257,7 @@ class LosingStore:
 def test_a_trace_fails_if_the_store_lacks_a_child(trees):
     top = trees["a.md"].layers[-1].nodes[0]
     store = LosingStore(trees["a.md"], top.children[0])
-    with pytest.raises(InvariantError, match=f"1 nodes under {top.id} are not in the store"):
+    with pytest.raises(InvariantError, match=f"1 nodes below {top.id} are not in the store"):
         trace(store, top.id)
 
 

@@ -203,5 +203,5 @@ def test_a_tree_with_a_missing_vector_is_refused():
         first = Condition((Match("node_id", (nodes[0].id,)),))
         (point,) = store._engine.scroll(first, None)
         store._engine.apply([Upsert((replace(point, dense=None),))])
-        with pytest.raises(DamagedTreeError, match="1 vectors missing"):
+        with pytest.raises(DamagedTreeError, match="missing vectors: 1"):
             published_tree(store, "t")

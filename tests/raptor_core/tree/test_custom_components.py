@@ -87,7 +87,9 @@ def test_a_reader_of_ones_own_answers_and_changes_no_tree(named):
     answer = reader_of(settings).read("When?", [Passage("Lit in 1872.", "a node")])
     assert (answer.text, answer.citations[0].node_id) == ("Lit in 1872. [1]", "a node")
     assert custom_fingerprints(settings) == {}
-    with pytest.raises(SettingsError, match=r"lacks read.*PassageReader says what a reader has"):
+    with pytest.raises(
+        SettingsError, match=r"lacks read.*PassageReader for what a reader must have"
+    ):
         reader_of(named(reader="Lines"))
 
 
@@ -142,7 +144,7 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
     [
         ("chunker", "nowhere:Lines", "No module named 'nowhere'.*PYTHONPATH"),
         ("chunker", "our_parts:Curves", "our_parts.*Curves"),
-        ("chunker", "our_parts:All", "All lacks chunk; raptor_core.chunking.base.Chunker"),
+        ("chunker", "our_parts:All", "All lacks chunk; see raptor_core.chunking.base.Chunker"),
         ("embedder", "our_parts:broken", "failed: RuntimeError: no licence"),
     ],
 )

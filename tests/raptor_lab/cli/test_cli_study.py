@@ -64,7 +64,7 @@ def test_the_figures_summarize_the_verdicts(folder, divider):
     assert found["kinds"] == {"added": 1, "extrapolated": 0, "contradicted": 0}
     assert [f["judgement"] for f in found["findings"]].count("unsupported") == 1
     printed = raptor("eval", "verdicts", folder)
-    assert "1 of 3 nodes hold a hallucination: 33.3%" in printed.out
+    assert "1 of 3 nodes contain a hallucination: 33.3%" in printed.out
 
 
 def test_a_lie_with_a_number_is_followed_into_the_parent(folder):
@@ -98,7 +98,7 @@ def test_what_is_kept_stands_beside_the_judges_findings_until_the_tree_is_droppe
     assert places
     assert own.call("drop", tree, "--yes").code == 0
     assert [path for path in places if tables.find(path, tree) is not None] == []
-    assert "2 nodes; 1 were changed" in own.call("eval", "verdicts", folder, "--keep").out
+    assert "2 nodes; 1 have changed" in own.call("eval", "verdicts", folder, "--keep").out
 
 
 def test_a_sheet_in_part_is_read_where_that_is_asked(folder):
