@@ -40,7 +40,7 @@ def settings_text(
     }
     if local_model:
         local: dict[str, object] = {"kind": "local", "model": local_model}
-        chosen |= {"summarizer": local, "reader": local}
+        chosen |= {"summarizer": {**local, "foreign_facts": "strict"}, "reader": local}
     for section, field in Settings.model_fields.items():
         model = field.annotation
         if not isinstance(model, type) or not issubclass(model, Part):

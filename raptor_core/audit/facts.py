@@ -26,7 +26,7 @@ VERSION = 1
 Embed = Callable[[Sequence[str]], Vectors]
 Span = tuple[int, int]
 """First character of a sentence, and the character after it."""
-MIN_RESEMBLANCE = 0.55
+MIN_RESEMBLANCE = 0.6
 """Minimum cosine similarity (all-MiniLM-L6-v2) of sentences that resemble each other. A sentence of
 a small model that resembles none of the leaves is usually wrong; see docs/research.md.
 """

@@ -13,7 +13,7 @@ from unicodedata import category
 from raptor_core.errors import QuestionError, SettingsError
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.settings.retrieval import RerankerSettings
+from raptor_core.settings.retrieval import HybridSettings, RerankerSettings
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
@@ -40,37 +40,6 @@ Scope = Literal["trees", "corpus", "both"]
 
 RANK_SHIFT = 60
 """Constant of reciprocal rank fusion (Cormack et al. 2009)."""
-
-
-@dataclass(frozen=True, slots=True)
-class HybridWeights:
-    """Weights of the strategy "hybrid"; docs/retrieval.md has the formula.
-
-    Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
-    deviation. Some weights apply only if several documents are searched, as noted.
-
-    Attributes:
-        lexical: weight of the lexical score; that of the dense score is 1 minus it.
-        neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
-        document: weight of the document's three best chunks (several documents).
-        diversity: deduction from a passage, times log(1 + n), if n passages of its document are
-            already chosen (several documents).
-        hop: weight of the rare names that a chunk shares with the best chunk, for the second hop
-            (several short documents); 0 switches it off.
-        named: bonus for chunks of a document that the question names, and deduction from documents
-            of the same series but of another year (several long documents); 0 switches it off.
-        candidates: number of nodes that each search of all documents returns.
-        documents: number of best documents of which all chunks are scored.
-    """
-
-    lexical: float = 0.35
-    neighbours: tuple[float, ...] = (0.7, 0.2)
-    document: float = 4.0
-    diversity: float = 3.0
-    hop: float = 0.5
-    named: float = 6.0
-    candidates: int = 256
-    documents: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +73,7 @@ class Query:
     n_layers: int | None = None
     threshold: float | None = None
     max_per_document: int | None = None
-    hybrid: HybridWeights = HybridWeights()
+    hybrid: HybridSettings = field(default_factory=HybridSettings)
     reranker: RerankerSettings = field(default_factory=RerankerSettings)
     scope: Scope = "trees"
     kind: Kind = "auto"

@@ -1,5 +1,6 @@
 """Settings of retrieval."""
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -61,3 +62,34 @@ class RetrievalSettings(Part):
     """Maximum number of chunks of one document in "hybrid"; 0 is no limit."""
     reranker: RerankerSettings = RerankerSettings()
     """Reranker, as a table ``[retrieval.reranker]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSettings:
+    """Weights of the strategy "hybrid", set in Python only; docs/retrieval.md has the formula.
+
+    Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
+    deviation. Some weights apply only if several documents are searched, as noted.
+
+    Attributes:
+        lexical: weight of the lexical score; that of the dense score is 1 minus it.
+        neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
+        document: weight of the document's three best chunks (several documents).
+        diversity: deduction from a passage, times log(1 + n), if n passages of its document are
+            already chosen (several documents).
+        hop: weight of the rare names that a chunk shares with the best chunk, for the second hop
+            (several short documents); 0 switches it off.
+        named: bonus for chunks of a document that the question names, and deduction from documents
+            of the same series but of another year (several long documents); 0 switches it off.
+        candidates: number of nodes that each search of all documents returns.
+        documents: number of best documents of which all chunks are scored.
+    """
+
+    lexical: float = 0.35
+    neighbours: tuple[float, ...] = (0.7, 0.2)
+    document: float = 4.0
+    diversity: float = 3.0
+    hop: float = 0.5
+    named: float = 6.0
+    candidates: int = 256
+    documents: int = 4

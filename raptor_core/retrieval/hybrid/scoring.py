@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.retrieval.base import HybridWeights
+from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.store.outlines import Outlines, Rows, full_id
 
 Scores = NDArray[np.float64]
@@ -130,7 +130,7 @@ class Ranked:
         return full_id(int(node["high"]), int(node["low"]))
 
 
-def add_surroundings(leaves: Ranked, weights: HybridWeights) -> Ranked:
+def add_surroundings(leaves: Ranked, weights: HybridSettings) -> Ranked:
     """Add parts for neighbours and documents to the scores of chunks."""
     nodes, text_scores = leaves.outlines.nodes, leaves.scores
     neighbours = np.zeros(len(text_scores))

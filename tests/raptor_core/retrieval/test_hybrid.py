@@ -9,7 +9,6 @@ from support.trees import leaf, outlined, summary, uid
 
 from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
-from raptor_core.retrieval.base import HybridWeights
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.scoring import (
@@ -21,13 +20,14 @@ from raptor_core.retrieval.hybrid.scoring import (
     standardize,
 )
 from raptor_core.settings import Settings
+from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 from raptor_formats.markup.markdown import parse_markdown
 
-LEXICAL = HybridWeights().lexical
+LEXICAL = HybridSettings().lexical
 NOTHING = {"neighbours": (), "document": 0}
 
 
@@ -48,7 +48,7 @@ def pool(nodes, dense, lexical=None):
 
 def scores(leaves, **weights):
     ranked = Ranked.from_pool(leaves, LEXICAL)
-    return add_surroundings(ranked, HybridWeights(**{**NOTHING, **weights})).scores
+    return add_surroundings(ranked, HybridSettings(**{**NOTHING, **weights})).scores
 
 
 def ranked(nodes, given):
@@ -250,7 +250,7 @@ QUESTION = "Why did the heron quarrel about eel traps?"
 
 
 def test_documents_that_matched_are_looked_at_whole(retriever):
-    few = HybridWeights(candidates=2, documents=1)
+    few = HybridSettings(candidates=2, documents=1)
     found = retriever.search(QUESTION, Query(budget_tokens=10_000, top_k=1000, hybrid=few))
     of_b = [hit.node for hit in found.hits if hit.node.documents == ("b.md",)]
     everything = retriever.search("all", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
@@ -294,7 +294,7 @@ def hop(request):
     return question, first, second, Retriever.from_trees(list(trees.values()), components)
 
 
-WORDS = HybridWeights(lexical=1, neighbours=(), document=0)
+WORDS = HybridSettings(lexical=1, neighbours=(), document=0)
 
 
 def ask(retriever, question, where=None, **weights):
@@ -358,7 +358,7 @@ def reports():
 
 
 def named_parts(retriever, question, budget=10_000, top_k=None, **weights):
-    hybrid = HybridWeights(candidates=100, **weights)
+    hybrid = HybridSettings(candidates=100, **weights)
     query = Query(hybrid=hybrid, kind="detail", budget_tokens=budget, top_k=top_k)
     hits = retriever.search(question, query).hits
     return {hit.node.documents[0]: hit.why.get("named") for hit in hits}

@@ -9,11 +9,11 @@ from support.trees import leaf
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retriever
-from raptor_core.retrieval.base import HybridWeights
 from raptor_core.retrieval.general.wording import is_courtesy
 from raptor_core.retrieval.hybrid.passages import cut
 from raptor_core.retrieval.hybrid.reading import word_shares
 from raptor_core.retrieval.questions import follow_up
+from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 from raptor_formats.markup.markdown import parse_markdown
@@ -99,7 +99,7 @@ def retriever():
 
 def ask(retriever, question, budget, **how):
     """Ask by words alone: the vectors of the tests know nothing of meaning."""
-    hybrid = HybridWeights(lexical=1)
+    hybrid = HybridSettings(lexical=1)
     return retriever.search(question, Query(budget_tokens=budget, hybrid=hybrid, **how))
 
 
