@@ -70,11 +70,11 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
         changes = CorpusAccess(settings, home, components=components).changes()
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
-        from raptor_assets.home.source_state import look
+        from raptor_assets.home.source_state import rescan
         from raptor_assets.local.forecast import forecast
 
         tables = CorpusAccess(settings, home).tables
-        plan = forecast(home, settings, look(tables, settings.source), components=components).plan
+        plan = forecast(home, settings, rescan(tables, settings.source), components=components).plan
         return {"n_calls": plan.summaries.calls}
     return _build(home, settings, components)
 

@@ -87,6 +87,12 @@ class Curation:
         """Subjects of chunks that are set aside."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
+    @cached_property
+    def documents_with_chunks(self) -> frozenset[str]:
+        """Ids of documents with excluded chunks."""
+        chunks = (d for d in self.decisions if d.kind == "chunk")
+        return frozenset(name for decision in chunks for name in decision.documents)
+
     def excludes_chunk(self, document: str, content_key: str) -> bool:
         """Return whether a chunk is set aside."""
         return bool(self.chunks) and subject_of_chunk(document, content_key) in self.chunks

@@ -232,6 +232,9 @@ class Tree:
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
 
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._by_id
+
     def node(self, node_id: str) -> Node:
         """Return the node with this id.
 

@@ -8,9 +8,13 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import dagster as dg
 import pytest
+from dagster._core.definitions import data_version
 
 import raptor_core
+from raptor_assets import dagster_private
+from raptor_assets.chain import provenance
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -51,15 +55,14 @@ def imported(path):
 
 def loaded_after(code):
     """Heavy modules that are loaded once a fresh process ran the code."""
-    told = f"{code}\nimport sys\nprint(*sorted({sorted(HEAVY)!r} & sys.modules.keys()))"
-    told = told.replace("['", "{'").replace("']", "'}")
+    then = f"{code}\nimport sys\nprint(*({HEAVY!r} & sys.modules.keys()))"
     done = subprocess.run(
-        [sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", then], capture_output=True, text=True, check=True, cwd=ROOT
     )
     return set(done.stdout.split())
 
 
-def told(heading):
+def table_under(heading):
     """What a table of the page says: by its first column, the names in its last, in its order."""
     rows = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
     cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| `")]
@@ -72,7 +75,7 @@ def test_packages_import_what_the_page_says():
         package: set().union(*map(imported, modules(package))) & {*PACKAGES} - {package}
         for package in PACKAGES
     }
-    assert {name: set(others) for name, others in told("Packages").items()} == found
+    assert {name: set(others) for name, others in table_under("Packages").items()} == found
 
 
 def test_the_core_knows_nothing_of_dagster():
@@ -80,7 +83,7 @@ def test_the_core_knows_nothing_of_dagster():
 
 
 def room(parts):
-    """The room of a module, by its names below its package: one of ``models`` is told with it."""
+    """The room of a module, by its names below its package: one of ``models`` has two names."""
     return ".".join(parts[: 2 if parts[0] == "models" else 1])
 
 
@@ -110,13 +113,13 @@ def test_rooms_import_what_the_page_says(package):
     heading, ground = HOUSES[package]
     found = {room: others - ground for room, others in links(package).items()}
     assert [found.pop(room) for room in sorted(ground)] == [set()] * len(ground)
-    assert {room: set(others) for room, others in told(heading).items()} == found
+    assert {room: set(others) for room, others in table_under(heading).items()} == found
 
 
 @pytest.mark.parametrize("package", HOUSES)
 def test_rooms_stand_above_one_another_without_a_circle(package):
     heading, ground = HOUSES[package]
-    rooms, found = list(told(heading)), links(package)
+    rooms, found = list(table_under(heading)), links(package)
     for at, room in enumerate(rooms):
         assert found[room] - ground <= {*rooms[:at]}, room
     assert len(rooms) > 7
@@ -179,11 +182,6 @@ def test_the_public_names_of_the_core_load_no_vendor_and_no_dagster():
     assert loaded_after(f"{names}\nimport sys\nassert 'dagster' not in sys.modules") == set()
 
 
-@pytest.mark.slow
-def test_importing_the_assets_loads_no_vendor():
-    assert loaded_after("import raptor_assets.chain.run") == set()
-
-
 def test_the_public_surface_is_what_all_says():
     assert set(raptor_core.__all__) == {
         "Chunk",
@@ -227,3 +225,27 @@ def test_the_public_surface_is_what_all_says():
 def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nosuch"):
         raptor_core.nosuch  # noqa: B018
+
+
+@pytest.mark.slow
+def test_one_module_imports_private_names():
+    files = [path for package in PACKAGES for path in modules(package)]
+    private = {
+        path.name
+        for path in files
+        if re.search(r"(from|import) dagster\._", path.read_text("utf-8"))
+    }
+    assert private == {"dagster_private.py"}
+    assert all(hasattr(dagster_private, name) for name in dagster_private.__all__)
+
+
+def test_tags_of_materializations_are_those_that_dagster_reads():
+    key = dg.AssetKey(["layer_1", "summaries"])
+    assert data_version.CODE_VERSION_TAG == provenance.CODE_VERSION
+    assert data_version.DATA_VERSION_TAG == provenance.DATA_VERSION
+    assert data_version.DATA_VERSION_IS_USER_PROVIDED_TAG == provenance.IS_GIVEN
+    assert data_version.NULL_EVENT_POINTER == provenance.NO_EVENT
+    assert data_version.DEFAULT_DATA_VERSION.value == provenance.INITIAL_VERSION
+    shown = key.to_user_string()
+    assert data_version.get_input_data_version_tag(key) == f"{provenance.INPUT_VERSION}/{shown}"
+    assert data_version.get_input_event_pointer_tag(key) == f"{provenance.INPUT_EVENT}/{shown}"

@@ -134,11 +134,11 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
     workshop.write("a.md", prose(40, seed=4))
     try:
         report = workshop.build()
-        told = " ".join(failure.reason for failure in report.failed.values())
+        refusal = " ".join(failure.reason for failure in report.failed.values())
         assert not report.built
     except RaptorError as error:
-        told = str(error)
-    assert str(workshop.home.qdrant) in told
+        refusal = str(error)
+    assert str(workshop.home.qdrant) in refusal
     path.write_bytes(whole)
     assert seen(workshop)[0] == before[0]
     assert workshop.build().built == ["a.md"]

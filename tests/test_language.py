@@ -1,4 +1,4 @@
-"""References and names: each module that a docstring names exists, class names are unique."""
+"""References and names: what docstrings and pages name exists, and class names are unique."""
 
 import ast
 import importlib
@@ -60,3 +60,15 @@ def test_class_names_are_unique():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(path.relative_to(ROOT)))
     assert {n: p for n, p in places.items() if len(p) > 1 and n not in SHARED} == {}
+
+
+NAMED = re.compile(r"`(tests/[\w/]+(?:\.py)?)(?:::(test_\w+))?`")
+
+
+@pytest.mark.parametrize(("page", "least"), [("docs/reliability.md", 25), ("SECURITY.md", 10)])
+def test_every_test_that_a_page_names_is_there(page, least):
+    named = NAMED.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert len(named) >= least
+    for file, test in named:
+        assert (ROOT / file).exists(), file
+        assert not test or f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test

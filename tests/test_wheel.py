@@ -80,14 +80,14 @@ def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_p
     entries.write_text("\n".join(kept))
     smoke(environment)
     assert [path.name for path in team.iterdir()] == ["__init__.py"]
-    for told, line in WITHOUT_THE_LABORATORY.items():
+    for refusal, line in WITHOUT_THE_LABORATORY.items():
         command = (environment / "bin/raptor", *line.split())
         environ = {**os.environ, "PYTHONPATH": ""}
         run = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environ
         )
         assert run.returncode
-        assert told in run.stderr
+        assert refusal in run.stderr
 
 
 def test_no_other_file_states_another_version():

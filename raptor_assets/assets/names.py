@@ -1,4 +1,4 @@
-"""Assets of a corpus with their keys, tables and checks; Dagster is imported for keys alone."""
+"""Assets of a corpus with their keys, tables and checks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from raptor_core.checks.base import CheckInfo, with_severities
 from raptor_core.checks.document_text import document_text, unread_rows
-from raptor_core.checks.facts import facts_check, foreign_facts
 from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
     CLUSTER_CHECKS,
-    LAYER_CHECKS,
     PUBLISHED_CHECKS,
     VECTOR_CHECKS,
+    layer_checks,
 )
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
@@ -53,10 +52,10 @@ class ChainAsset:
     """Asset of a corpus.
 
     Attributes:
-        kind: what it holds, such as "summaries"; the last part of its name.
+        kind: last part of its name, such as "summaries".
         layer: layer of summaries that it belongs to; 0 for all others.
         name: name in the chain, such as "layer_1/summaries".
-        shown: key in Dagster as text; it is the name unless the corpus has a prefix.
+        shown: Dagster key as text; the same as the name unless the corpus has a prefix.
     """
 
     kind: str
@@ -78,7 +77,7 @@ class ChainAsset:
 
     @property
     def needed_layer(self) -> int:
-        """Least top layer of trees with this asset; clusters need only the layer below."""
+        """Lowest top layer of a tree that has this asset; clusters need only the layer below."""
         return self.layer - 1 if self.kind == "clusters" else self.layer
 
 
@@ -87,8 +86,8 @@ class CorpusNames:
     """Names of one corpus in Dagster, and its assets.
 
     Attributes:
-        corpus: name of the corpus; jobs and other definitions begin so.
-        prefix: beginning of all asset keys, such as "docs/handbook".
+        corpus: name of the corpus, with which the names of its jobs begin.
+        prefix: first parts of all asset keys, such as "docs/handbook".
         follows: whether the documents come from an upstream asset of the team.
     """
 
@@ -102,7 +101,7 @@ class CorpusNames:
         return tags if layer is None else {**tags, "raptor/layer": str(layer)}
 
     def of(self, word: str) -> str:
-        """Return the corpus's name for a job, a sensor, a pool or another definition."""
+        """Return the full name of a job, sensor, pool or other definition of the corpus."""
         return f"{self.corpus}_{word}" if self.corpus else word
 
     @property
@@ -111,7 +110,7 @@ class CorpusNames:
         return self.of(PARTITIONS)
 
     def asset(self, kind: str, layer: int | None = None) -> ChainAsset:
-        """Return the asset of a kind, in a layer where the chain has one for each layer."""
+        """Return the asset of a kind, in a layer if the chain has one for each layer."""
         name = kind if layer is None else f"layer_{layer}/{kind}"
         shown = f"{self.prefix}/{name}" if self.prefix else name
         return ChainAsset(kind, layer or 0, name, shown)
@@ -177,7 +176,7 @@ class CorpusNames:
 
 
 CHAIN_NAMES = CorpusNames()
-"""Names of the corpus of a home without a project; its paths are those of any corpus."""
+"""Names for a home without a Dagster project; table paths are the same for all corpora."""
 
 WAITING = CHAIN_NAMES.asset("waiting")
 """Table of a partition's build that waits for approval, with its manifests."""
@@ -187,7 +186,7 @@ Checks = list[tuple[ChainAsset, CheckInfo]]
 
 
 def manual_findings(layer: int) -> ChainAsset:
-    """Return the table of people's findings in a layer's summaries, which no run makes."""
+    """Return the table of findings that people recorded on a layer; no run writes it."""
     return CHAIN_NAMES.asset("findings_by_hand", layer)
 
 
@@ -200,10 +199,10 @@ def table_paths() -> list[tuple[str, ...]]:
 def with_layers_above(
     chain: Sequence[ChainAsset], shown: Collection[str] | None
 ) -> set[ChainAsset]:
-    """Return the assets of these keys, None for all; with a complete tree also higher layers.
+    """Return the assets with these keys (None: all), and the higher layers of complete trees.
 
-    Definitions show the layers that trees had when they were loaded, and a tree may get higher. A
-    selection of ``tree`` and of the clusters that end the highest layer takes further layers, too.
+    Definitions show the layers that trees had when they were loaded, but a tree may grow. If
+    ``tree`` and the clusters above the highest known layer are selected, so are all higher layers.
     """
     chosen = {asset for asset in chain if shown is None or asset.shown in shown}
     top = max((asset.layer for asset in chosen), default=0)
@@ -214,19 +213,19 @@ def with_layers_above(
 
 
 def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
-    """Return the partitions of a corpus (``grouping``), for a team's assets downstream of it."""
+    """Return the partitions definition of a corpus, which a team's downstream assets may use."""
     import dagster as dg
 
     return dg.DynamicPartitionsDefinition(name=CorpusNames(corpus).partitions)
 
 
 def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
-    """Return the checks of every partition that are not off, in the order of the chain."""
+    """Return the enabled checks of partitions, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
     checks += [(corpus.embeddings(0), embedding)]
     checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
-    of_layers = [facts_check(settings) if c is foreign_facts else c for c in LAYER_CHECKS]
+    of_layers = layer_checks(settings)
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
     checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS

@@ -21,7 +21,7 @@ WHOLE = ("documents", names.TREE)  # kinds of assets that belong to no layer
 
 
 def column_schema(kind: str) -> dg.TableSchema:
-    """Return the columns that readers of an asset of this kind get."""
+    """Return the columns of the tables of this kind of asset."""
     columns = [
         dg.TableColumn(column.name, column.kind, description=column.description or None)
         for column in SCHEMAS.get(kind, NODES).columns
@@ -32,7 +32,7 @@ def column_schema(kind: str) -> dg.TableSchema:
 
 
 def build_source_spec(corpus: CorpusNames, settings: Settings) -> dg.AssetSpec:
-    """Return the spec of the documents of an upstream asset, which are copied at once."""
+    """Return the spec of the asset that copies an upstream asset's documents immediately."""
     hours = settings.source.max_age_hours
     window = dg.FreshnessPolicy.time_window(timedelta(hours=hours)) if hours else None
     return dg.AssetSpec(
@@ -49,7 +49,7 @@ def build_source_spec(corpus: CorpusNames, settings: Settings) -> dg.AssetSpec:
 
 
 def _eager_or_missing() -> dg.AutomationCondition[Any]:
-    """Return Dagster's ``eager``, extended to assets that are missing at its first evaluation."""
+    """Return Dagster's ``eager``, also for assets that are missing at its first evaluation."""
     condition = dg.AutomationCondition
     return condition.eager() | (
         condition.missing()

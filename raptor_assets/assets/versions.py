@@ -110,13 +110,13 @@ class TreeVersion:
 
     @classmethod
     def parse(cls, text: str) -> TreeVersion:
-        """Read ``Manifest.inputs``; "" is that of trees that no build published."""
+        """Parse ``Manifest.inputs``, which is "" for trees that no build published."""
         documents, _, build = text.partition("-")
         return cls(documents, build)
 
     @property
     def text(self) -> str:
-        """Version as manifests and Dagster keep it."""
+        """Text of the version, as it stands in manifests and in Dagster."""
         return "-".join(filter(None, (self.documents, self.build, self.content)))
 
     def published_as(self, manifests: Iterable[Manifest]) -> TreeVersion:

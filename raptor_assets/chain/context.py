@@ -6,7 +6,7 @@ Partitions go through all layers in batches, which bound a run's memory.
 import ctypes
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,7 +29,7 @@ from raptor_core.vectors import Vectors
 
 Trees = Mapping[str, Sequence[Document]]  # documents of one partition by tree
 
-HELD_NODES = 1000  # for so few, which take seconds, the store stays open
+QUICK_NODES = 1000  # for so few, which take seconds, the store stays open
 
 
 BATCH_PARTITIONS = 64  # published before the next batch begins
@@ -54,10 +54,10 @@ class Size:
 
 
 def batch_chars(settings: Settings) -> int:
-    """Return how many characters of documents a batch may have.
+    """Return the largest number of characters of documents in a batch.
 
-    A run within a budget finishes and publishes few trees at a time: as many as keep the calls of
-    its endpoint busy. So what it paid for is published when the budget ends.
+    With a budget, a run finishes and publishes only as many trees at a time as keep its endpoint
+    busy. Whatever it paid for is then published when the budget is spent.
     """
     if settings.budget == BudgetSettings() or not settings.build_endpoints:
         return BATCH_CHARS
@@ -68,7 +68,7 @@ def batch_chars(settings: Settings) -> int:
 def batches(
     names: Iterable[str], sizes: Mapping[str, Size], most_chars: int = BATCH_CHARS
 ) -> Iterator[list[str]]:
-    """Yield ``names`` in order, in batches; a name without a size counts as empty."""
+    """Split ``names`` into batches, in order; a name without a size counts as empty."""
     batch: list[str] = []
     total = Size()
     for name in names:
@@ -83,18 +83,19 @@ def batches(
 
 
 def release_memory() -> None:
-    """Return freed memory to the system, some 70 MB for each batch, which glibc keeps."""
+    """Return freed memory to the system; glibc would keep some 70 MB for each batch."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other libraries have none
         if trim is not None:
             trim(0)
 
 
-class HeldStore:
-    """Store that stays open from its first use between ``hold`` and ``release``.
+class RunStore:
+    """Store that stays open from its first use between ``keep_open`` and ``release``.
 
-    Opening an embedded store takes a tenth of a second, and readers in other processes wait while
-    it is open. So it is held for short work; else a reader waits for a call, never for a model.
+    Opening an embedded store takes a tenth of a second, and searches in other processes wait while
+    it is open. It therefore stays open during short work only: a search may have to wait for one
+    call to the store, but never for a model.
     """
 
     def __init__(self, opener: StoreAccess) -> None:
@@ -110,13 +111,24 @@ class HeldStore:
             self._store = self._stack.enter_context(self._opener.open())
         return nullcontext(self._store)
 
-    def hold(self) -> None:
+    def keep_open(self) -> None:
         """Keep the store open from its next use."""
         if self._stack is None:
             self._stack = ExitStack()
 
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep the store open in a block, from its first use there."""
+        is_outer = self._stack is None
+        self.keep_open()
+        try:
+            yield
+        finally:
+            if is_outer:
+                self.release()
+
     def release(self) -> None:
-        """Close the store, and keep it open no longer."""
+        """Close the store."""
         stack, self._stack, self._store = self._stack, None, None
         if stack is not None:
             stack.close()
@@ -125,7 +137,7 @@ class HeldStore:
 class KnownStore:
     """Vectors and texts of the vector store, which is opened for each look-up."""
 
-    def __init__(self, opener: StoreAccess | HeldStore) -> None:
+    def __init__(self, opener: StoreAccess | RunStore) -> None:
         self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
@@ -165,7 +177,7 @@ class RunContext:
         self.settings_fingerprint = build_settings_fingerprint(self.settings, custom)
         self.components = components
         self.tables = access.tables
-        self.store = HeldStore(access.store)
+        self.store = RunStore(access.store)
         self.source = access.source
         self._published = access.published
         self.needs_approval = self.settings.runs.publish == "when_approved"
@@ -218,7 +230,7 @@ class RunContext:
         self.published = PublishedTrees()
 
     def look_up(self, trees: Trees) -> None:
-        """Look up the published trees that these trees build on, each once."""
+        """Look up the published trees that these trees continue from, each of them once."""
         unknown = self.published.unknown(trees)
         if unknown:
             with self.store.open() as store:
@@ -226,7 +238,7 @@ class RunContext:
 
     @cached_property
     def pins(self) -> dict[str, str]:
-        """Why trees of this run are pinned to an earlier build, by name."""
+        """Notes on why trees of this run are pinned to an earlier build, by tree name."""
         every = Partitions(self.corpus.documents, self.settings.grouping)
         return pins_in_force(self._published().pins, documents_by_tree(every))
 

@@ -41,7 +41,7 @@ def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
 
 
 def past_top(checks: Iterable[str]) -> list[CheckResult]:
-    """Return results for a layer that no tree of the partition has any more."""
+    """Return passed results for a layer that no tree of the partition reaches any more."""
     summary = "This layer is above the top of every tree of this partition now."
     return [CheckResult(name, True, "warn", summary, {}) for name in sorted(checks)]
 
@@ -62,7 +62,7 @@ def _arguments(verdict: CheckResult) -> dict[str, Any]:
 
 
 def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[CheckResult]:
-    """Measure the golden set on all published trees; errors only warn."""
+    """Measure the golden set on all published trees; an error only causes a warning."""
     try:
         query = Query.from_settings(context.settings)
         report = measure_golden(cases, context.components.embedder, context.store.open, query)
@@ -74,7 +74,7 @@ def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[Chec
 
 
 def measured_questions(context: RunContext) -> list[CheckResult]:
-    """Measure the questions that servers kept; errors only warn."""
+    """Measure the questions that servers kept; an error only causes a warning."""
     settings = context.settings
     try:
         asked = QuestionLog(context.access.home.path, settings).read()
@@ -87,7 +87,7 @@ def measured_questions(context: RunContext) -> list[CheckResult]:
 def failed_checks_in(
     asset: ChainAsset, partition: str, verdicts: Iterable[CheckResult]
 ) -> tuple[FailedCheck, ...]:
-    """Return the failed ones of a partition's results on an asset."""
+    """Return the failed checks among a partition's results on an asset."""
     return tuple(
         FailedCheck(asset.name, v.name, partition, v.severity, f"{v.summary} {v.remedy}")
         for v in verdicts

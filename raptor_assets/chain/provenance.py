@@ -66,7 +66,7 @@ class Provenance:
         return {**tags, DATA_VERSION: data_version, IS_GIVEN: "true"}
 
     def latest(self, asset: ChainAsset) -> Mapping[str, Recorded]:
-        """Return the recorded materializations of an asset by partition; one query each."""
+        """Return the recorded materializations of an asset by partition, from one query."""
         if asset not in self._known:
             ids = self._instance.get_latest_storage_id_by_partition(
                 asset.key, MATERIALIZED, set(self._partitions)

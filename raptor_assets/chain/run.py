@@ -18,7 +18,7 @@ from raptor_assets.assets.versions import PAST_TOP
 from raptor_assets.chain.context import RunContext, Size, batch_chars, batches, release_memory
 from raptor_assets.chain.events import measured_golden, measured_questions, past_top, run_failure
 from raptor_assets.chain.run_log import Events, RunLog
-from raptor_assets.chain.runs import turn
+from raptor_assets.chain.runs import one_run_at_a_time
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps import build_steps
 from raptor_assets.chain.steps.base import Step
@@ -62,7 +62,7 @@ def build_chain(
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
         selected = context.selected_asset_keys, context.selected_asset_check_keys
         run = ChainRun(context.op_execution_context, config.partitions, access, progress, selected)
-        with turn(access.home, context.op_execution_context):
+        with one_run_at_a_time(access.home, context.op_execution_context):
             if run.reads_source:
                 set_readers(access)
             yield from run.events()
@@ -74,11 +74,11 @@ def build_chain(
 class ChainRun:
     """Run of the chain in a step, over named partitions or over those chosen at launch.
 
-    ``selected`` are the keys in Dagster of assets to make and of checks; None is all of them.
+    ``selected`` has the Dagster keys of the chosen assets and checks; None chooses all of them.
 
     Attributes:
         failures: why partitions failed, by name.
-        waiting: partitions whose build waits for approval since.
+        waiting: partitions whose new build waits for approval.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class ChainRun:
 
     @property
     def reads_source(self) -> bool:
-        """Whether the run makes the documents, which the source has."""
+        """Whether the run reads the documents from the source."""
         return self._corpus.documents in self._selected
 
     def events(self) -> Events:
@@ -182,7 +182,7 @@ class ChainRun:
 
     @cached_property
     def _partitions(self) -> list[str]:
-        """Partitions of this run; all of the corpus if the run only checks and names none."""
+        """Partitions of this run; all of them if the run names none and only executes checks."""
         context = self._context
         if self._named:
             return list(self._named)
@@ -198,7 +198,7 @@ class ChainRun:
         return list(context.instance.get_dynamic_partitions(self._corpus.partitions))
 
     def _check(self, states: Sequence[PartitionState]) -> Events:
-        """Execute the chosen checks on recorded assets; unreadable tables give a warning."""
+        """Execute the chosen checks on recorded assets; an unreadable table causes a warning."""
         checked = {asset for asset, _ in self._checks}
         for step in self._steps:
             if step.asset in checked:
@@ -255,7 +255,7 @@ class ChainRun:
         self._log.step(asset, states, results, seconds, self._at.usage)
 
     def _has(self, asset: ChainAsset, state: PartitionState) -> bool:
-        """Return whether a tree of the partition is high enough for an asset."""
+        """Return whether a tree of the partition reaches the layer of an asset."""
         try:
             return state.has_layer(asset.needed_layer)
         except RaptorError:  # the step raises it again
@@ -271,10 +271,10 @@ class ChainRun:
         return [StepResult(s, PAST_TOP, metadata, 0, verdicts=verdicts) for s in retired]
 
     def _attempt(self, step: Step, states: Sequence[PartitionState]) -> list[StepResult]:
-        """Run the step on all partitions, or on each alone after an error of a model or a server.
+        """Run the step on all partitions; after an error of a model, run it on one at a time.
 
-        An error of two partitions in a row stops all of them, and the run starts no further one.
-        So does any other error, such as one of the store, a key, the source or the disk.
+        If two partitions in a row fail, or if the error is one of the store, a key, the source or
+        the disk, the remaining partitions fail with it and the run starts no others.
         """
         try:
             return step.run(self._run_context, states)

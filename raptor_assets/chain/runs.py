@@ -1,7 +1,8 @@
 """Runs of a corpus: their partitions, those under way, and those whose process was killed.
 
-Dagster's tag names a single partition, the run's configuration several ones. Dagster's own runs
-over several partitions cover only neighbours and plan every asset of each of them.
+Dagster's partition tag can name only one partition, so a run over several names them in its
+configuration. Dagster's own runs over several partitions need a contiguous range, and plan every
+asset for each of them.
 """
 
 import logging
@@ -27,7 +28,7 @@ MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in me
 def runs_over(
     partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
 ) -> list[tuple[str, ...]]:
-    """Return partitions by run, at most ``longest`` in each."""
+    """Divide partitions into runs of at most ``longest`` partitions each."""
     starts = range(0, len(partitions), longest)
     return [tuple(partitions[start : start + longest]) for start in starts]
 
@@ -37,16 +38,16 @@ PROCESS_TAG = ".dagster/raptor-process"
 
 
 def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
-    """Return the tag of a run's process; none in a step's process, which ends before the run."""
+    """Return the tag of a run's process; none if each step has its own, shorter-lived process."""
     if context.job_def.executor_def.name not in ("in_process", "execute_in_process_executor"):
         return {}
     return {PROCESS_TAG: f"{context.run.run_id}@{socket.gethostname()}:{os.getpid()}"}
 
 
 def is_dead(run: dg.DagsterRun) -> bool:
-    """Return whether the process of a run has ended; False for one of another host.
+    """Return whether the process of a run has ended; False for a run on another host.
 
-    A retried run inherits the tag of the first attempt, which names that attempt's run.
+    A retry inherits the tag of the first attempt, so a tag with another run's id says nothing.
     """
     run_id, _, process = run.tags.get(PROCESS_TAG, "").partition("@")
     host, _, pid = process.rpartition(":")
@@ -81,8 +82,8 @@ def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
 
 
 _KILLED = (
-    "The process of this run ended without a word: it was killed, or the machine went down. What "
-    "it finished is kept; the next build goes on from there."
+    "The process of this run ended without reporting a status: it was killed, or the machine went "
+    "down. What it finished is kept; the next build continues from there."
 )
 
 
@@ -105,10 +106,10 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 @contextmanager
-def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
-    """Let one run at a time work in a home, in any process of this machine.
+def one_run_at_a_time(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
+    """Wait until no other run of this machine works in a home, and keep others out.
 
-    With Dagster's records in PostgreSQL, Dagster's pool says how many runs work at once.
+    If Dagster's records are in PostgreSQL, Dagster's pool limits the concurrent runs instead.
     """
     if is_postgres(context.instance):
         yield

@@ -1,4 +1,4 @@
-"""A partition in work: its documents, nodes, vectors and clusters, and their tables.
+"""State of a partition during a run: its documents, nodes, vectors, clusters and tables.
 
 ``PartitionCosts`` counts what the work took. The steps are in ``steps``.
 """
@@ -45,7 +45,7 @@ class Record:
 
 @dataclass
 class PartitionState:
-    """Work on one partition; tables hold what no step of this run made."""
+    """State of one partition in a run; what no step of this run made is read from its tables."""
 
     name: str
     context: RunContext = field(repr=False)
@@ -73,7 +73,7 @@ class PartitionState:
         return table_to_documents(self._read(CHAIN_NAMES.documents))
 
     def nodes(self, layer: int) -> Nodes:
-        """Return the nodes of a layer by tree, without trees that ended below it."""
+        """Return the nodes of a layer by tree, without the trees that end below it."""
         if layer not in self._nodes:
             is_present = self.has_layer(layer)
             nodes = table_to_nodes(self._read(CHAIN_NAMES.nodes(layer))) if is_present else ()
@@ -124,7 +124,7 @@ class PartitionState:
         return self._layers[layer]
 
     def earlier_trees(self) -> dict[str, Tree | None]:
-        """Return the published tree that each tree builds on, None for no sound one."""
+        """Return the published tree that each tree continues from; None if none is sound."""
         if self._earlier is None:
             documents = {tree: self.documents[tree] for tree in self.nodes(0)}
             self._earlier = dict.fromkeys(documents)
@@ -144,7 +144,7 @@ class PartitionState:
             return None
 
     def sources(self) -> set[str]:
-        """Return other partitions whose published trees continue here under new names."""
+        """Return the other partitions whose published trees continue here under new names."""
         trees, source = self.documents, self.context.published.source
         self.context.look_up(trees)
         sources = (source(tree, documents) for tree, documents in trees.items())
@@ -153,9 +153,9 @@ class PartitionState:
 
     def plan_rebuild(self) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
-        earlier = self.earlier_trees()
         plans = []
-        with self.context.store.open() as store:
+        with self.context.store.kept_open(), self.context.store.open() as store:
+            earlier = self.earlier_trees()
             for tree, leaves in self.layers(0).items():
                 plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
                 plans.append(plan)
@@ -196,7 +196,7 @@ class PartitionState:
         self._clusterings[layer] = dict(clusterings)
 
     def recorded(self, asset: ChainAsset) -> Record | None:
-        """Return the record of the partition's table, None without a sound table."""
+        """Return the record of the partition's table; None if it is missing or damaged."""
         try:
             properties = self.context.tables.properties(asset.path, self.name)
         except DamagedTableError:

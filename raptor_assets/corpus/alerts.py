@@ -1,7 +1,7 @@
 """Alerts on a corpus: the sensor ``NAME_alerts``, and the failed checks of a run.
 
-A tick compares what is wrong now with what was wrong at the last one, so each problem is told once,
-and once more when it is over. What "wrong" means for a check is decided in ``chain``.
+Each tick compares the present problems with those of the previous tick, so each problem is reported
+once, and its end once more. What "wrong" means for a check is decided in ``chain``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ WAITS, STALE = "a build waits for approval", "the source changed, and was not bu
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What is new since the last alert on a corpus, as a subject and as lines of text."""
+    """New and solved problems since the last alert on a corpus: a subject and lines of text."""
 
     corpus: str
     subject: str
@@ -42,11 +42,11 @@ Problems = dict[str, dict[str, str]]
 
 
 class _Cursor(BaseModel):
-    """Problems that were told or seen: of the records of runs, and of the source.
+    """Problems that were reported or seen: those of runs, and those of the source.
 
     Attributes:
         changed: when a run last changed; the records are read again after that.
-        pending: problems of the source that are told if the next tick still finds them.
+        pending: problems of the source that are reported if the next tick still finds them.
     """
 
     changed: str = ""
@@ -108,7 +108,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         before = _Cursor.model_validate_json(context.cursor or "{}")
-        after = _look(access, context.instance, before)
+        after = _problems_now(access, context.instance, before)
         known, found = before.records | before.source, after.records | after.source
         message = _message(access.names.corpus, _less(found, known), _less(known, found))
         if message:
@@ -119,7 +119,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     return alerts
 
 
-def _look(access: CorpusAccess, instance: dg.DagsterInstance, before: _Cursor) -> _Cursor:
+def _problems_now(access: CorpusAccess, instance: dg.DagsterInstance, before: _Cursor) -> _Cursor:
     """Return what is wrong now."""
     fail_dead_runs(instance)
     latest = instance.get_run_records(limit=1, order_by="update_timestamp")

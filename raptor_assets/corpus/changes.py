@@ -1,4 +1,4 @@
-"""What happens to published trees: the source compared with the manifests in the store.
+"""Changes: what has to happen to published trees, by comparing the source with their manifests.
 
 ``decide`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
 requests that job, the command and `raptor plan` print the same list. Dagster's log says what
@@ -26,7 +26,8 @@ from raptor_core.documents import (
     decide_removals,
     partition_key,
 )
-from raptor_core.errors import SourceError
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import SourceError, StoreMismatchError
 from raptor_core.home.published import require_known
 from raptor_core.settings import Settings
 
@@ -34,7 +35,7 @@ _NAMED = 10  # partitions that an explanation names
 
 
 class State(Enum):
-    """State of a partition, which says what a build does with it; see ``state_of``."""
+    """State of a partition, which decides what a build does with it; see ``state_of``."""
 
     UNCHANGED = "unchanged"
     NEW = "new"
@@ -47,12 +48,12 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Renames:
-    """What became of missing documents.
+    """Renames and moves that explain missing documents.
 
     Attributes:
         documents: document ids before a rename, by the ids after it.
         successors: partitions that took a document, by the partition that it left.
-        doubt: why a person has to confirm that the others are gone, else "".
+        doubt: why a person has to confirm that the other documents are gone, else "".
     """
 
     documents: Mapping[str, str] = field(default_factory=dict)
@@ -110,10 +111,10 @@ class Changes:
         doubt: why a person has to confirm a removal, else "".
         renamed: previous ids of renamed documents, by new id.
         successors: partitions to build that took a renamed document, by the partition it left.
-        pins: why trees stay at an earlier build, by name: a person set them back.
-        ended_pins: the same of trees that have no document in the source any more; they go.
-        refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
-            asks it again; the sensor does not, since it would ask without end.
+        pins: notes of people who pinned trees to an earlier build, by tree name.
+        ended_pins: the same for trees that have no document in the source any more and are dropped.
+        refused: unchanged partitions with summaries that the model refused to write. `raptor build`
+            requests these again; the sensor does not, since it would request them forever.
     """
 
     states: Mapping[str, State] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class Changes:
 
     @property
     def to_build_now(self) -> tuple[str, ...]:
-        """Partitions that a person's build makes, sorted: also those with refused summaries."""
+        """Partitions that `raptor build` makes, sorted: also those with refused summaries."""
         return tuple(sorted({*self.to_build, *self.refused}))
 
     @property
@@ -144,7 +145,7 @@ class Changes:
         return set(self.of(State.NEW, State.CHANGED, State.UNCHANGED, State.WAITING))
 
     def explain_doubt(self) -> str:
-        """Return why nothing is built or dropped, and how a person confirms the removal."""
+        """Explain why nothing is built or dropped, and how a person confirms the removal."""
         return (
             f"{self.doubt}. Nothing is built or removed; concerned are "
             f"{names.listed(self.of(State.UNCONFIRMED), _NAMED)}. Bring the documents back, or "
@@ -152,12 +153,13 @@ class Changes:
         )
 
     def droppable(self, unpublished: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the removed partitions whose documents did not move to an unpublished one.
+        """Return the removed partitions that can be dropped now.
 
-        Until the new place is published, the old one serves readers and spares model calls.
+        A partition whose documents moved stays until their new partition is published: until then
+        it answers searches, and its texts and vectors save model calls.
 
         Args:
-            unpublished: partitions whose build failed, or waits for approval since.
+            unpublished: partitions whose build failed, or now waits for approval.
         """
         unfinished = {
             *unpublished,
@@ -170,25 +172,25 @@ class Changes:
         )
 
     def in_order(self, partitions: Iterable[str]) -> list[str]:
-        """Sort partitions, last those that documents leave, whose texts are then still kept."""
+        """Sort partitions; those that documents leave come last, to keep their texts."""
         return sorted(partitions, key=lambda name: (name in self.successors, name))
 
 
 @dataclass(frozen=True)
 class UpdateReaders:
-    """Give published trees the readers of today."""
+    """Update the readers of published trees to those that the source declares now."""
 
 
 @dataclass(frozen=True)
 class Refuse:
-    """End here: the source cannot be read, or a person has to confirm a removal."""
+    """Stop: the source cannot be read, the embedder is another, or a removal is unconfirmed."""
 
-    error: SourceError
+    error: SourceError | StoreMismatchError
 
 
 @dataclass(frozen=True)
 class ForgetBuilds:
-    """Delete builds and tables of pinned trees that have a document which is gone."""
+    """Delete kept builds and tables of pinned trees that contain a deleted document."""
 
     trees: tuple[str, ...]
 
@@ -202,12 +204,12 @@ class BuildPartitions:
 
 @dataclass(frozen=True)
 class Withdraw:
-    """Withdraw what is set aside or gone from trees that no build publishes now."""
+    """Remove set-aside and deleted texts from trees that this run does not build."""
 
 
 @dataclass(frozen=True)
 class DropPartitions:
-    """Drop those of these partitions whose documents are published elsewhere, or gone."""
+    """Drop partitions whose documents are deleted, or published in another partition."""
 
     partitions: tuple[str, ...]
 
@@ -217,7 +219,7 @@ Action = UpdateReaders | Refuse | ForgetBuilds | BuildPartitions | Withdraw | Dr
 
 @dataclass(frozen=True)
 class SyncDecision:
-    """What a run does: changes of the source, and the actions in their order."""
+    """Decision on a run: the changes of the source, and the actions in their order."""
 
     changes: Changes
     inventory: Inventory
@@ -239,7 +241,7 @@ class SyncDecision:
         return not all(isinstance(action, Refuse) for action in self.actions)
 
     @property
-    def refusal(self) -> SourceError | None:
+    def refusal(self) -> SourceError | StoreMismatchError | None:
         """Why it builds and drops nothing, if that is so."""
         return next((a.error for a in self.actions if isinstance(a, Refuse)), None)
 
@@ -254,26 +256,28 @@ def decide(
     asks_again: bool = False,
     is_confirmed: bool = False,
 ) -> SyncDecision:
-    """Return what a run has to do, in order; rights always come first.
+    """Decide what a run has to do; the actions are in their order, and readers come first.
 
     Args:
         begun: partitions that a build has begun, published or not.
-        inventory: the documents of the source, if the caller has just looked.
+        inventory: the documents of the source, if the caller has just scanned it.
         partitions: build only these, changed or not where ``force`` says so, and drop nothing.
         force: also build what is up to date; finished work is reused.
-        asks_again: also build partitions with summaries that the model refused.
+        asks_again: also build partitions with summaries that the model refused to write.
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
 
     Raises:
         SourceError: no source is named, or a named partition is pinned.
         UnknownTreeError: the source has no such partition.
-        StoreMismatchError: the store was made for another embedder.
     """
     inventory = inventory or access.source.today()
     actions: list[Action] = [UpdateReaders()] if sets_readers(access, inventory) else []
     if inventory.failure:
         return SyncDecision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
-    access.store.check_embedder()
+    try:
+        access.store.check_embedder()
+    except StoreMismatchError as mismatch:
+        return SyncDecision(Changes(), inventory, (*actions, Refuse(mismatch)))
     curation = access.curation()
     changes = find_changes(
         access.published(),
@@ -320,7 +324,7 @@ def _select(
 
 
 def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
-    """Return the published trees that no build publishes now, though the source may differ."""
+    """Return the published trees that may differ from the source but are not built now."""
     resting = {*changes.of(State.WAITING, State.UNKNOWN)}
     if not (resting or changes.pins) or not access.store.exists():
         return []
@@ -330,8 +334,8 @@ def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
 
 
 @dataclass
-class _Look:
-    """What was found of the source and of what is published; without pinned trees."""
+class _Found:
+    """Facts that decide the states: source and published trees, without pinned trees."""
 
     source: Mapping[str, Mapping[str, Sequence[Entry]]]
     published: Published
@@ -344,7 +348,7 @@ class _Look:
 
     @cached_property
     def current(self) -> set[str]:
-        """Partitions that are published from the source as it is; none whose build waits."""
+        """Partitions published from the present source, without those that await approval."""
         return {
             name
             for name, version in self.versions.items()
@@ -353,7 +357,7 @@ class _Look:
         }
 
 
-def state_of(partition: str, look: _Look) -> State | None:
+def state_of(partition: str, found: _Found) -> State | None:
     """Return the state of a partition; the first row that fits counts.
 
     | partition | state | action |
@@ -368,20 +372,20 @@ def state_of(partition: str, look: _Look) -> State | None:
     | it is not published | NEW | build |
 
     While a removal is unconfirmed nothing at all is built: new trees would count as present, and
-    the next look would let the removal pass.
+    the next scan would let the removal pass.
     """
-    if partition in look.unknown:
+    if partition in found.unknown:
         return State.UNKNOWN
-    if partition in look.unconfirmed:
+    if partition in found.unconfirmed:
         return State.UNCONFIRMED
-    if partition not in look.source:
-        is_ours = look.published.is_built(partition) or partition in look.begun
+    if partition not in found.source:
+        is_ours = found.published.is_built(partition) or partition in found.begun
         return State.REMOVED if is_ours else None
-    if partition in look.current:
+    if partition in found.current:
         return State.UNCHANGED
-    if look.needs_approval and look.waiting.get(partition) == look.versions[partition].text:
+    if found.needs_approval and found.waiting.get(partition) == found.versions[partition].text:
         return State.WAITING
-    return State.CHANGED if look.published.is_built(partition) else State.NEW
+    return State.CHANGED if found.published.is_built(partition) else State.NEW
 
 
 def find_changes(
@@ -410,7 +414,7 @@ def find_changes(
         pins = pins_in_force(published.pins, documents_by_tree(source))
         source, published = inventory.partitions(grouping, pins), published.without(pins)
         begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
-    look = _Look(
+    found = _Found(
         source,
         published,
         {
@@ -421,18 +425,18 @@ def find_changes(
         begun,
         settings.runs.publish == "when_approved",
     )
-    renames = _judge_removals(look, settings, inventory, curation, is_confirmed=is_confirmed)
+    renames = _judge_removals(found, settings, inventory, curation, is_confirmed=is_confirmed)
     partitions = sorted({*source, *published.partitions(), *begun})
-    states = {name: state for name in partitions if (state := state_of(name, look))}
+    states = {name: state for name in partitions if (state := state_of(name, found))}
     removed = {name for name, state in states.items() if state == State.REMOVED}
     return Changes(
         states,
         renames.documents,
         renames.successors,
-        frozenset(filter(published.is_refused, look.current)),
+        frozenset(filter(published.is_refused, found.current)),
         pins,
         {
-            manifest.tree: manifest.hold
+            manifest.tree: manifest.pin
             for manifest in published.pins
             if manifest.tree not in pins and partition_key(manifest.tree, grouping) in removed
         },
@@ -441,27 +445,29 @@ def find_changes(
 
 
 def _judge_removals(
-    look: _Look,
+    found: _Found,
     settings: Settings,
     inventory: Inventory,
     curation: Curation | None,
     *,
     is_confirmed: bool,
 ) -> Renames:
-    """Judge documents that are missing, fill the unknown and unconfirmed partitions of a look."""
-    source, published = look.source, look.published
-    stale, stored = source.keys() - look.current, published.partitions()
+    """Judge missing documents; set the unknown and unconfirmed partitions of ``found``."""
+    source, published = found.source, found.published
+    stale, stored = source.keys() - found.current, published.partitions()
     shrunken = {
         name
         for name in stale & stored
-        if not published.has_documents(name, source[name], look.versions[name])
+        if not published.has_documents(name, source[name], found.versions[name])
     }
-    absent = (stored | set(look.begun)) - source.keys()
+    absent = (stored | set(found.begun)) - source.keys()
     previous = published.documents(sorted(absent | shrunken))
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
     renames = find_renames(source, stale, previous, present)
-    aside = curation.documents if curation else ()
+    unread = Unread(inventory.skipped)
+    aside = {e.id for e in inventory.aside if not unread.place_of(e.id, e.source)}
+    aside.update(curation.documents if curation else ())
     removals = decide_removals(
         previous,
         present.union(aside),
@@ -477,6 +483,6 @@ def _judge_removals(
         ),
         is_confirmed=is_confirmed,
     )
-    look.unknown = removals.unknown.keys()
-    look.unconfirmed = removals.unconfirmed
+    found.unknown = removals.unknown.keys()
+    found.unconfirmed = removals.unconfirmed
     return replace(renames, doubt=removals.reason)

@@ -1,4 +1,4 @@
-"""A corpus as a component: YAML that ``dg`` lists, checks and scaffolds."""
+"""A corpus as a Dagster component: YAML that ``dg`` lists, checks and scaffolds."""
 
 import warnings
 from pathlib import Path

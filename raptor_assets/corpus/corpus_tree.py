@@ -1,7 +1,7 @@
 """The corpus tree of a home: a second corpus in the home's folder ``corpus_tree``.
 
-Its source are the top nodes of the published trees, kept as rows like those of an upstream asset.
-They are read again when other trees are published below.
+Its source is the top nodes of the published trees, kept as rows like those of an upstream asset.
+They are read again whenever other trees have been published below.
 """
 
 import json
@@ -14,23 +14,23 @@ from raptor_assets.assets.names import CorpusNames
 from raptor_assets.chain.runs import unfinished_runs
 from raptor_assets.corpus.upstream import keep_rows
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.today import STAMP, stamp_of
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document, Partitions
-from raptor_core.identity import digest
 from raptor_core.tree.corpus_tree import published_tops, top_documents, top_readers
 
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
 
 def refresh(above: CorpusAccess) -> int:
-    """Keep the top nodes below as rows if the store changed.
+    """Update the rows of top nodes if other trees have been published below.
 
     Returns:
-        Number of trees below the largest corpus tree, 0 if each has too few.
+        Number of trees below the largest corpus tree; 0 if none has enough.
     """
     below = above.below
     assert below is not None  # noqa: S101 - only the corpus tree has access below it
-    file = above.home.followed / "stamp.json"
+    file = above.home.followed / STAMP
     state: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     stamp = _stamp(below)
     if stamp != state.get("stamp"):
@@ -61,12 +61,10 @@ def _row(top: Document) -> dict[str, Any]:
 
 def _stamp(below: CorpusAccess) -> str:
     """Return the digest of the trees that are published below."""
-    least = str(below.settings.corpus_tree.min_trees)
     if not below.store.exists():
-        return digest(least)
+        return stamp_of(below, ())
     with below.store.open_existing() as opened:
-        marks = opened.marks()
-        return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in marks))
+        return stamp_of(below, opened.marks())
 
 
 def documents_above(below: CorpusAccess) -> list[Document]:
@@ -78,7 +76,7 @@ def documents_above(below: CorpusAccess) -> list[Document]:
 
 
 def prepare(above: CorpusAccess, instance: dg.DagsterInstance) -> str:
-    """Refresh the source of a corpus tree, and return why it has to wait, "" if it has not."""
+    """Refresh the source of a corpus tree; return why it has to wait, or ""."""
     below = above.below
     if below is None:
         return ""

@@ -1,4 +1,4 @@
-"""IO managers by which a team's assets read the assets of the chain."""
+"""IO managers with which a team's own assets read the assets of the chain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TREE = CHAIN_NAMES.tree.path
 
 
 class TablesIOManager(dg.IOManager):
-    """Reads tables of the chain as data frames: one, or several by partition key."""
+    """IO manager that reads tables of the chain as data frames, or as a dict by partition key."""
 
     def __init__(self, access: CorpusAccess) -> None:
         self._access = access

@@ -8,7 +8,7 @@ import dagster as dg
 from raptor_assets.assets import names
 from raptor_assets.assets.names import DROP, POOL
 from raptor_assets.chain.run_log import Event
-from raptor_assets.chain.runs import process_tags, turn
+from raptor_assets.chain.runs import one_run_at_a_time, process_tags
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import publishing
 from raptor_assets.home.published import TreeIndex
@@ -43,16 +43,16 @@ def build_asset_job(
 def corpus_job(
     access: CorpusAccess, name: str, description: str, config: type[dg.Config], body: Body
 ) -> dg.JobDefinition:
-    """Return a job of one step over a corpus, which waits for its turn in the home.
+    """Return a job of one step over a corpus; it waits while another run works in the home.
 
-    An error of ours fails the run with its text and is not retried.
+    A RaptorError fails the run with its message, and the run is not retried.
     """
     corpus = access.names
 
     def run(context: dg.OpExecutionContext, config: Any) -> Iterator[Event | dg.Output[None]]:
         try:
             context.instance.add_run_tags(context.run_id, process_tags(context))
-            with turn(access.home, context):
+            with one_run_at_a_time(access.home, context):
                 yield from body(context, config)
         except RaptorError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error

@@ -93,11 +93,11 @@ def build_raptor_corpus(
 
 
 _owners: WeakValueDictionary[str, CorpusAccess] = WeakValueDictionary()
-"""Corpora of this process, by each place that only one corpus may write."""
+"""Corpora of this process, by the place to which only one of them may write."""
 
 
 def _claim_places(access: CorpusAccess) -> None:
-    """Raise a SettingsError if another corpus of this process has a place of this one."""
+    """Raise a SettingsError if another corpus of this process writes to the same place."""
     corpus, store = access.names.corpus, access.settings.store
     access.home.check_owner(corpus)
     places = [f"home {access.home.path.resolve()}"]
@@ -115,7 +115,7 @@ def _claim_places(access: CorpusAccess) -> None:
 
 
 def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg.Definitions:
-    """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
+    """Return the definitions of a corpus; runs in this process call ``progress`` at each step."""
     settings, corpus = access.settings, access.names
     fingerprints = custom_fingerprints(settings)
     specs = build_asset_specs(settings, fingerprints, corpus, access.n_layers)

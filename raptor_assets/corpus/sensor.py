@@ -35,15 +35,16 @@ class _Cursor(BaseModel, frozen=True):
 
 
 def build_source_sensor(access: CorpusAccess, sync: dg.JobDefinition) -> dg.SensorDefinition:
-    """Return the sensor over the source of a home; ``sync`` is the job that it requests.
+    """Build the sensor that watches the source; ``sync`` is the job that it requests.
 
     It is off until a person switches it on, in the UI or by ``source.watch``, since builds may cost
-    money. An unreadable source fails the tick, an empty one skips it; neither removes anything, and
-    both revoke what the source no longer grants.
+    money. A tick fails if the source cannot be read, and is skipped if it is empty. Neither removes
+    anything, but both revoke read access that the source no longer grants.
 
-    A tick looks at the source while no run of the corpus is under way, and requests each change
-    once; Dagster retries failed runs as its instance says (``run_retries``). More partitions than
-    ``runs.max_partitions`` are built by several runs, and a last one drops what is gone.
+    A tick scans the source unless a run of the corpus is in progress, and requests each change
+    once; Dagster retries failed runs by its instance's settings (``run_retries``). If more than
+    ``runs.max_partitions`` partitions changed, several runs build them, and a last run drops what
+    is gone.
     """
 
     @dg.sensor(
@@ -86,7 +87,7 @@ def _tick(
 
 
 def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
-    """Return why nothing can be requested yet, "" if it can."""
+    """Return why nothing can be requested yet, or ""."""
     fail_dead_runs(instance)
     for run in unfinished_runs(instance, access.names):
         return f"the run {run.run_id} of {run.job_name} has not ended"
@@ -103,7 +104,7 @@ def _digest(inventory: Inventory, access: CorpusAccess) -> str:
 
 
 def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.SkipReason:
-    """Return why nothing is requested until a person acts; raise for an unreadable source."""
+    """Return why nothing is requested until a person acts; raise if the source is unreadable."""
     error = decision.refusal
     assert error is not None  # noqa: S101 - callers pass refused decisions
     if isinstance(error, EmptySourceError):
@@ -122,7 +123,7 @@ def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.Sk
 def _request(
     access: CorpusAccess, decision: SyncDecision, cursor: _Cursor, source: str
 ) -> dg.SensorResult:
-    """Request the run of a decision, or first one for each part of its many partitions."""
+    """Request the run of a decision; many partitions are first built by several runs."""
     changes, corpus, number = decision.changes, access.names, cursor.number
     number += source not in (cursor.source, cursor.begun)
     pins = tuple(changes.pins)
@@ -150,7 +151,7 @@ def _request(
 
 
 def _tags(to_build: Sequence[str], to_drop: Sequence[str]) -> dict[str, str]:
-    """Return tags of a run that say, in the list of runs, what it is going to do."""
+    """Return tags that show in the list of runs what a run is going to do."""
     named = {"raptor/build": to_build, "raptor/drop": to_drop}
     return {tag: listed(partitions, NAMED) for tag, partitions in named.items() if partitions}
 

@@ -1,4 +1,4 @@
-"""The job that executes a decision: it changes readers, builds, withdraws and drops.
+"""The sync job, which executes a decision: update readers, build, withdraw, drop.
 
 The sensor, schedules and the command run it; ``changes`` decides.
 """
@@ -53,7 +53,7 @@ class SyncConfig(dg.Config):
 
 
 def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
-    """Return why the source of a corpus cannot be read yet, "" if it can."""
+    """Return why the source of a corpus cannot be read yet, or ""."""
     if reason := prepare(access, instance):
         return reason
     corpus = access.names
@@ -94,7 +94,7 @@ def build_sync_job(
 
 
 def _reembed(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
-    """Embed the published trees again, and the corpus tree over them."""
+    """Embed the published trees and the corpus tree again."""
     for each in [access] + ([corpus_tree_access(access)] if access.below is None else []):
         each.components(context.instance).ledger.begin()
         reembed(each, context.log.info)
@@ -158,7 +158,7 @@ def _apply(
     decision: SyncDecision,
     action: UpdateReaders | Refuse | ForgetBuilds | Withdraw,
 ) -> None:
-    """Execute an action that builds and drops no partition, or raise why nothing else happens."""
+    """Execute an action that neither builds nor drops partitions; raise the error of a refusal."""
     match action:
         case UpdateReaders():
             n_nodes = set_readers(access, decision.inventory)
@@ -179,7 +179,7 @@ def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
 
 
 def _drop(context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]) -> None:
-    """Drop partitions that are still gone; a run may have waited for its turn, or built long."""
+    """Drop partitions that are still gone, since the source may have changed during the run."""
     begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions)
     now = decide(access, tuple(begun), is_confirmed=True)
     gone = set(now.changes.of(State.REMOVED))

@@ -1,7 +1,7 @@
-"""The source of a corpus whose documents, or chunks, come from an upstream asset of the team.
+"""Source of a corpus whose documents or chunks come from an upstream asset of the team.
 
-The home keeps the last documents as a table of rows, or the place that the asset named. So sensor,
-command and runs read the same without loading the asset.
+The home keeps the last documents as a table of rows, or the path that the asset named. The sensor,
+the command and runs then read the same documents without loading the asset.
 """
 
 import json
@@ -30,7 +30,7 @@ from raptor_formats.base import READERS
 from raptor_formats.declared import CHUNKS
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
-"""Asset, by any of its names; a text has slashes between the parts of its key."""
+"""Asset in any form; in a string, slashes separate the parts of the key."""
 
 
 class SourceConfig(dg.Config):
@@ -109,9 +109,9 @@ def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
 
 
 def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
-    """Return why the documents of a corpus are older than its upstream asset, "" if they are not.
+    """Return why the documents of a corpus are older than its upstream asset, or "".
 
-    A run that went on with them would report success over old documents.
+    A run that used them would report success although it built from old documents.
     """
     file = access.home.followed / SEEN
     if not (access.names.follows and file.exists()):
@@ -212,9 +212,8 @@ def keep_rows(
 ) -> None:
     """Replace the source of a home by rows."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
-    table = folder / ROWS
-    _write(table, lines)
-    _keep(folder, {"rows": str(table)}, is_confirmed=is_confirmed)
+    _write(folder / ROWS, lines)
+    _keep(folder, {"rows": ROWS}, is_confirmed=is_confirmed)
 
 
 def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
@@ -255,7 +254,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _plain(value: object) -> object:
-    """Convert moments to ISO text, numbers of numpy to plain ones, and all else to text."""
+    """Convert dates to ISO text, numpy numbers to Python numbers, and anything else to text."""
     for name in ("isoformat", "tolist"):
         if hasattr(value, name):
             return getattr(value, name)()
@@ -287,13 +286,16 @@ def _source_metadata(
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     begun = instance.get_dynamic_partitions(access.names.partitions)
-    changes = decide(access, begun, inventory).changes
+    decision = decide(access, begun, inventory)
+    changes = decision.changes
     if changes.doubt:
         raise SourceError(
             f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
             "the upstream asset gives, or materialize this asset with `confirm_removal: true` in "
             "its configuration"
         )
+    if decision.refusal:
+        raise decision.refusal
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
     counted = (State.NEW, State.CHANGED, State.REMOVED)
     return {

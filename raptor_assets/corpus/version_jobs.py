@@ -58,7 +58,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
             published = release(access, config.tree)
         else:
             published = roll_back(access, config.tree, config.to, note_of(config))
-        pin = published.manifest.hold
+        pin = published.manifest.pin
         note = f"pinned to an earlier build: {pin}" if pin else "released"
         if published.n_withheld:
             note += f"; {published.n_withheld} nodes are left out, since people set chunks aside"
@@ -89,7 +89,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
 
 
 def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
-    """Publish builds as they were made; then drop the partitions that these take the place of."""
+    """Publish builds that wait for approval, then drop the partitions that they replace."""
     inventory, grouping = access.source.inventory(), access.settings.grouping
     today, chosen = Today.of(access, inventory), {partition_key(t, grouping): t for t in trees}
     waiting = access.waiting.among(chosen)
@@ -150,7 +150,7 @@ def _approved(
 
 
 def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
-    """Return the decision on what the published builds took the place of, which builds nothing."""
+    """Decide what the published builds replace; the decision builds nothing."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     decision = decide(access, begun)
     if decision.refusal:
@@ -163,7 +163,7 @@ def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncD
 
 
 def note_of(config: RollbackConfig) -> str:
-    """Return who went back, when and why."""
+    """Return who rolled back, when and why."""
     moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"
 
@@ -180,7 +180,7 @@ def _materialization(
             "tree": manifest.tree,
             "build": build_name(manifest),
             "build_before": build_name(replaced) if replaced else "",
-            "pin": manifest.hold,
+            "pin": manifest.pin,
             "n_nodes": sum(manifest.layer_sizes),
             "n_nodes_withheld": published.n_withheld,
             **{f"n_nodes_{name}": getattr(counts, name) for name in ("added", "removed")},

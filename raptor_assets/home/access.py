@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
-from raptor_assets.home.source_state import keep_look, load_catalog, look
+from raptor_assets.home.source_state import keep_catalog, last_skipped, load_catalog, rescan
 from raptor_assets.home.waiting import WaitingBuilds
 from raptor_core.curation import Curation
 from raptor_core.documents import (
@@ -27,8 +26,10 @@ from raptor_core.documents import (
     partition_key,
     read_scanned,
 )
+from raptor_core.documents.base import Document, Skipped
 from raptor_core.documents.catalog.scan import skip_without_readers
 from raptor_core.documents.reader_rules import ReaderRules
+from raptor_core.documents.removal import Unread
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
@@ -41,6 +42,7 @@ from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import corpus_tree_settings
+from raptor_core.tree.leaves import all_chunks_aside
 from raptor_formats.base import MEGABYTE
 
 if TYPE_CHECKING:
@@ -48,11 +50,11 @@ if TYPE_CHECKING:
 
 
 VERSIONS, WAITING = "versions", "waiting_builds"
-"""Folders of earlier builds and of builds that wait for approval, beside the tables."""
+"""Folders for earlier builds and for builds that wait for approval, beside the tables."""
 
 
 class CorpusAccess:
-    """Access to the corpus of one home; its parts are loaded at their first use."""
+    """Access to the corpus of one home; each part is loaded when it is first used."""
 
     below: CorpusAccess | None = None
     """Access to the corpus below, for a corpus tree."""
@@ -81,7 +83,7 @@ class CorpusAccess:
         return self.home.table_store(self.settings)
 
     def components(self, instance: dg.DagsterInstance | None = None) -> Components:
-        """Return the components, whose results go into the home or an instance's PostgreSQL."""
+        """Return the components; their cache is in the home, or in the instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
         from raptor_assets.home.records import shared_cache
@@ -110,10 +112,10 @@ class CorpusAccess:
         if not self.store.exists():
             return set()
         with self.store.open_existing() as store:
-            return {mark.tree for mark in store.marks(list(names)) if mark.hold}
+            return {mark.tree for mark in store.marks(list(names)) if mark.pin}
 
     def notes_of(self, published: Manifest) -> dict[str, object]:
-        """Return what a published build says of itself, where that is recorded."""
+        """Return the notes on a published build: its changes and cost, if they are recorded."""
         from raptor_assets.shown.tree_records import read_records  # loads Dagster
 
         partition = partition_key(published.tree, self.settings.grouping)
@@ -136,9 +138,9 @@ class CorpusAccess:
 
     @cached_property
     def n_layers(self) -> int:
-        """Most layers of summaries that a tree has; all that may be where nothing is known.
+        """Number of summary layers of the highest tree, or the maximum if that is not known.
 
-        Tables in a bucket are not looked at, since definitions are loaded often.
+        Tables in a bucket are not searched for it, since definitions are loaded often.
         """
         layers = list(range(1, self.settings.tree.max_layers + 1))
         is_local = "://" not in self.home.tables_url(self.settings)
@@ -155,7 +157,7 @@ class CorpusAccess:
             self.home.declare(self.names, effective)
 
     def partitions(self, begun: Collection[str]) -> set[str]:
-        """Return the partitions that were begun or are published, by whomever."""
+        """Return the partitions that a build began or that are published, also by an import."""
         return {*begun, *self.published().marks}
 
     def published(self) -> Published:
@@ -176,16 +178,17 @@ def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
 
 
 class SourceAccess:
-    """Source of the settings; reading raises a SourceError if it is missing or empty."""
+    """Source that the settings name; reading it raises a SourceError if it is missing or empty."""
 
     def __init__(self, access: CorpusAccess, scan: Scan | None) -> None:
         self._access = access
         self._settings = access.settings
         self._scan = scan
+        self._is_emptied: dict[tuple[str, str, frozenset[str]], bool] = {}
 
     @property
     def settings(self) -> SourceSettings:
-        """Settings of the source, with the place of an upstream asset's last documents."""
+        """Settings of the source; for an upstream asset, with the path of its last documents."""
         source = self._settings.source
         if not self._access.names.follows:
             return source
@@ -194,8 +197,9 @@ class SourceAccess:
         if "rows" not in followed:
             paths = tuple(followed.get("paths", ()))
             return source.model_copy(update={"paths": paths, **update})
-        update |= {"paths": (followed["rows"],), "include": (), "exclude": ()}
-        size_mb = Path(followed["rows"]).stat().st_size / MEGABYTE
+        rows = self._access.home.followed / followed["rows"]
+        update |= {"paths": (str(rows),), "include": (), "exclude": ()}
+        size_mb = rows.stat().st_size / MEGABYTE
         limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
         return source.model_copy(update={**update, "max_file_mb": limit})
 
@@ -209,10 +213,13 @@ class SourceAccess:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
-        """Read the documents of these partitions, or all, without those that people set aside."""
-        corpus, aside = self._read(partitions), self._access.curation().documents
+        """Read the documents of these partitions (None: all), without those set aside by people."""
+        corpus, curation = self._read(partitions), self._access.curation()
         if self._settings.access.required:
             corpus = skip_without_readers(corpus)
+        documents = {document.id: document for document in corpus.documents}
+        emptied = self._emptied(corpus.documents, lambda ids: map(documents.__getitem__, ids))
+        aside = curation.documents | emptied
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
@@ -221,14 +228,14 @@ class SourceAccess:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        scan = self._look()
+        scan = self._scan_now()
         scanned = scan.inventory.partitions(grouping)
         groups = (scanned.get(name, {}) for name in set(partitions))
         ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
         return read_scanned(scan, ids)
 
     def tree_of(self, document: str) -> str:
-        """Return the tree of a document by the last scan, which knows its readers."""
+        """Return the tree of a document according to the last scan, which has its readers."""
         readings = load_catalog(self._access.tables, self.settings).values()
         entries = (e for reading in readings for _, e in reading.documents if e.id == document)
         entry = ReaderRules(self.settings).apply(next(entries, Entry(document, "", "")))
@@ -247,16 +254,71 @@ class SourceAccess:
         return inventory
 
     def today(self) -> Inventory:
-        """Return the ``inventory`` of what can be read; its ``failure`` says what cannot."""
-        inventory = self._look().inventory.without(self._access.curation().documents)
+        """Return the inventory of what can be read now; its ``failure`` says what cannot."""
+        scan, curation = self._scan_now(), self._access.curation()
+        inventory = scan.inventory.without(curation.documents)
+        emptied = self._emptied(inventory.documents, lambda ids: read_scanned(scan, ids).documents)
+        if emptied:
+            why = "is treated as set aside, since people set aside each of its chunks"
+            skipped = (Skipped(name, why, is_empty=True) for name in sorted(emptied))
+            inventory = replace(inventory.without(emptied), skipped=(*inventory.skipped, *skipped))
         return skip_without_readers(inventory) if self._settings.access.required else inventory
 
-    def _look(self) -> Scan:
-        """Return the scan that was given, or a new one, whose catalog is kept."""
+    def _emptied(
+        self,
+        documents: Iterable[Entry | Document],
+        read: Callable[[set[str]], Iterable[Document]],
+    ) -> frozenset[str]:
+        """Return the documents of which people set aside each chunk, as after an edit.
+
+        ``read`` reads documents by id; each text is cut only once.
+        """
+        curation = self._access.curation()
+        cut, chunks = curation.documents_with_chunks, curation.chunks
+        keys = {d.id: (d.id, d.content_hash, chunks) for d in documents if d.id in cut}
+        unknown = {name for name, key in keys.items() if key not in self._is_emptied}
+        for document in read(unknown) if unknown else ():
+            key = (document.id, document.content_hash, chunks)
+            components = self._access.components()
+            self._is_emptied[key] = all_chunks_aside(document, components, curation)
+        return frozenset(name for name, key in keys.items() if self._is_emptied.get(key))
+
+    def without_chunks(self, manifests: Iterable[Manifest]) -> list[str]:
+        """Return the documents of the last scan that have chunks set aside, and none published.
+
+        Nothing is scanned.
+        """
+        curation = self._access.curation()
+        cut = curation.documents_with_chunks - curation.documents
+        cut = cut.difference(*(manifest.documents for manifest in manifests))
+        readings = load_catalog(self._access.tables, self.settings).values() if cut else ()
+        return sorted(cut.intersection(name for reading in readings for name in reading.ids))
+
+    def withheld(self, manifests: Iterable[Manifest]) -> dict[str, str]:
+        """Return why partitions stay as published: the last scan could not read a document.
+
+        Nothing is scanned.
+        """
+        unread = Unread(last_skipped(self._access.tables))
+        if not unread:
+            return {}
+        readings = load_catalog(self._access.tables, self.settings).values()
+        known = {name for reading in readings for name in reading.ids}
+        known |= self._access.curation().documents
+        grouping = self._settings.grouping
+        return {
+            partition_key(manifest.tree, grouping): f"{place!r} {unread.reason(place)}"
+            for manifest in manifests
+            for document in manifest.published_documents
+            if document.id not in known and (place := unread.place_of(document.id, document.source))
+        }
+
+    def _scan_now(self) -> Scan:
+        """Return the given scan, or scan the source now and keep the catalog."""
         if self._scan is not None:
             return self._scan
-        scan = look(self._access.tables, self.settings, is_whole=False)
-        keep_look(self._access.tables, self.settings, scan)
+        scan = rescan(self._access.tables, self.settings, is_whole=False)
+        keep_catalog(self._access.tables, self.settings, scan)
         return scan
 
 
@@ -269,7 +331,7 @@ class StoreAccess:
         self._root = access.home.qdrant
 
     def open(self) -> VectorStore:
-        """Open the collection of the settings' embedder, or make it."""
+        """Open the collection for the settings' embedder; create it if it does not exist."""
         identity = self._access.components().probed_identity
         return open_store(self._settings, self._root, identity, owner=self._access.names.corpus)
 
@@ -287,7 +349,7 @@ class StoreAccess:
         return stored_identity(self._settings, self._root) is not None
 
     def check_embedder(self) -> None:
-        """Raise StoreMismatchError where the store was made for another embedder."""
+        """Raise StoreMismatchError if the store was made with another embedder."""
         if stored := stored_identity(self._settings, self._root):
             embedder = self._access.components().embedder
             where = f"the store of corpus {stored.corpus!r}"

@@ -1,4 +1,4 @@
-"""The home: one folder with the settings and all kept files."""
+"""The home: one folder with the settings and all files that builds keep."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -58,11 +58,11 @@ def unreadable_config(config: Path, error: Exception) -> SettingsError:
 
 @dataclass(frozen=True, slots=True)
 class Home(HomeFolder):
-    """Paths of one home, for builds too; methods that write may raise a SettingsError."""
+    """Paths of one home, with those that builds write; writing may raise a SettingsError."""
 
     @property
     def owner(self) -> "Home":
-        """Home that holds Dagster's records: this one, except for the corpus tree."""
+        """Home with Dagster's records: this one, but for a corpus tree the one that contains it."""
         return self
 
     @property
@@ -81,7 +81,7 @@ class Home(HomeFolder):
         return self.path / "tables"
 
     def tables_url(self, settings: Settings) -> str:
-        """Return the place of the tables: in the home, or as the settings say."""
+        """Return the path or URL of the tables: that of the settings, or a folder of the home."""
         return settings.tables.url or str(self.tables)
 
     def table_store(self, settings: Settings) -> TableStore:
@@ -108,7 +108,7 @@ class Home(HomeFolder):
         return self.path / "run.lock"
 
     def is_building(self) -> bool:
-        """Return whether a run of this machine works on the home; False where nobody can tell."""
+        """Return whether a run of this machine works on the home; False if that is not known."""
         with suppress(OSError):
             if self.run_lock.exists():
                 with file_lock(self.run_lock) as is_free:
@@ -131,7 +131,7 @@ class Home(HomeFolder):
                 replace_file(self.dagster / "dagster.yaml", default.encode())
 
     def has_default_instance(self) -> bool:
-        """Return whether Dagster's records are as ``ensure`` sets them up, in SQLite files."""
+        """Return whether Dagster's instance settings are those that ``ensure`` writes."""
         return self._instance() == self._default_instance()
 
     def _instance(self) -> str:
@@ -151,13 +151,13 @@ class Home(HomeFolder):
         return self.path / "source"
 
     def names(self) -> CorpusNames:
-        """Return the names of its corpus in Dagster, as declared, else the default ones."""
+        """Return the Dagster names of its corpus: those of its declaration, or the defaults."""
         if declared := self.read_declaration():
             return CorpusNames(declared["corpus"], declared["prefix"], declared["follows"])
         return CorpusNames()
 
     def check_owner(self, corpus: str) -> None:
-        """Raise a SettingsError if another corpus builds here; the command's name is empty."""
+        """Raise a SettingsError if another corpus builds here; "" is the corpus of the command."""
         unnamed = "" if self.settings.exists() else corpus
         owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
@@ -170,7 +170,7 @@ class Home(HomeFolder):
             )
 
     def declare(self, names: CorpusNames, settings: Settings) -> None:
-        """Keep names and settings of a project's corpus for the command, without credentials."""
+        """Write names and settings of a project's corpus for the command, without credentials."""
         values = settings.model_dump(mode="json")
         declared = {**asdict(names), "settings": values}
         text = hide_credentials(json.dumps(declared, indent=1))

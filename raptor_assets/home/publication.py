@@ -1,11 +1,9 @@
-"""The one way to what readers see: every tree that is published or dropped passes here.
+"""Publication: the only code that publishes or drops trees.
 
 Builds, approvals, rollbacks, releases, imports and removals hand their editions to a
-``Publication``. It applies what the source and people say today, commits, and hands the change on
-to the corpus tree, which is built from what is published. Nothing else of this package writes to a
+``Publication``. It applies the present readers and decisions (``today``), commits, and then updates
+the corpus tree, which is built from what is published. Nothing else in this package writes to a
 store of published trees; ``tests/test_architecture.py`` makes sure of it.
-
-What the source and people say is in ``today``.
 """
 
 from __future__ import annotations
@@ -34,8 +32,8 @@ it, or drops it where the source has the document in another tree."""
 class PublishedBuild:
     """Build that was published: its manifest, the one that it replaced, and what changed.
 
-    ``n_withheld`` nodes of the build are not published, since people set them, or nodes below
-    them, aside.
+    ``n_withheld`` nodes of the build are not published, since people set aside these nodes or nodes
+    below them.
     """
 
     manifest: Manifest
@@ -45,7 +43,11 @@ class PublishedBuild:
 
 
 class Publication:
-    """Trees that become visible, or vanish, together; see ``publishing``."""
+    """Trees that are published or dropped together; see ``publishing``.
+
+    ``shortened`` are the published trees that lost a text, because it was deleted or set aside. A
+    text of the corpus tree may still summarize it.
+    """
 
     def __init__(
         self, access: CorpusAccess, store: VectorStore, batch: PublicationBatch, today: Today
@@ -54,19 +56,20 @@ class Publication:
         self._store = store
         self._batch = batch
         self._today = today
+        self.shortened: set[str] = set()
 
     def publish(
         self, editions: Sequence[Edition], *, pin: str | None = None
     ) -> list[PublishedBuild]:
         """Publish editions in one commit, each with the readers and decisions of today.
 
-        The builds that they replace are kept (``runs.keep_builds``), but for those with a document
-        that is gone.
+        The builds that they replace are kept (``runs.keep_builds``), unless they contain a deleted
+        document.
 
         Args:
             editions: trees with their nodes, and the vectors that the store lacks.
-            pin: who pins the trees to these builds, and why; "" ends a pin. With None, a tree that
-                is pinned to another build is refused.
+            pin: who pins the trees to these builds, and why; "" releases them. With None, a tree
+                that is pinned to another build is refused.
 
         Raises:
             SourceError: a tree is pinned, or people set all of it aside. Nothing is published.
@@ -76,6 +79,8 @@ class Publication:
         ready = [self._ready(edition, live.get(edition.manifest.tree), pin) for edition in editions]
         for edition in ready:
             self._keep(live.get(edition.manifest.tree), edition.manifest)
+        pairs = [(live[e.manifest.tree], e.manifest) for e in ready if e.manifest.tree in live]
+        self.shortened.update(old.tree for old, new in pairs if self._loses_text(old, new))
         counts = self._batch.publish(ready)
         return [
             PublishedBuild(
@@ -92,11 +97,11 @@ class Publication:
         return n_nodes
 
     def bring_up_to_date(self, manifests: Sequence[Manifest], *, forgets: bool = False) -> int:
-        """Apply today to published trees, without a build; return the number of nodes that change.
+        """Update published trees to the present readers and decisions; return the changed nodes.
 
         Args:
             manifests: published trees.
-            forgets: also withdraw chunks of documents that are gone, with all summaries above.
+            forgets: also remove chunks of deleted documents, with all summaries above them.
         """
         n_nodes = 0
         for manifest in manifests:
@@ -108,16 +113,15 @@ class Publication:
             if edition.nodes:
                 (counts,) = self._batch.publish([edition])
                 n_nodes += counts.readers + counts.removed
+                self.shortened.update({manifest.tree} if counts.removed else ())
             else:
                 n_nodes += self.drop([manifest.tree])
         return n_nodes
 
     def _ready(self, edition: Edition, live: Manifest | None, pin: str | None) -> Edition:
-        """Return what is published of an edition, or raise a SourceError for a pinned tree."""
+        """Return the part of an edition to publish; raise a SourceError if the tree is pinned."""
         tree = edition.manifest.tree
-        manifest = replace(
-            edition.manifest, hold=pin or "", readers=_bounds(edition.manifest, live)
-        )
+        manifest = replace(edition.manifest, pin=pin or "", readers=_bounds(edition.manifest, live))
         deleted = set() if manifest.inputs else self._today.deleted_since(manifest)
         edition = self._today.apply(replace(edition, manifest=manifest), deleted)
         if not edition.nodes:
@@ -126,19 +130,29 @@ class Publication:
                 "its chunks aside; `raptor curate list` names them"
             )
         manifest = edition.manifest
-        if live and live.hold and pin is None:
+        if live and live.pin and pin is None:
             if live.build_id != manifest.build_id:
-                raise SourceError(explain_pin(tree, live.hold))
-            pin = live.hold
+                raise SourceError(explain_pin(tree, live.pin))
+            pin = live.pin
         if not manifest.inputs:  # an import
             is_published = live is not None and live.build_id == manifest.build_id
             known = self._today.knows(manifest)
             inputs = live.inputs if live and is_published else IMPORTED if known else ""
             manifest = replace(manifest, inputs=inputs)
-        return replace(edition, manifest=replace(manifest, hold=pin or ""))
+        return replace(edition, manifest=replace(manifest, pin=pin or ""))
+
+    def _loses_text(self, live: Manifest, new: Manifest) -> bool:
+        """Return whether a document of a published tree leaves it, or people set some aside."""
+        if not self._access.settings.corpus_tree.enabled:
+            return False
+        texts = set(new.documents.values())
+        left = live.documents.keys() - new.documents.keys()
+        return any(live.documents[name] not in texts for name in left) or self._today.forbids(
+            live, lambda tree: self._store.nodes(Where(trees=(tree,)))
+        )
 
     def _keep(self, live: Manifest | None, new: Manifest) -> None:
-        """Keep the build that another one replaces, and delete kept ones with a document gone."""
+        """Keep the replaced build, and delete kept builds that contain a deleted document."""
         access, kept, tree = self._access, self._access.kept, new.tree
         if live is None:
             return
@@ -155,9 +169,9 @@ class Publication:
 
 
 def _bounds(new: Manifest, live: Manifest | None) -> Readers:
-    """Return the most readers of documents that are published in an older text, or unread now.
+    """Return upper bounds of the readers of documents whose text is older or cannot be read now.
 
-    Published ones have lost rights since that a build from before still has.
+    An earlier build may have readers that were revoked since; the published manifest has not.
     """
     if live is None:
         return new.readers
@@ -172,7 +186,7 @@ def _bounds(new: Manifest, live: Manifest | None) -> Readers:
 
 
 def explain_pin(tree: str, note: str) -> str:
-    """Return why builds leave a pinned tree as it is, and how a person ends that."""
+    """Explain why builds do not change a pinned tree, and how a person releases it."""
     return (
         f"the tree {tree!r} is pinned to an earlier build: {note}. `raptor versions release "
         f"{shlex.quote(tree)}` lets builds publish it again"
@@ -183,44 +197,48 @@ def explain_pin(tree: str, note: str) -> str:
 def publishing(
     access: CorpusAccess, store: VectorStore, today: Today | None = None
 ) -> Iterator[Publication]:
-    """Publish and drop trees of an open store; then the corpus tree above follows.
+    """Publish and drop trees of an open store, then update the corpus tree.
 
-    A block that ends with an exception leaves uncommitted trees as they were.
+    If the block raises, trees that were not committed stay as they were.
 
     Args:
         today: what the source and people say, if the caller has just looked.
     """
     today = today or Today.of(access)
     with store.publishing() as batch:
-        yield Publication(access, store, batch, today)
-    _hand_on(access, store)
+        publication = Publication(access, store, batch, today)
+        yield publication
+    _hand_on(access, store, publication.shortened)
 
 
-def _hand_on(access: CorpusAccess, store: VectorStore) -> int:
-    """Apply what is published to the corpus trees above it; return the number of their nodes.
+def _hand_on(access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()) -> int:
+    """Bring the corpus trees up to date with what is published; return how many nodes changed.
 
-    Leaves of trees that are no longer published go, with every summary above them.
+    Leaves of trees that are no longer published, or lost a text, are removed with every summary
+    above them.
     """
-    above, today, behind = _behind(access, store)
+    above, today, behind = _behind(access, store, shortened)
     if not behind:
         return 0
     with above.store.open_existing() as upper, publishing(above, upper, today) as publication:
         return publication.bring_up_to_date(behind, forgets=True)
 
 
-def _behind(access: CorpusAccess, store: VectorStore) -> tuple[CorpusAccess, Today, list[Manifest]]:
+def _behind(
+    access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()
+) -> tuple[CorpusAccess, Today, list[Manifest]]:
     """Return the manifests of corpus trees that show more than the trees below allow today."""
     above = corpus_tree_access(access)
     if not (access.settings.corpus_tree.enabled and above.store.exists()):
         return above, Today.of_tops(above, ()), []
-    today = Today.of_tops(above, store.manifests())
+    today = Today.of_tops(above, store.manifests(), shortened)
     with above.store.open_existing() as upper:
         behind = [m for m in upper.manifests() if m.readers != today.readers(m) or today.gone(m)]
     return above, today, behind
 
 
 def sets_readers(access: CorpusAccess, inventory: Inventory) -> bool:
-    """Return whether published trees have other readers than the source gives them today."""
+    """Return whether the readers of published trees differ from those in the source now."""
     if not access.store.exists():
         return False
     with access.store.open_existing() as store:
@@ -245,9 +263,9 @@ def count_other_readers(access: CorpusAccess, inventory: Inventory) -> int:
 
 
 def set_readers(access: CorpusAccess, inventory: Inventory | None = None) -> int:
-    """Give published trees, and the corpus trees above them, the readers of today.
+    """Update the readers of published trees and of the corpus trees above them.
 
-    Rights are granted and revoked by one write of a field; nothing is built.
+    Read access is granted and revoked by writing one field; nothing is built.
 
     Returns:
         Number of nodes whose readers changed.
@@ -270,15 +288,15 @@ def _with_other_readers(store: VectorStore, today: Today) -> list[Manifest]:
 
 
 def _gone_for_good(today: Today, manifest: Manifest, store: VectorStore) -> set[str]:
-    """Return the documents that left a tree, but those whose new place is not published yet."""
+    """Return the documents that left a tree, except those whose new tree is not published yet."""
     gone = today.gone(manifest)
     return gone - today.moved(gone, manifest, store) if gone else gone
 
 
 def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[Manifest]:
-    """Return the manifests of those of these trees that show what is set aside or gone.
+    """Return the manifests of the trees among these that show set-aside or deleted texts.
 
-    Only a pinned tree may have a document that is gone; any other is built without it.
+    Only a pinned tree can still contain a deleted document; other trees are built without it.
     """
     if not (trees and access.store.exists()):
         return []
@@ -286,33 +304,33 @@ def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[M
         return [
             manifest
             for manifest in store.manifests(list(trees))
-            if (manifest.hold and _gone_for_good(today, manifest, store))
+            if (manifest.pin and _gone_for_good(today, manifest, store))
             or today.forbids(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
         ]
 
 
 def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
-    """Withdraw from published trees what people set aside, and what is gone from pinned ones.
+    """Remove set-aside texts from published trees, and deleted documents from pinned ones.
 
-    Builds do so by themselves. What remains are trees that no build publishes now: pinned ones,
-    and those whose build waits for approval or failed.
+    A build does this for the trees that it publishes. The others are pinned, or their build failed
+    or waits for approval.
 
     Returns:
-        Number of nodes that are not published any more.
+        Number of nodes that are no longer published.
     """
     if not access.store.exists():
         return 0
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
-        pinned = {mark.tree for mark in store.marks() if mark.hold}
+        pinned = {mark.tree for mark in store.marks() if mark.pin}
         decided = {name for decision in today.curation.decisions for name in decision.documents}
         chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
         trees = sorted(pinned.union(node.tree for node in chunks))
     manifests = outdated(access, today, trees)
     if not manifests:
         return 0
-    of_pinned = [manifest for manifest in manifests if manifest.hold]
-    unpinned = [manifest for manifest in manifests if not manifest.hold]
+    of_pinned = [manifest for manifest in manifests if manifest.pin]
+    unpinned = [manifest for manifest in manifests if not manifest.pin]
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
         n_nodes = publication.bring_up_to_date(of_pinned, forgets=True)
         return n_nodes + publication.bring_up_to_date(unpinned)

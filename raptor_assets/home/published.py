@@ -37,7 +37,7 @@ class Published:
     waiting: Callable[[Collection[str]], Mapping[str, str]] = field(default=lambda _: {})
 
     def without(self, trees: Collection[str]) -> Published:
-        """Return what is published beside these trees."""
+        """Return what is published, without these trees."""
         if not trees:
             return self
         marks = {name: [m for m in of if m.tree not in trees] for name, of in self.marks.items()}
@@ -54,7 +54,7 @@ class Published:
     def has_version(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
         """Return whether all trees of a partition are published in this version.
 
-        Trees that were published by hand or by an import count if the source has them, too.
+        Trees that were imported or published by hand count only if the source has them.
         """
         return self._versions(partition, trees) == {version}
 
@@ -82,7 +82,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
     """
     with open_store() as store:
         marks = store.marks()
-        names = [mark.tree for mark in marks if mark.hold]
+        names = [mark.tree for mark in marks if mark.pin]
         pins = store.manifests(names) if names else ()
     by_partition = _by_partition(marks, grouping)
 
@@ -109,16 +109,16 @@ def documents_by_tree(
 def pins_in_force(
     pins: Iterable[Manifest], present: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
-    """Return why trees are pinned, by name, of those with a document that is still in the tree.
+    """Return the notes of pins in force, by tree; the tree must still have one of its documents.
 
-    A pin ends with its tree: when the last document is gone, or is in a tree of another name.
+    A pin ends when the last document is deleted or has moved to a tree of another name.
 
     Args:
         pins: manifests of pinned trees.
         present: ids of the documents of the source, by tree.
     """
     return {
-        manifest.tree: manifest.hold
+        manifest.tree: manifest.pin
         for manifest in pins
         if not manifest.documents.keys().isdisjoint(present.get(manifest.tree, ()))
     }
@@ -132,7 +132,7 @@ def _by_partition(marks: Iterable[Mark], grouping: GroupingSettings) -> Marks:
 
 
 class TreeIndex:
-    """Index of trees by the partition of their names, made at the first look-up."""
+    """Index of trees by partition, made at the first look-up."""
 
     def __init__(self, listed: Callable[[], Iterable[str]], grouping: GroupingSettings) -> None:
         self._listed = listed

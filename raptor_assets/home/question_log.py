@@ -1,4 +1,4 @@
-"""The questions that servers of a home are asked, in a file of SQLite (``serving.questions``).
+"""Questions that the servers of a home were asked, in a SQLite file (``serving.questions``).
 
 Only the operator, who has the home's files, reads them. What they say of a corpus is in
 ``raptor_core.evaluation.asked``.
@@ -23,7 +23,7 @@ from raptor_core.settings import Settings
 
 FILE = "questions.sqlite"
 WAIT_SECONDS = 5.0
-"""Longest wait for another process that writes to the file."""
+"""Longest time to wait for another process that writes to the file."""
 DAY_SECONDS = 86_400
 _OPEN = """
 pragma auto_vacuum=full;
@@ -39,8 +39,8 @@ create table if not exists asked (
 class QuestionLog:
     """Kept questions of one home; threads and processes may share it.
 
-    Each call first deletes the questions that are older than ``serving.questions_days``. No file is
-    made before a question is kept.
+    Each call first deletes the questions that are older than ``serving.questions_days``. The file
+    is created with the first question.
     """
 
     def __init__(self, home: Path, settings: Settings) -> None:
@@ -75,7 +75,7 @@ class QuestionLog:
         ]
 
     def forget(self, answers: Sequence[str] = (), caller: str = "") -> int:
-        """Delete questions by id and by caller, all without either; return their number."""
+        """Delete questions by id or caller, or all if neither is given; return their number."""
         marks = ", ".join("?" * len(answers))
         chosen = f"where id in ({marks}) or caller = ?" if answers or caller else ""
         values = (*answers, caller or None) if chosen else ()

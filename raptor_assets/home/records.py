@@ -11,7 +11,7 @@ from typing import Any
 
 import dagster as dg
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from raptor_assets.assets import names
 from raptor_assets.dagster_private import PartitionKeyFilter
@@ -26,13 +26,11 @@ BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
 PLANNED_ROWS = 20  # that may follow the last result of a check, on PostgreSQL alone
 _OPENING_SECONDS = 60.0  # to wait while other processes open the records
 
-_EXAMPLE = (
+_ADDRESS = (
     "expected postgresql+psycopg2://user:password@host:5432/database, or for several hosts "
-    "postgresql+psycopg2://user:password@/database?host=one:5432&host=two:5432"
+    "postgresql+psycopg2://user:password@/database?host=one:5432&host=two:5432; write @ in a "
+    "password as %40"
 )
-_DRIVER = "psycopg2"
-_TRIED = ("connection to server", "could not translate host name")
-_QUOTE = "write @ in a password as %40"
 
 
 @contextmanager
@@ -40,24 +38,39 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     """Open the instance that ``dagster.yaml`` in a folder describes, and close it afterwards.
 
     Raises:
-        SettingsError: the file, a class, an entry, a variable or the database's address is wrong.
+        SettingsError: the file or the database's address is wrong.
         RecordsError: the database does not answer, or refuses; a file of it is damaged; or another
             process did not finish opening it.
     """
-    if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
-        raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
-    with _damage_named(folder):
-        with _explained(folder / "dagster.yaml"), _opening_lock(folder):
-            instance = dg.DagsterInstance.from_config(str(folder))
+    _check_address(os.environ.get(URL_VARIABLE, ""))
+    config = folder / "dagster.yaml"
+    with _database_errors_named(folder):
+        with _opening_lock(folder):
+            try:
+                instance = dg.DagsterInstance.from_config(str(folder))
+            except _database_errors():
+                raise
+            except (ArgumentError, ValueError):  # its message may contain a password
+                message = f"{config}: an address of a database is invalid; {_ADDRESS}"
+                raise SettingsError(message) from None
+            except Exception as error:  # noqa: BLE001 - Dagster raises various errors
+                raise unreadable_config(config, error) from None
         with instance:
-            if is_postgres(instance):
-                storage: Any = instance.event_log_storage
-                _require_driver(sa.make_url(storage.postgres_url).get_driver_name())
             yield instance
 
 
+def _check_address(address: str) -> None:
+    """Raise a SettingsError, which does not show it, for an address that is not PostgreSQL's."""
+    try:
+        is_valid = not address or sa.make_url(address).get_driver_name() == "psycopg2"
+    except (ArgumentError, ValueError):
+        is_valid = False
+    if not is_valid or address.count("@") > 1:  # the second @ is part of the password
+        raise SettingsError(f"{URL_VARIABLE} is not the address of a database; {_ADDRESS}")
+
+
 def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOutcomes:
-    """Return the last result of each check by partition or None, none of a planned check."""
+    """Return the last result of each check by partition (or None), without planned checks."""
     keys = {dg.AssetCheckKey(asset.key, check.name): asset.name for asset, check in checks}
     outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
     for info in instance.event_log_storage.get_asset_check_partition_info(list(keys)):
@@ -70,7 +83,7 @@ def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOu
 
 
 def read_failures(instance: dg.DagsterInstance, tree: names.ChainAsset) -> dict[str, str]:
-    """Return why the last build of partitions failed, where nothing was published since."""
+    """Return why the last build of partitions failed, unless something was published since."""
     published = instance.get_latest_storage_id_by_partition(tree.key, _MATERIALIZED)
     observed = instance.get_latest_storage_id_by_partition(tree.key, _OBSERVED)
     ids = [i for partition, i in observed.items() if i > published.get(partition, 0)]
@@ -93,7 +106,7 @@ _OBSERVED = dg.DagsterEventType.ASSET_OBSERVATION
 def _last(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey, partition: str | None
 ) -> CheckOutcome | None:
-    """Return the last result of a check, None if it was only planned."""
+    """Return the last result of a check; None if it was only planned."""
     history = instance.event_log_storage.get_asset_check_execution_history(
         key, limit=PLANNED_ROWS, partition_filter=PartitionKeyFilter(key=partition)
     )
@@ -107,35 +120,22 @@ def _last(
 
 
 @contextmanager
-def _damage_named(folder: Path) -> Iterator[None]:
-    """Raise a RecordsError with the remedy where a database of Dagster refuses."""
+def _database_errors_named(folder: Path) -> Iterator[None]:
+    """Raise a RecordsError with a remedy if one of Dagster's databases fails."""
     try:
         yield
-    except Exception as error:
-        if not isinstance(error, (sqlite3.DatabaseError, DBAPIError, *database_errors())):
-            raise
-        if not isinstance(getattr(error, "orig", error), sqlite3.Error) and database_errors():
-            raise RecordsError(explain_database_error(error)) from error
-        reason = str(getattr(error, "orig", error)).splitlines()[0]
+    except _database_errors() as error:
         raise RecordsError(
-            f"Dagster's records refused: {reason}. Free space, and make {folder} writable for this "
-            f"user; if a file is damaged, move {folder} away. Then repeat: what was published "
-            "stays, and the next build takes vectors and texts from the store"
+            f"Dagster's records refused: {explain_database_error(error)}. Start the database or "
+            f"check its address; if they are files, free space, and make {folder} writable for "
+            f"this user, or move {folder} away if one is damaged. Then repeat: what was published "
+            "stays, and what is finished is kept"
         ) from error
 
 
 def is_postgres(instance: dg.DagsterInstance) -> bool:
     """Return whether an instance keeps its events in PostgreSQL."""
     return type(instance.event_log_storage).__module__.startswith("dagster_postgres")
-
-
-def _require_driver(name: str | None) -> None:
-    """Refuse other drivers, such as psycopg, SQLAlchemy 2.1's default."""
-    if name != _DRIVER:
-        raise SettingsError(
-            f"the address of Dagster's database asks for the driver {name}; begin it with "
-            f"postgresql+{_DRIVER}://"
-        )
 
 
 def shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
@@ -148,42 +148,34 @@ def shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
 
 def _cache_error(error: Exception) -> RecordsError:
     why = explain_database_error(error)
-    return RecordsError(f"the cache of unfinished work cannot be used: {why}")
+    return RecordsError(
+        f"the cache of unfinished work cannot be used: {why}. Start the database, and repeat: what "
+        "is finished is kept"
+    )
 
 
 def explain_database_error(error: BaseException) -> str:
-    """Return the message and the remedy of an error of PostgreSQL, without a password."""
-    cause: BaseException | None = error
-    text = ""
-    while cause is not None:
-        text = str(getattr(cause, "orig", None) or cause).strip()
-        cause = cause.__cause__
-    lines = text.splitlines() or ["the connection was cut"]
-    # Each host, and each try with and without TLS, has a line.
-    lines = [line for line in lines if line.startswith(_TRIED)] or lines[:1]
-    reasons = "; ".join(
-        # The line may contain the end of a password.
-        f"the host of its address is unknown; {_QUOTE}" if "translate host name" in line else line
-        for line in lines
-    )
-    return (
-        f"Dagster's database does not answer, or refused: {reasons}. Start it, or check its "
-        "address, and repeat: what was published stays, and what is finished is kept"
-    )
+    """Return the first line of a database's error, without a password."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    # The name of an unknown host may contain the end of a password.
+    reason = lines[0] if lines else "the connection was cut"
+    return re.sub('host name "[^"]*"', "the name of its host", reason)
 
 
-def database_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of PostgreSQL, if it keeps Dagster's records."""
+def _database_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of databases, with those of PostgreSQL if it keeps Dagster's records."""
     if "dagster_postgres.utils" not in sys.modules:
-        return ()
+        return sqlite3.DatabaseError, DBAPIError
     from dagster_postgres.utils import DagsterPostgresException
 
-    return DagsterPostgresException, OperationalError
+    return sqlite3.DatabaseError, DBAPIError, DagsterPostgresException
 
 
 @contextmanager
 def _opening_lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time open the records: two leave Dagster's tables unreadable."""
+    """Lock the opening of the records: two processes at once would damage Dagster's tables."""
     path = folder / "opening.lock"
     with ExitStack() as lock:
         try:
@@ -199,30 +191,3 @@ def _opening_lock(folder: Path) -> Iterator[None]:
                 f"and holds {path}; end it, and repeat"
             )
         yield
-
-
-@contextmanager
-def _explained(config: Path) -> Iterator[None]:
-    try:
-        yield
-    except dg.DagsterInvalidConfigError as error:
-        unset = re.search(r'environment variable "(\w+)" which is not set', str(error))
-        if unset is None:
-            raise unreadable_config(config, error) from None
-        raise SettingsError(
-            f"{config} takes the database's address from {unset[1]}, which is not set; export it"
-        ) from None
-    except ModuleNotFoundError as error:
-        _require_driver(error.name)
-        raise
-    except (ArgumentError, ValueError) as error:
-        if not isinstance(error, ArgumentError) and "invalid literal for int" not in str(error):
-            raise unreadable_config(config, error) from None
-        # Without its cause, since the alleged port may be a password.
-        raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from None
-    except database_errors() as error:
-        raise RecordsError(explain_database_error(error)) from error
-    except (RecordsError, sqlite3.DatabaseError, DBAPIError):
-        raise
-    except Exception as error:  # noqa: BLE001 - Dagster raises various errors for a wrong file
-        raise unreadable_config(config, error) from None

@@ -1,16 +1,18 @@
-"""Published trees get vectors of the embedder that the settings name; clusters and texts stay.
+"""Re-embedding: give published trees vectors of another embedder; clusters and texts stay.
 
 The next build publishes these trees again under the new settings: it keeps each cluster whose nodes
-stay (``tree.cluster``), and finds each text by its key.
+stay (``tree.cluster``), and each text (``tree.summarize``).
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import publishing
+from raptor_assets.home.today import Today
 from raptor_core.errors import StoreMismatchError
-from raptor_core.identity import embedding_key, summary_content_key
+from raptor_core.identity import embedding_key, summary_content_key, summary_id
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.tree.components import Components
@@ -20,7 +22,7 @@ from raptor_core.tree.publish import build_id
 
 @dataclass(frozen=True, slots=True)
 class Reembedding:
-    """Cost of new vectors for published trees: different texts, and their tokens."""
+    """Cost of re-embedding published trees: the number of distinct texts, and their tokens."""
 
     n_trees: int = 0
     n_texts: int = 0
@@ -55,8 +57,8 @@ def plan_reembedding(access: CorpusAccess) -> Reembedding:
 def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     """Embed the nodes of all published trees, and replace the store by one with these vectors.
 
-    Pins stay; readers and decisions are those of today. Finished vectors survive a failure. The
-    caller keeps every other run out of the home.
+    Pins stay, and the present readers and decisions apply. Finished vectors survive a failure. The
+    caller must keep every other run out of the home.
 
     Raises:
         StoreMismatchError: see ``plan_reembedding``.
@@ -66,14 +68,19 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     if not planned.n_trees:
         return planned
     with access.store.open_existing() as store:
-        manifests = store.manifests()
-    with access.store.replacing() as new, publishing(access, new) as publication:
+        manifests, identity = store.manifests(), store.identity
+    earlier = components.summarizer_fingerprint(identity.embedder_fingerprint)
+    today = Today.of(access)
+    with access.store.replacing() as new, publishing(access, new, today) as publication:
         for manifest in manifests:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
-            edition = _edition(manifest, nodes, components)
-            publication.publish([edition], pin=manifest.hold or None)
-    components.cache.forget([manifest.tree for manifest in manifests if manifest.hold])
+            shown = today.apply(Edition(manifest, nodes))
+            if not shown.nodes:  # people set all of it aside; the next build drops it
+                continue
+            edition = _edition(shown.manifest, shown.nodes, components, earlier)
+            publication.publish([edition], pin=manifest.pin or None)
+    components.cache.forget([manifest.tree for manifest in manifests if manifest.pin])
     report(
         f"{planned.n_texts:,} texts of {planned.n_trees:,} trees were embedded again, and their "
         "summaries stay. Earlier builds of these trees have vectors of the earlier embedder: they "
@@ -82,26 +89,41 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     return planned
 
 
-def _edition(manifest: Manifest, nodes: list[Node], components: Components) -> Edition:
-    """Return a published tree with vectors of the components' embedder."""
-    _keep_texts(nodes, components)
+def _edition(
+    manifest: Manifest, nodes: Sequence[Node], components: Components, earlier: str
+) -> Edition:
+    """Return a published tree with vectors of the components' embedder.
+
+    ``earlier`` is the fingerprint of the summarizer with the earlier embedder.
+    """
     by = components.embedder.fingerprint
-    new = [replace(n, embedding_key=embedding_key(n.embedding_text, by)) for n in nodes]
+    new = [
+        replace(node, embedding_key=embedding_key(node.embedding_text, by))
+        for node in _renamed(nodes, earlier, components.summarizer.fingerprint)
+    ]
     rows = embed_nodes(new, components, components.cache).vectors
     vectors = {node.embedding_key: row for node, row in zip(new, rows, strict=True)}
     return Edition(replace(manifest, build_id=build_id(new)), new, vectors)
 
 
-def _keep_texts(nodes: Sequence[Node], components: Components) -> None:
-    """Keep the summaries whose key depends on the embedder, as that of quoted sentences does."""
-    summarizer, old, new = components.summarizer.fingerprint, {}, {}
-    texts: dict[str, str] = {}
+def _renamed(nodes: Sequence[Node], old: str, new: str) -> Sequence[Node]:
+    """Return nodes whose summaries have the keys and ids by the new fingerprint of the summarizer.
+
+    That of an extractive one depends on the embedder. The next build finds them by their ids.
+    """
+    if old == new:
+        return nodes
+    before = {node.id: node for node in nodes}
+    after: dict[str, Node] = {}
+    occurrences: Counter[tuple[int, str]] = Counter()
     for node in nodes:  # from the leaves up
-        old[node.id] = new[node.id] = node.content_key
-        below = [old[child] for child in node.children]
-        if below and node.content_key == summary_content_key(below, node.fingerprint):
-            new[node.id] = summary_content_key([new[c] for c in node.children], summarizer)
-        if new[node.id] != node.content_key:
-            texts[new[node.id]] = node.text
-    components.cache.want((nodes[0].tree, key) for key in texts)
-    components.cache.keep_texts(texts)
+        children = [after[child] for child in node.children]
+        keys = [before[child].content_key for child in node.children]
+        renamed = replace(node, children=tuple(child.id for child in children))
+        if keys and node.content_key == summary_content_key(keys, old):
+            key = summary_content_key([child.content_key for child in children], new)
+            node_id = summary_id(node.tree, node.layer, key, occurrences[node.layer, key])
+            occurrences[node.layer, key] += 1
+            renamed = replace(renamed, id=node_id, content_key=key, fingerprint=new)
+        after[node.id] = renamed
+    return list(after.values())

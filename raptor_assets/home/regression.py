@@ -1,4 +1,4 @@
-"""Golden questions answered from what is published, with other builds of some trees in its place.
+"""Golden questions, answered from the published trees and from other builds of some of them.
 
 How two reports are compared is in ``raptor_core.evaluation.regression``.
 """
@@ -28,9 +28,9 @@ def compare_golden(
     old: Sequence[Edition] = (),
     new: Sequence[Edition] = (),
 ) -> Regression:
-    """Answer golden questions with the builds ``old`` of some trees, and with ``new`` ones.
+    """Answer golden questions from the ``old`` builds of some trees and from their ``new`` ones.
 
-    All other trees are as published. Both answers come from one temporary store, into which
+    All other trees are the published ones. Both answers come from a temporary store into which
     every published tree is copied.
     """
     components, published = access.components(), _published(access)

@@ -1,4 +1,4 @@
-"""Back to an earlier build of a tree, and forward again; no text is made and no model called.
+"""Roll a tree back to an earlier build, and release it again, without calling a model.
 
 The jobs that do it in Dagster are in ``raptor_assets.corpus.version_jobs``.
 """
@@ -23,7 +23,7 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> PublishedB
 
     Args:
         to: id of the build, or its beginning; "" is the build before the published one.
-        note: who goes back, and why.
+        note: who rolls back, and why.
 
     Raises:
         UnknownTreeError: the tree is not published, no such build is kept, or a document of that
@@ -43,10 +43,10 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> PublishedB
 
 
 def release(access: CorpusAccess, tree: str) -> PublishedBuild:
-    """End the pin of a tree: builds publish it again.
+    """Release a pinned tree, so that builds publish it again.
 
-    Where the newest kept build is that of the present documents and settings, it is published now.
-    Else the next build updates the tree.
+    If the newest kept build was made from the present documents and settings, it is published now.
+    Otherwise the next build updates the tree.
 
     Raises:
         UnknownTreeError: the tree is not pinned.
@@ -55,7 +55,7 @@ def release(access: CorpusAccess, tree: str) -> PublishedBuild:
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
         (replaced,) = require_trees(store, [tree])
-        if not replaced.hold:
+        if not replaced.pin:
             raise UnknownTreeError(f"the tree {tree!r} is not pinned; builds publish it")
         present = _version(access, tree, inventory)
         builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]
@@ -69,7 +69,7 @@ def release(access: CorpusAccess, tree: str) -> PublishedBuild:
 
 
 def refuse_gone(access: CorpusAccess, inventory: Inventory, manifest: Manifest) -> None:
-    """Raise an UnknownTreeError for a build with a document that is gone from the source."""
+    """Raise an UnknownTreeError if a build contains a document that was deleted."""
     present = {entry.id for entry in _documents(access, manifest.tree, inventory)}
     if missing := sorted(manifest.documents.keys() - present):
         raise UnknownTreeError(
@@ -81,7 +81,7 @@ def refuse_gone(access: CorpusAccess, inventory: Inventory, manifest: Manifest) 
 def trees_to_forget(
     access: CorpusAccess, pins: Collection[str], inventory: Inventory
 ) -> tuple[str, ...]:
-    """Return the pinned trees with a document that is gone, in kept builds or in tables."""
+    """Return the pinned trees whose kept builds or tables contain a deleted document."""
     trees = []
     for tree in sorted(pins):
         is_gone = _is_gone(access, tree, inventory)
@@ -91,7 +91,7 @@ def trees_to_forget(
 
 
 def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Inventory) -> None:
-    """Delete kept builds and tables of pinned trees that have a document that is gone.
+    """Delete kept builds and tables of pinned trees that contain a deleted document.
 
     The trees stay pinned; ``publication.withdraw`` takes the document out of what is published. The
     table of published trees stays, too; it has no text.
@@ -110,7 +110,7 @@ def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Invento
 
 
 def _is_gone(access: CorpusAccess, tree: str, inventory: Inventory) -> Callable[[str], bool]:
-    """Return the test if a document of a tree is gone; one that cannot be read is not."""
+    """Return a test of whether a document of a tree was deleted; unreadable is not deleted."""
     present = {entry.id for entry in _documents(access, tree, inventory)}
     unread = Unread(inventory.skipped)
     return lambda name: name not in present and not unread.place_of(name, name)

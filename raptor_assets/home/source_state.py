@@ -1,10 +1,14 @@
 """Cache of the last scans of the source, next to the tables, for the next tick or process.
 
-It may be deleted, and several machines may write it: an entry is valid for a file with the stamp
-that it names. Files of a missing or damaged cache are read again.
+It may be deleted, and several machines may write it: an entry is valid only for a file with the
+same stamp. If the cache is missing or damaged, all files are read again.
 """
 
+import json
+from dataclasses import astuple
+
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
+from raptor_core.documents.base import Skipped
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore, table_properties
@@ -20,11 +24,11 @@ _READINGS = Schema(
     ("documents", "json"),
     ("skipped", "json"),
 )
-_PARSERS = "parsers"
+_PARSERS, _SKIPPED = "parsers", "skipped"
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """Return the kept catalog; an empty one if it is missing, damaged or of other settings."""
+    """Return the kept catalog, or an empty one if it is missing, damaged or from other settings."""
     catalog = Catalog()
     try:
         table = tables.read(KEY, _NAME)
@@ -35,7 +39,7 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
     return catalog
 
 
-def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
+def rescan(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True) -> Scan:
     """Scan the source without writing anything.
 
     Raises:
@@ -48,8 +52,19 @@ def look(tables: TableStore, settings: SourceSettings, *, is_whole: bool = True)
     return scan
 
 
-def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
+def keep_catalog(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     """Keep the catalog of a scan for the next one, if it differs from the previous catalog."""
     if scan.is_new:
         table = _READINGS.table(scan.catalog.rows())
-        tables.write(KEY, _NAME, table, {_PARSERS: parser_fingerprint(settings)})
+        skipped = json.dumps([astuple(item) for item in scan.inventory.skipped])
+        properties = {_PARSERS: parser_fingerprint(settings), _SKIPPED: skipped}
+        tables.write(KEY, _NAME, table, properties)
+
+
+def last_skipped(tables: TableStore) -> list[Skipped]:
+    """Return what the last scan could not read; nothing if the cache is missing or damaged."""
+    try:
+        properties = tables.properties(KEY, _NAME) or {}
+    except TableError:
+        return []
+    return [Skipped(*values) for values in json.loads(properties.get(_SKIPPED, "[]"))]

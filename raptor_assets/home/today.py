@@ -1,11 +1,12 @@
-"""What the source and people say today of documents that are, or will be, published.
+"""Today: the present readers, decisions and deletions, which published trees must follow.
 
-Two rules stand side by side in ``Today``: where it is unknown whether a document still exists, it
-stays published; where its readers are unknown, nobody may read it. ``publication`` applies them.
+Two rules stand side by side in ``Today``: if it is unknown whether a document still exists, it
+stays published; if its readers are unknown, nobody may read it. ``publication`` applies them.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from raptor_core.curation import Curation
 from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
 from raptor_core.documents.base import readers_of_both
 from raptor_core.documents.removal import Unread
+from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Mark, readers_digest
 from raptor_core.store.publishing import UNFINISHED
@@ -33,13 +35,13 @@ def _every_tree(marks: Iterable[Mark]) -> list[str]:
 
 @dataclass(frozen=True)
 class Today:
-    """What the source and people say today of documents that are, or will be, published.
+    """Present readers, decisions and deletions of documents that are, or will be, published.
 
     Attributes:
-        curation: the decisions of people that apply.
-        readers_of: returns the readers of a document of a manifest. *Unknown is closed.* A right
-            that was given with a new text is not given for an older one, but where a person
-            published that on purpose, by a rollback.
+        curation: decisions of people.
+        readers_of: returns the readers of a document of a manifest. *Unknown is closed.* Access
+            that was granted together with a new text does not hold for an older text, unless a
+            person published that on purpose, by a rollback.
         is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
         differing: returns the trees whose readers may differ from their published ones.
         entries: the documents of the source.
@@ -53,7 +55,7 @@ class Today:
 
     @classmethod
     def of(cls, access: CorpusAccess, inventory: Inventory | None = None) -> Today:
-        """Look at the source of a corpus, or at the trees below a corpus tree."""
+        """Read the source of a corpus, or the trees below a corpus tree."""
         if access.below is not None:
             if not access.below.store.exists():
                 return cls.of_tops(access, ())
@@ -86,7 +88,7 @@ class Today:
             elsewhere = readers_of_text.get(document.content_hash)
             if elsewhere is not None:  # the text moved, and another one may have its id
                 today = readers_of_both(today, elsewhere)
-            is_meant = content is None or bool(manifest.hold)
+            is_meant = content is None or bool(manifest.pin)
             return today if is_meant else readers_of_both(published, today)
 
         def is_gone(tree: str, document: str, source: str) -> bool:
@@ -117,14 +119,19 @@ class Today:
         )
 
     @classmethod
-    def of_tops(cls, access: CorpusAccess, below: Sequence[Manifest]) -> Today:
-        """Return what the published trees ``below`` say of the corpus trees above them.
+    def of_tops(
+        cls, access: CorpusAccess, below: Sequence[Manifest], shortened: Collection[str] = ()
+    ) -> Today:
+        """Return what the published trees ``below`` imply for the corpus trees above them.
 
-        The kept rows of the corpus tree have each top text with the readers that it had then.
+        The kept rows of the corpus tree give a text its readers, as long as they are those of what
+        is published below. Otherwise readers are only revoked, since the text above a tree may
+        still summarize what the tree lost. What stands above ``shortened`` trees,
+        which lost a text just now, is gone.
         """
-        readers = top_readers(below)
-        is_named = access.source.settings.is_named
-        entries = access.source.today().documents if is_named else ()
+        readers = top_readers(m for m in below if m.tree not in shortened)
+        is_current = access.source.settings.is_named and rows_are_of(access, below)
+        entries = access.source.today().documents if is_current else ()
         rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
@@ -138,7 +145,7 @@ class Today:
         return cls(access.curation(), readers_of, is_gone)
 
     def readers(self, manifest: Manifest) -> Readers:
-        """Return the readers of a manifest's documents, of those that have some.
+        """Return the readers of those documents of a manifest that have any.
 
         The manifest's own readers bound those of a document that cannot be read now.
         """
@@ -146,7 +153,7 @@ class Today:
         return {name: names for name, names in found.items() if names}
 
     def knows(self, manifest: Manifest) -> bool:
-        """Return whether the source has a document of a tree, in whatever tree."""
+        """Return whether the source still has a document of a tree, in this tree or another."""
         return any(entry.id in manifest.documents for entry in self.entries)
 
     def deleted_since(self, manifest: Manifest) -> set[str]:
@@ -168,20 +175,20 @@ class Today:
         return {d.id for d in documents if self.is_gone(manifest.tree, d.id, d.source)}
 
     def moved(self, documents: Collection[str], manifest: Manifest, store: VectorStore) -> set[str]:
-        """Return those of a tree's documents that the source has elsewhere, not published yet."""
+        """Return the documents of a tree that moved to another tree, which is not published yet."""
         published = {d for m in store.manifests() if m.tree != manifest.tree for d in m.documents}
         new = [entry for entry in self.entries if entry.id not in published]
         ids, hashes = {entry.id for entry in new}, {entry.content_hash for entry in new}
         return {d for d in documents if d in ids or manifest.documents[d] in hashes}
 
     def forbids(self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]) -> bool:
-        """Return whether people do not want to show some nodes of a published tree."""
+        """Return whether people set aside some nodes of a published tree."""
         if not self.curation.digest(manifest.documents):
             return False
         return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation))
 
     def apply(self, edition: Edition, gone: Collection[str] = ()) -> Edition:
-        """Return an edition with the readers of today, without what people do not want to show."""
+        """Return an edition with the present readers, without what people set aside."""
         manifest = replace(edition.manifest, readers=self.readers(edition.manifest))
         edition = replace(edition, manifest=manifest)
         if not (gone or self.curation.documents or self.curation.digest(manifest.documents)):
@@ -193,8 +200,27 @@ class Today:
         return replace(shown, manifest=replace(shown.manifest, inputs=_stale(manifest.inputs)))
 
 
+STAMP = "stamp.json"
+"""File beside the kept rows of a corpus tree: the trees whose top nodes they are."""
+
+
+def stamp_of(below: CorpusAccess, marks: Iterable[Mark]) -> str:
+    """Return the digest of published trees below a corpus tree."""
+    least = str(below.settings.corpus_tree.min_trees)
+    return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in marks))
+
+
+def rows_are_of(above: CorpusAccess, published: Sequence[Manifest]) -> bool:
+    """Return whether the kept rows of a corpus tree are the top nodes of these trees."""
+    file = above.home.followed / STAMP
+    if above.below is None or not file.exists():
+        return False
+    stamp = stamp_of(above.below, (manifest.mark for manifest in published))
+    return bool(json.loads(file.read_text(encoding="utf-8"))["stamp"] == stamp)
+
+
 def _readers_by_text(inventory: Inventory) -> Readers:
-    """Return who may read each text of the source, by content hash, in whatever document."""
+    """Return who may read each text of the source, by content hash, in any document."""
     readers: defaultdict[str, set[str]] = defaultdict(set)
     for entry in (*inventory.documents, *inventory.aside):
         readers[entry.content_hash].update(entry.readers or ())
@@ -207,7 +233,7 @@ def _published_readers(manifest: Manifest, document: PublishedDocument) -> tuple
 
 
 def _stale(inputs: str) -> str:
-    """Return ``Manifest.inputs`` that no build has, so that the next one publishes the tree."""
+    """Return ``Manifest.inputs`` that match no build, so that the next one replaces the tree."""
     if not inputs or inputs == UNFINISHED:
         return inputs
     return replace(TreeVersion.parse(inputs), documents=NARROWED).text

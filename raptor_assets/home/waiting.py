@@ -1,8 +1,8 @@
 """Builds that wait for a person's approval (``runs.publish``), by partition.
 
-A table of the partition names its builds, and what they were made from; each build is a file of
-``raptor_core.transfer.kept`` with all its nodes and vectors. The table comes last, so that a
-partition waits with all of its trees or not at all.
+A table of the partition names its builds and their inputs; each build is a file of
+``raptor_core.transfer.kept`` with all nodes and vectors. The table is written last, so that either
+all trees of a partition wait or none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class WaitingBuilds:
         self._tables.write(WAITING.path, partition, table, {"inputs": inputs})
 
     def among(self, partitions: Iterable[str]) -> list[str]:
-        """Return those of these partitions whose build waits, each once, by one request."""
+        """Return the partitions among these whose build waits, from one listing."""
         return self._tables.among(WAITING.path, dict.fromkeys(partitions))
 
     def inputs(self, partitions: Iterable[str]) -> Mapping[str, str]:
@@ -60,7 +60,7 @@ class WaitingBuilds:
         }
 
     def read(self, partition: str, identity: StoreIdentity) -> list[Edition]:
-        """Return the builds of a partition that wait, whole; none where none does.
+        """Return the waiting builds of a partition with all nodes; none if none waits.
 
         Raises:
             ExportError: a file is damaged, or has vectors of another embedder.

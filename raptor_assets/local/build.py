@@ -14,7 +14,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, DROP, SYNC, TREE, ChainAsset
 from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
-from raptor_assets.home.source_state import keep_look, look
+from raptor_assets.home.source_state import keep_catalog, rescan
 from raptor_assets.local.dagster import begun_partitions, open_instance, run_job
 from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
 from raptor_core.checks.document_text import document_text
@@ -39,7 +39,7 @@ class BuildReport:
         waiting: partitions whose build waits for approval.
         failed_checks: checks that failed, warnings among them.
         produced: number of new embeddings and summaries by asset, without reused ones.
-        n_kept: answers of a model that failed partitions keep for the next build.
+        n_kept: model answers that are kept for the next build, since their partition failed.
     """
 
     changes: Changes
@@ -73,7 +73,7 @@ class BuildReport:
 
 
 Planned = Callable[[Collection[str], Sequence[ChainAsset]], None]
-"""Callback before the first step, with the partitions to build and the assets of each."""
+"""Callback before the first step; it gets the partitions to build and the assets of each."""
 
 
 def _ignore_plan(_partitions: Collection[str], _chain: Sequence[ChainAsset]) -> None:
@@ -96,10 +96,10 @@ def build(
     """Build the new and changed partitions of the source, and drop those it no longer has.
 
     Args:
-        partitions: only these, and no drop; None for all.
+        partitions: build only these and drop nothing; None builds all.
         force: also build partitions that are up to date; finished work is reused.
         confirm_removal: drop removed documents, however many.
-        reembeds: first give published trees vectors of a changed embedder.
+        reembeds: first embed the published trees again with the settings' embedder.
         scan: scan of the source, if the caller has one.
         components: replacement for the components of the settings.
 
@@ -108,10 +108,10 @@ def build(
         SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
         RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
     """
-    scan = scan or look(home.table_store(settings), settings.source, is_whole=False)
+    scan = scan or rescan(home.table_store(settings), settings.source, is_whole=False)
     access = CorpusAccess(settings, home, components=components, scan=scan)
     with open_instance(home) as instance:
-        keep_look(access.tables, settings.source, scan)
+        keep_catalog(access.tables, settings.source, scan)
         if reembeds:
             _reembed(instance, access, scan)
         decision = decide(
@@ -138,7 +138,7 @@ def build(
 
 
 def _reembed(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
-    """Run the sync job for new vectors alone; raise a StoreError if it fails."""
+    """Run the sync job only to re-embed; raise a StoreError if it fails."""
     from raptor_assets.corpus.jobs import job_config
     from raptor_assets.corpus.sync import build_sync_job
 
@@ -170,7 +170,7 @@ def update_corpus_tree(
         above.home,
         above.settings.model_copy(update={"source": source}),
         force=force,
-        scan=look(above.tables, source),
+        scan=rescan(above.tables, source),
         components=above.components(),
         on_plan=on_plan,
         on_progress=on_progress,
@@ -185,7 +185,7 @@ def _sync(
     on_plan: Planned,
     on_progress: Watch,
 ) -> None:
-    """Run the sync job over a decision, and report what became of its partitions."""
+    """Execute a decision by the sync job, and report the result of each partition."""
     from raptor_assets.corpus.sync import build_sync_job
 
     on_plan(decision.to_build, CHAIN_NAMES.chain(access.settings.tree.max_layers))
@@ -220,7 +220,7 @@ def _report_dropped(
     partitions: Sequence[str],
     error: str,
 ) -> None:
-    """Report which partitions are neither begun nor published any more; the others failed."""
+    """Report the partitions that were dropped; after an error, report the others as failed."""
     if not partitions:
         return
     remaining = access.partitions(instance.get_dynamic_partitions(access.names.partitions))

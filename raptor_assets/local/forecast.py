@@ -1,4 +1,4 @@
-"""Plan of the next build of a home, made before anything is written or paid.
+"""Forecast of the next build of a home, before anything is written or paid for.
 
 The build is in ``build``, the plan of single trees in ``raptor_core.rebuild``.
 """
@@ -30,7 +30,7 @@ from raptor_core.tree.published import PublishedTrees, published_tree
 
 @dataclass(frozen=True, slots=True)
 class ReaderSet:
-    """Readers, "*" for everyone, with the number of their documents and of trees that hold some."""
+    """Set of readers ("*" is everyone), with the numbers of their documents and trees."""
 
     readers: tuple[str, ...]
     n_documents: int
@@ -42,7 +42,7 @@ class Forecast:
     """Partitions and trees that the next build changes.
 
     Attributes:
-        odd: doubts of documents to build, by their ids.
+        odd: reasons why the text of a document may have been read wrongly, by id.
         reader_sets: sets of readers in the source, if any document declares readers.
         n_readers_changed: number of published nodes whose readers change.
         skipped: files and documents that are not read, with the reason.
@@ -73,7 +73,8 @@ def forecast(
         with open_instance(home) as instance:
             access.components(instance)  # shares the cache of builds
     decision = decide(access)
-    decision.inventory.require_complete()
+    if decision.refusal and not decision.changes.doubt:
+        raise decision.refusal
     changes, inventory = decision.changes, decision.inventory
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(access, to_build)
@@ -108,7 +109,7 @@ def forecast(
 def _judged(
     access: CorpusAccess, components: Components, trees: Iterable[TreePlan]
 ) -> dict[tuple[str, int], int]:
-    """Count the summaries that the present judge has judged, by tree and layer."""
+    """Count the summaries that the current judge has already judged, by tree and layer."""
     counts: dict[tuple[str, int], int] = {}
     if access.settings.audit.judge != "llm":
         return counts
@@ -151,7 +152,7 @@ def _readers(documents: Iterable[Document]) -> dict[str, tuple[str, ...]]:
 def _plan_corpus_tree(
     below: CorpusAccess, plan: RebuildPlan, documents: Mapping[str, Sequence[Document]]
 ) -> tuple[TreePlan, ...]:
-    """Plan the corpus trees; present top texts, or tree names, represent those of changed trees."""
+    """Plan the corpus trees; for changed trees, the old top texts or tree names stand in."""
     from raptor_assets.corpus.corpus_tree import corpus_trees, documents_above  # loads Dagster
 
     above, present = corpus_tree_access(below), documents_above(below)
@@ -185,7 +186,7 @@ def _documents_by_tree(
 def _dropped_trees(
     access: CorpusAccess, partitions: Iterable[str], live: Collection[str]
 ) -> set[str]:
-    """Return the trees of removed partitions, and those that changed partitions lose."""
+    """Return the trees of removed partitions, and trees that changed partitions lose."""
     stored = TreeIndex(access.store.built_trees, access.settings.grouping)
     return {tree for name in partitions for tree in stored(name)} - set(live)
 

@@ -63,7 +63,9 @@ class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
     ``waiting`` are the partitions whose build waits for approval, and ``failures`` say why the last
-    build of a partition published nothing. ``is_building`` says whether a build is running.
+    build of a partition published nothing. ``withheld`` says why partitions stay as published: the
+    last scan could not read a document of theirs. ``set_aside`` are documents of which nothing is
+    published because people set chunks of them aside. ``is_building`` says whether a build runs.
     """
 
     trees: tuple[TreeStatus, ...]
@@ -71,6 +73,8 @@ class HomeStatus:
     checks: tuple[LastCheckResult, ...] = ()
     waiting: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    set_aside: Sequence[str] = ()
     is_building: bool = False
 
     @property
@@ -105,10 +109,13 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         TreeStatus(m, owners[m.tree], results_up_to(owners[m.tree], len(m.layer_sizes) - 1))
         for m in manifests
     ]
+    source = CorpusAccess(settings, home).source
     return HomeStatus(
         trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
+        withheld=source.withheld(manifests),
+        set_aside=source.without_chunks(manifests),
         **_unpublished(home, settings, records),
     )
 

@@ -1,4 +1,4 @@
-"""Builds of a tree that are kept: what they were, how two differ, and the way back to one."""
+"""Kept builds of a tree: list them, compare two, roll back to one, approve a new one."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class TreeBuild:
     """Build of a tree that is published or kept.
 
     Attributes:
-        id: names it for ``raptor versions``.
+        id: its id in ``raptor versions``.
         state: "published", "pinned" or "kept".
-        notes: nodes that came and went with it, and its cost, where they are known.
-        run_id: Dagster run that made it; empty where its records are gone.
+        notes: numbers of nodes that it added and removed, and its cost, if they are known.
+        run_id: Dagster run that made it; empty if its records are gone.
         failed: checks of that run that failed.
     """
 
@@ -80,7 +80,7 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
     kept = {build.id: build for build in access.kept.builds(tree)}
     again = kept.pop(build_name(live), None)  # went back to it
     notes = again.notes if again else access.notes_of(live)
-    builds = [(build_name(live), live, "pinned" if live.hold else "published", notes)]
+    builds = [(build_name(live), live, "pinned" if live.pin else "published", notes)]
     builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
     runs = _runs(home, access, partition)
     return [
@@ -153,7 +153,7 @@ def compare_builds(
             first = _published(store, live[0]) if live else replace(second, nodes=())
         else:
             (manifest,) = require_trees(store, [tree])
-            newest = access.kept.ids(tree)[-1:] if manifest.hold and not old else [old]
+            newest = access.kept.ids(tree)[-1:] if manifest.pin and not old else [old]
             first = _edition(access, store, manifest, "".join(newest))
             published = _published(store, manifest)
             second = _edition(access, store, manifest, new) if new else published
@@ -193,7 +193,7 @@ def _published(store: VectorStore, manifest: Manifest) -> Edition:
 
 
 def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:
-    """Yield the summaries that differ, from the top down; a cluster's keep their slot."""
+    """Yield the summaries that differ, from the top down; a cluster keeps its slot."""
     first, second = ({(n.layer, n.slot): n for n in nodes if not n.is_leaf} for nodes in (old, new))
     for key in sorted(first.keys() | second.keys(), key=lambda key: (-key[0], key[1])):
         pair = first.get(key), second.get(key)
@@ -209,7 +209,7 @@ def change_build(
     config: Mapping[str, Any],
     components: Components | None = None,
 ) -> str:
-    """Run the job that goes back to a build, or releases a tree; return the run's id.
+    """Run the job that rolls a tree back to a build, or releases it; return the run's id.
 
     ``config`` are the fields of ``RollbackConfig``.
 

@@ -1,7 +1,7 @@
 """Chat in the form of OpenAI's API: each corpus is a model that answers from its documents.
 
 The last message of the user is the question, the messages before it are its history. The answer
-ends with a numbered list of its sources, which the field ``sources`` contains as values.
+ends with a numbered list of its sources, which the field ``raptor_citations`` contains as values.
 """
 
 import re
@@ -29,6 +29,10 @@ from raptor_core.retrieval import Query, Retrieval
 
 MAX_TURNS = 100
 """Maximum number of messages before a question that are read."""
+
+CITATIONS = "raptor_citations"
+"""Field of an answer with its sources. The name must be ours: Open WebUI reads ``sources``, and an
+answer whose field ``sources`` has another format never ends there."""
 
 PREFIX = "chatcmpl-"
 """Beginning of the ids of answers, as clients expect it."""
@@ -133,7 +137,7 @@ class Completion:
             "object": "chat.completion",
             "choices": [{**choice, "finish_reason": _finish_reason(answer)}],
             "usage": _usage(answer),
-            "sources": _sources(sources),
+            CITATIONS: _citation_values(sources),
         }
 
     def part(self, finish_reason: str | None = None, **delta: str) -> dict[str, Any]:
@@ -143,7 +147,7 @@ class Completion:
 
     def last(self, answer: Answer, sources: Sequence[Citation]) -> dict[str, Any]:
         """Return the event that ends the text."""
-        return {**self.part(_finish_reason(answer)), "sources": _sources(sources)}
+        return {**self.part(_finish_reason(answer)), CITATIONS: _citation_values(sources)}
 
     def usage(self, answer: Answer) -> dict[str, Any]:
         """Return the event with the tokens of the answer."""
@@ -161,8 +165,8 @@ def _usage(answer: Answer) -> dict[str, int]:
     return {**counts, "total_tokens": total}
 
 
-def _sources(citations: Sequence[Citation]) -> list[dict[str, Any]]:
-    """Return the field ``sources``; ``document`` is empty for a summary of several documents."""
+def _citation_values(citations: Sequence[Citation]) -> list[dict[str, Any]]:
+    """Return the values of citations; ``document`` is empty for a summary of several documents."""
     return [
         {
             "document": cited.documents[0] if len(cited.documents) == 1 else "",

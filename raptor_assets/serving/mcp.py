@@ -52,7 +52,7 @@ def make_server(retriever: HomeRetriever) -> Any:
     looks = (reader.outline, reader.browse, reader.read_node, reader.trace, reader.list_trees)
     calls: list[Callable[..., Any]] = [_flat(*pair) for pair in searches.items()]
     calls += looks
-    tools = [_make_tool(tool, _report(call, error)) for call in calls]
+    tools = [_make_tool(tool, _report(call, retriever, error)) for call in calls]
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
 
 
@@ -157,10 +157,12 @@ def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:
     return tool
 
 
-def _report(call: Callable[..., Any], error_class: type[Exception]) -> Callable[..., Any]:
+def _report(
+    call: Callable[..., Any], retriever: HomeRetriever, error_class: type[Exception]
+) -> Callable[..., Any]:
     """Send the message of a RaptorError to the client; the protocol hides other messages.
 
-    A caller with readers only gets messages of ``REQUEST_ERRORS``.
+    A caller with readers, by key or by ``--as``, only gets messages of ``REQUEST_ERRORS``.
     """
     shown = tuple(kind for kind, *_ in REQUEST_ERRORS)
 
@@ -169,7 +171,8 @@ def _report(call: Callable[..., Any], error_class: type[Exception]) -> Callable[
         try:
             return call(*args, **kwargs)
         except RaptorError as error:
-            if current_readers() is not None and not isinstance(error, shown):
+            readers = retriever.for_readers(current_readers()).readers
+            if readers is not None and not isinstance(error, shown):
                 logging.getLogger(__name__).exception("a tool failed")
                 raise error_class("the server failed; its log says why") from error
             raise error_class(f"{type(error).__name__}: {error}") from error

@@ -63,8 +63,8 @@ def problem_response(path: str, status: int, problem: Problem) -> tuple[int, dic
 
 
 def _openai(status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
-    codes = {401: "invalid_api_key", 404: "model_not_found"}
+    codes = {"WrongKeyError": "invalid_api_key", "UnknownTreeError": "model_not_found"}
     kind = "invalid_request_error" if status < 500 else "server_error"
     error = {"message": problem.message, "type": kind, "param": None}
-    code = codes.get(status, problem.error)
+    code = codes.get(problem.error, problem.error)
     return 400 if status == 422 else status, {"error": {**error, "code": code}}

@@ -354,7 +354,7 @@ class TraceResponse(ApiModel):
 class PublishedTree(ApiModel):
     """Tree; ``layer_sizes[0]`` is its number of chunks, further layers count summaries.
 
-    ``title`` is that of its only document, or the name of its only top node; else empty. ``hold``
+    ``title`` is that of its only document, or the name of its only top node; else empty. ``pin``
     says why the tree is held at an earlier build; else it is empty.
     """
 
@@ -365,7 +365,7 @@ class PublishedTree(ApiModel):
     n_documents: int
     documents: list[str]
     published_at: str
-    hold: str
+    pin: str
 
     @classmethod
     def of(cls, manifest: Manifest) -> PublishedTree:

@@ -123,7 +123,7 @@ def _row(
         "layers": list(manifest.layer_sizes),
         "tokens": manifest.n_tokens,
         "published": manifest.published_at,
-        "hold": manifest.hold,
+        "pin": manifest.pin,
         "build": manifest.build_id,
         "checks": len(tree.checks),
         "failed": [_check(result) for result in tree.checks if not result.passed],
@@ -204,7 +204,7 @@ def read_points(
     """
     import numpy as np
 
-    parts = [LAYOUT_VERSION, *(f"{node.tree}\0{node.id}" for node in nodes)]
+    parts = [LAYOUT_VERSION, *(f"{node.tree}\0{node.id}\0{node.embedding_key}" for node in nodes)]
     key = hashlib.sha256("\n".join(parts).encode()).digest()
     path = home.map_of(tree if store.readers is None else digest("map", tree, *store.readers))
     cached = _read_layout(path, key, len(nodes))

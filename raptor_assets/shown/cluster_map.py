@@ -31,7 +31,7 @@ _PALETTE = (
 def cluster_map(
     clusterings: Sequence[Clustering], below: Mapping[str, Layer]
 ) -> dict[str, dg.MetadataValue[Any]]:
-    """Draw the clusters of the tree that has the most, unless they are few."""
+    """Draw the clusters of the tree with the most clusters; draw nothing if they are few."""
     largest = max(clusterings, key=lambda done: len(done.groups))
     if len(largest.groups) < MIN_CLUSTERS:
         return {}

@@ -13,7 +13,7 @@ from raptor_core.nodes import Node
 _TEXT_CHARS = 160
 _SHOWN_NODES = 5
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
-"""Characters to escape: a text must neither end its cell nor become markup, HTML or a link."""
+"""Characters to escape, so that no text ends its cell or becomes markup, HTML or a link."""
 
 
 class Markdown(str):
@@ -23,7 +23,7 @@ class Markdown(str):
 
 
 def nodes_markdown(nodes: Sequence[Node]) -> str:
-    """Return a table of the first nodes of a layer; "" without nodes."""
+    """Return a table of the first nodes of a layer; "" if there are none."""
     if not nodes:
         return ""
     are_leaves = nodes[0].is_leaf

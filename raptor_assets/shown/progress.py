@@ -45,7 +45,7 @@ class Progress:
     """Progress of a step over some partitions.
 
     Attributes:
-        n_made: texts that were embedded or written, without reused ones.
+        n_made: number of texts that were embedded or written, not counting reused ones.
         failed: failures by partition.
         failed_checks: checks that failed in the step.
         share: completed share of the step; 1 once it is done.

@@ -1,4 +1,4 @@
-"""Printing without control characters, so that no text can control a terminal.
+"""Printing to a terminal: control characters are removed, so that no text can control it.
 
 ``say`` and ``say_text`` print for people, instead of ``click.echo``. ``clean_streams`` cleans all
 other output: logs, warnings, tracebacks.

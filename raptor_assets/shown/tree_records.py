@@ -96,7 +96,7 @@ def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
 def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
-    """Return the findings of judges and people, with people's marks; None without any table."""
+    """Return the findings of judges and people, with people's marks; None if there is no table."""
     both = (CHAIN_NAMES.findings, manual_findings)
     assets = [of_layer(layer) for layer in layers for of_layer in both]
     tables_found = (tables.find(asset.path, partition) for asset in assets)

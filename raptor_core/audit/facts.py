@@ -6,7 +6,7 @@ decide. Names are found only by their capitals. How terms are compared is in ``t
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -24,10 +24,16 @@ from raptor_core.vectors import Vectors
 VERSION = 1
 """Version of the rules; raise it if they would find facts in other sentences than before."""
 Embed = Callable[[Sequence[str]], Vectors]
+Span = tuple[int, int]
+"""First character of a sentence, and the character after it."""
 MIN_RESEMBLANCE = 0.55
 """Minimum cosine similarity (all-MiniLM-L6-v2) of sentences that resemble each other. A sentence of
 a small model that resembles none of the leaves is usually wrong; see docs/research.md.
 """
+MIN_QUOTED = 0.3
+"""Minimum cosine similarity of a sentence of the leaves to the one that it replaces."""
+QUOTED_CHARS = 30, 300
+"""Minimum and maximum number of characters of a sentence that is quoted."""
 _MAX_ADDED = 12
 """Maximum numbers of a leaf to add up; the sums of more would match almost any number."""
 _ROUNDED = Decimal("0.05")
@@ -132,13 +138,16 @@ def _rounds(exact: Decimal, value: Decimal, *, is_about: bool) -> bool:
 def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None) -> Foreign:
     """Return the foreign facts of a summary, and the summary without the sentences with them.
 
-    With ``embed``, sentences that resemble no sentence of the leaves are removed, too.
+    With ``embed``, sentences that resemble no sentence of the leaves are removed, too, and each
+    removed sentence is replaced by the leaves' most similar one, if any is near.
     """
     found = Sources(leaves).foreign_sentences(summary)
-    unlike = _unlike_sentences(summary, leaves, embed) if embed else []
+    removed = dict.fromkeys(((sentence.start, sentence.end) for sentence in found), "")
+    if embed:
+        removed |= _quotations(summary, leaves, embed, removed)
     kept, start = [], 0
-    for begin, end in sorted({*((sentence.start, sentence.end) for sentence in found), *unlike}):
-        kept.append(summary[start:begin].rstrip(" "))
+    for (begin, end), quotation in sorted(removed.items()):
+        kept.append(f"{summary[start:begin].rstrip(' ')} {quotation}".rstrip(" "))
         start = end
     rest = "".join([*kept, summary[start:]]).strip()
     facts = dict.fromkeys(fact for sentence in found for fact in sentence.facts)
@@ -146,10 +155,25 @@ def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None
 
 
 @one_blas_thread
-def _unlike_sentences(summary: str, leaves: Sequence[str], embed: Embed) -> list[tuple[int, int]]:
-    """Return the spans of complete sentences that resemble no sentence of the leaves."""
+def _quotations(
+    summary: str, leaves: Sequence[str], embed: Embed, foreign: Collection[Span]
+) -> dict[Span, str]:
+    """Return the spans of sentences to replace, each with a quotation of the leaves, or "".
+
+    They are the ``foreign`` sentences, and complete ones that resemble no sentence of the leaves.
+    """
     spans = [(start, end) for start, end in sentences(summary) if ends_sentence(summary[start:end])]
-    sources = list(dict.fromkeys(text for leaf in leaves for text in sentence_texts(leaf)))
+    texts = (" ".join(text.split()) for leaf in leaves for text in sentence_texts(leaf))
+    sources = list(dict.fromkeys(texts))
     vectors = embed([*(summary[start:end].strip() for start, end in spans), *sources])
-    nearest = (vectors[: len(spans)] @ vectors[len(spans) :].T).max(axis=1, initial=-1.0)
-    return [span for span, cosine in zip(spans, nearest, strict=True) if cosine < MIN_RESEMBLANCE]
+    cosines = vectors[: len(spans)] @ vectors[len(spans) :].T
+    fit = [QUOTED_CHARS[0] <= len(t) <= QUOTED_CHARS[1] and t not in summary for t in sources]
+    quotable = {row for row, is_fit in enumerate(fit) if is_fit}
+    quotations: dict[Span, str] = {}
+    for span, row in zip(spans, cosines, strict=True):
+        if span in foreign or row.max(initial=-1.0) < MIN_RESEMBLANCE:
+            near = max(quotable, key=row.__getitem__, default=None)
+            is_near = near is not None and row[near] >= MIN_QUOTED
+            quotations[span] = sources[near] if near is not None and is_near else ""
+            quotable -= {near} if is_near else set()  # each is quoted once
+    return quotations

@@ -1,15 +1,12 @@
 """The check that every number and name in a chat model's summary is in a leaf below it.
 
 ``raptor_core.audit.facts`` finds foreign facts; the setting ``summarizer.foreign_facts`` decides
-what a build does about them.
+what a build does about them, and ``registry.layer_checks`` how severe they are.
 """
 
-from dataclasses import replace
-
 from raptor_core.audit.facts import find_foreign
-from raptor_core.checks.base import CheckedLayer, CheckInfo, CheckMeasurement, WorstNode, check
+from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.curation import CURATED
-from raptor_core.settings import Settings
 
 
 @check(
@@ -19,10 +16,7 @@ from raptor_core.settings import Settings
     "contains.",
 )
 def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of foreign facts in summaries that a chat model wrote.
-
-    A failure only warns if the settings only report such facts.
-    """
+    """Measure the number of foreign facts in summaries that a chat model wrote."""
     written = [node for node in layer.written if CURATED not in node.quality]
     checked = [node for node in written if node.id in layer.leaves]
     found = [(node, find_foreign(node.text, layer.leaves[node.id]).facts) for node in checked]
@@ -40,11 +34,4 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
         numbers,
         worst,
         'Set summarizer.foreign_facts = "remove", which removes such sentences, and build again.',
-        only_warns=layer.settings.summarizer.foreign_facts == "report",
     )
-
-
-def facts_check(settings: Settings) -> CheckInfo:
-    """Return the check, whose severity is "warn" if the settings only report such facts."""
-    warns = settings.summarizer.foreign_facts == "report"
-    return replace(foreign_facts, severity="warn") if warns else foreign_facts

@@ -1,8 +1,8 @@
 """Detection of scripts and languages, and the check for summaries in another language.
 
-The script follows from the Unicode names of letters, the language of Latin text from function
-words. Short texts, code, names and mixed texts have no clear language, which is None. The check
-finds summaries that a model wrote in another language than that of the children.
+The script follows from the Unicode names of letters, the language of Latin text from py3langid. It
+gets words in lower case only, since names have no language. Short texts and code have no clear
+language, which is None. The check finds summaries in another language than that of the children.
 """
 
 import re
@@ -10,9 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from operator import itemgetter
-from pathlib import Path
+from functools import cache, cached_property, lru_cache
+from math import ceil, inf
 
 from raptor_core.audit.collage import is_collage
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
@@ -39,17 +38,23 @@ _MIN_KANA = 0.1
 """Minimum share of kana among kana and Han in a Japanese text."""
 
 
-@cache
-def languages_by_word() -> Mapping[str, tuple[str, ...]]:
-    """Return the languages of each word in ``function_words.txt``."""
-    text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
-    by_word: dict[str, tuple[str, ...]] = {}
-    for line in text.splitlines():
-        language, _, words = line.partition(": ")
-        for word in words.split():
-            by_word[word] = (*by_word.get(word, ()), language)
-    return by_word
-
+_CODES = (
+    "af sq eu bs ca hr cs da nl en eo et fi fr gl de ht hu is id ga it la lv lt ms mt no pl pt ro "
+    "sk sl es sw sv tl tr vi cy xh zu"
+)
+_NAMES = (
+    "Afrikaans Albanian Basque Bosnian Catalan Croatian Czech Danish Dutch English Esperanto "
+    "Estonian Finnish French Galician German Haitian Hungarian Icelandic Indonesian Irish Italian "
+    "Latin Latvian Lithuanian Malay Maltese Norwegian Polish Portuguese Romanian Slovak Slovenian "
+    "Spanish Swahili Swedish Tagalog Turkish Vietnamese Welsh Xhosa Zulu"
+)
+_LATIN_LANGUAGES = dict(zip(_CODES.split(), _NAMES.split(), strict=True))
+"""Languages in Latin letters that can be recognized, by code."""
+_ENGLISH = "English"
+_MARGIN = 0.45
+"""Log-likelihood per byte by which a language must lead; names lead over English by less."""
+_SAMPLE_WORDS = 300
+"""Number of words of a long text that are classified, evenly spread."""
 
 _CODE = re.compile(r"[=;{}<>\\\[]|\w\(")
 _MIN_CODE = 3
@@ -58,36 +63,40 @@ _KEYWORDS = frozenset(
 )
 """Keywords of programming languages, which are not counted in a text with code."""
 _PUNCTUATION = ".,;:!?…\"'“”‘’«»()[]{}*_`–—-¿¡"
-MIN_WORDS = 12
+MIN_WORDS = 8
 """Minimum number of words of a text with a clear language."""
-_MIN_HITS = 0.2
-_MIN_LEAD = 1.7
-_MIN_DISTINCT = 3
 
 
 @dataclass(frozen=True)
 class Writing:
-    """Counts of a text's letters and function words, from which script and language follow.
+    """Letters of a text, and its words in lower case.
 
     Attributes:
-        letters: number of letters by script, with kana and Han separate.
-        n_words: number of words in Latin letters, without code.
-        scores: number of function words by language; a word of n languages counts 1/n for each.
+        letters: number of letters by script, Kana and Han separately.
+        words: words of Latin letters in lower case, without code.
     """
 
     letters: Counter[str]
-    n_words: int
-    scores: Mapping[str, float]
+    words: tuple[str, ...]
 
     def __add__(self, second: "Writing") -> "Writing":
-        """Add the counts of two texts."""
-        names = {**self.scores, **second.scores}
-        scores = {name: self.scores.get(name, 0) + second.scores.get(name, 0) for name in names}
-        return Writing(self.letters + second.letters, self.n_words + second.n_words, scores)
+        """Return the writing of both texts together."""
+        return Writing(self.letters + second.letters, self.words + second.words)
+
+    @cached_property
+    def _scores(self) -> Mapping[str, float]:
+        """Log-likelihood per byte by language; none for few words."""
+        import py3langid
+
+        if len(self.words) < MIN_WORDS:
+            return {}
+        sample = " ".join(self.words[:: ceil(len(self.words) / _SAMPLE_WORDS)])
+        n_bytes, names = len(sample.encode()), _LATIN_LANGUAGES
+        return {names[c]: score / n_bytes for c, score in py3langid.rank(sample) if c in names}
 
     @property
     def script(self) -> str | None:
-        """Script of more than half of the letters, or None; "Japanese" for Han with kana."""
+        """Script of most letters, Japanese for Han with kana; None without a majority."""
         if not self.letters:
             return None
         kana, han = self.letters[_KANA], self.letters[HAN]
@@ -98,33 +107,29 @@ class Writing:
         return script if 2 * count > self.letters.total() else None
 
     def share(self, script: str) -> float:
-        """Return the share of letters in a script, in [0, 1]; Japanese includes Han."""
+        """Return the share of a script's letters in [0, 1]; Japanese includes Han."""
         names = (_KANA, HAN) if script in {JAPANESE, HAN} else (script,)
         return sum(self.letters[name] for name in names) / max(self.letters.total(), 1)
 
     @property
     def language(self) -> str | None:
-        """Language of the words in Latin letters; None if it is unclear."""
-        if self.n_words < MIN_WORDS or not self.scores:
-            return None
-        best, score = max(self.scores.items(), key=itemgetter(1))
-        runner_up = max((n for name, n in self.scores.items() if name != best), default=0.0)
-        is_clear = score >= _MIN_HITS * self.n_words and score >= _MIN_LEAD * runner_up
-        return best if is_clear else None
+        """Language of the words in Latin letters; None if it is not clear."""
+        best = max(self._scores, key=self._scores.__getitem__, default=None)
+        return None if best != _ENGLISH and self.speaks(_ENGLISH) else best
 
-    def may_be(self, language: str) -> bool:
-        """Return whether many of the words may belong to ``language``."""
-        best = max(self.scores.values(), default=0.0)
-        return bool(best) and self.scores.get(language, 0.0) >= best / 3
+    def speaks(self, language: str) -> bool:
+        """Return whether the words may belong to ``language``."""
+        best = max(self._scores.values(), default=0.0)
+        return bool(self._scores) and self._scores.get(language, -inf) > best - _MARGIN
 
 
 def writing(text: str) -> Writing:
-    """Count letters by script, and function words by language."""
+    """Count the letters of a text by script, and find its words in lower case."""
     letters = _letters(text)
     words = _words(text) if letters[LATIN] else []
     if len(_CODE.findall(text)) >= _MIN_CODE:
-        words = [word for word in words if len(word) > 1 and word not in _KEYWORDS]
-    return Writing(letters, len(words), _scores(Counter(words)))
+        words = [word for word in words if word not in _KEYWORDS]
+    return Writing(letters, tuple(words))
 
 
 def _letters(text: str) -> Counter[str]:
@@ -139,27 +144,14 @@ def _letters(text: str) -> Counter[str]:
     return letters
 
 
-def _scores(words: Mapping[str, int]) -> dict[str, float]:
-    scores: dict[str, float] = {}
-    distinct: dict[str, int] = {}
-    for word, count in words.items():
-        languages = languages_by_word().get(word, ())
-        for language in languages:
-            distinct[language] = distinct.get(language, 0) + 1
-            scores[language] = scores.get(language, 0.0) + count / len(languages)
-    return {name: score for name, score in scores.items() if distinct[name] >= _MIN_DISTINCT}
-
-
 def _words(text: str) -> list[str]:
-    """Return the words in lower case, without code such as ``name_1``, ``f(x)`` and ``a.b``."""
-    plain = []
-    for raw in text.casefold().split():
-        word = raw.strip(_PUNCTUATION)
-        if word.isalpha():
-            plain.append(word)
-        elif "'" in word or "’" in word:
-            parts = word.replace("’", "'").split("'")
-            plain += parts if all(part.isalpha() for part in parts) else []
+    """Return words of Latin letters in lower case; ``name_1``, ``f(x)`` and ``a.b`` are code."""
+    plain: list[str] = []
+    for raw in text.split():
+        parts = raw.strip(_PUNCTUATION).replace("’", "'").split("'")
+        if all(part.isalpha() for part in parts):
+            latin = (part for part in parts if len(part) > 1 and _script(part[0]) == LATIN)
+            plain += filter(str.islower, latin)
     return plain
 
 
@@ -176,9 +168,9 @@ _MIN_SHARE = 0.1
 
 
 def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
-    """Return the languages of a summary and of its children if they clearly differ, else None.
+    """Return the language of a summary and that of its children, if they clearly differ.
 
-    A summary may use any script or language that a child uses in part.
+    A script or language that a child uses in part counts as a language of the children.
     """
     script = summary.script
     if script is None or not children:
@@ -191,8 +183,8 @@ def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str
         return _language_switch(summary, together, children)
     if script == together.script or any(child.script == script for child in children):
         return None
-    both_use_han = {script, together.script} == {HAN, JAPANESE}
-    if not both_use_han and any(child.share(script) >= _MIN_SHARE for child in children):
+    kin = {script, together.script} == {HAN, JAPANESE}
+    if not kin and any(child.share(script) >= _MIN_SHARE for child in children):
         quoted = script == LATIN and summary.language is not None
         if not quoted or any(child.language == summary.language for child in children):
             return None
@@ -203,9 +195,9 @@ def _language_switch(
     summary: Writing, together: Writing, children: Sequence[Writing]
 ) -> tuple[str, str] | None:
     mine, theirs = summary.language, together.language
-    if mine is None or theirs is None or mine == theirs or summary.may_be(theirs):
+    if mine is None or theirs is None or mine == theirs or summary.speaks(theirs):
         return None
-    if together.may_be(mine) or any(child.language == mine for child in children):
+    if together.speaks(mine) or any(child.language == mine for child in children):
         return None
     return mine, theirs
 
@@ -213,19 +205,19 @@ def _language_switch(
 @check(
     "language_switch",
     "warn",
-    "Share of summaries in another script or language than their children, if both are clear.",
+    "Share of summaries in another script or language than their children, where both are plain.",
 )
 def language_switch(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the share of summaries in another language than their children."""
-    cached_writing = cache(writing)  # because a child may have several parents
+    known = cache(writing)  # a child has several parents
     n_checked = len(layer.summaries)
     n_judged, switched = 0, []
     for node in layer.summaries:
         mine, children = writing(node.text), layer.texts_below(node)
-        n_judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
         if is_collage(node.text, children):
             continue
-        switch = find_switch(mine, [cached_writing(child) for child in children])
+        n_judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
+        switch = find_switch(mine, [known(child) for child in children])
         if switch:
             switched.append(WorstNode.of(node, 1.0, f"{switch[0]}, its children {switch[1]}"))
     numbers: dict[str, float] = {
@@ -233,12 +225,12 @@ def language_switch(layer: CheckedLayer) -> CheckMeasurement:
         "plain_language": n_judged,
         "switched": len(switched),
     }
-    summary = "No summary to measure."
+    summary = "No summary to look at."
     if n_checked:
         numbers["switched_share"] = len(switched) / n_checked
         summary = (
             f"{len(switched)} of {n_checked} summaries are in another language than their "
             "children (none is allowed)."
         )
-    remedy = "Try another summarizer.model, or name the language in the prompt, and build again."
+    remedy = "Ask for the documents' language: try another summarizer.model; build these again."
     return CheckMeasurement(not switched, summary, numbers, switched, remedy)

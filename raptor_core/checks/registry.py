@@ -1,5 +1,7 @@
 """The lists of checks, by what they are applied to."""
 
+from dataclasses import replace
+
 from raptor_core.checks import sizes
 from raptor_core.checks.base import (
     Check,
@@ -20,6 +22,7 @@ from raptor_core.checks.structure import (
     shrink,
     unreadable_nodes,
 )
+from raptor_core.settings import Settings
 
 CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
     sizes.token_budget,
@@ -44,9 +47,16 @@ PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, staleness)
 """Checks on finished trees, and then on what is published of them."""
 
 
+def layer_checks(settings: Settings) -> list[Check[[CheckedLayer]]]:
+    """Return LAYER_CHECKS; invented facts only warn where the settings only report them."""
+    warns = settings.summarizer.foreign_facts == "report"
+    quiet = replace(foreign_facts, severity="warn")
+    return [quiet if warns and check is foreign_facts else check for check in LAYER_CHECKS]
+
+
 def check_layer(layer: CheckedLayer) -> list[CheckResult]:
     """Run ``LAYER_CHECKS`` on a layer of summaries."""
-    return [check(layer) for check in LAYER_CHECKS]
+    return [check(layer) for check in layer_checks(layer.settings)]
 
 
 def check_trees(checked: CheckedTrees) -> list[CheckResult]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from raptor_core.models.embedding.base import Embedder, SegmentingEmbedder
 from raptor_core.retrieval.base import Query, Questions, Retrieval
-from raptor_core.retrieval.general.wording import read_wording
+from raptor_core.retrieval.general.wording import is_courtesy, read_wording
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
@@ -107,15 +107,17 @@ MAX_FRAGMENT_NAMES = 3
 def follow_up(question: str, history: Sequence[str]) -> str:
     """Add terms of the conversation to a question that cannot be understood without it.
 
-    Any other question, also a general one, is returned unchanged. Replacing pronouns by names was
-    tried, and found fewer answers.
+    Any other question, also a general one, and a message that only thanks or greets are returned
+    unchanged. Replacing pronouns by names was tried, and found fewer answers.
 
     Args:
-        history: earlier questions and answers, the latest last; empty ones are ignored.
+        history: earlier questions and answers, the latest last; those that are empty or only thank
+            or greet are ignored.
     """
-    messages = [message for message in history if message.strip()][: -LAST_MESSAGES - 1 : -1]
-    if not messages or not _is_follow_up(question):
+    if is_courtesy(question) or not _is_follow_up(question):
         return question
+    messages = [message for message in history if message.strip() and not is_courtesy(message)]
+    messages = messages[: -LAST_MESSAGES - 1 : -1]
     own = read_wording(question).names
     terms = dict.fromkeys(term for message in messages for term in read_wording(message).names)
     joined = [term for term in terms if term not in own][:MAX_TERMS]

@@ -181,9 +181,10 @@ class SummarizerSettings(ChatPart):
     foreign_facts: Literal["strict", "remove", "report"] = setting("remove", rebuilds=True)
     """What to do if a sentence of a chat model contains a number, date, code or name that no leaf
     below the summary contains. "remove" tells the model once, and then removes the sentence; if too
-    little is left, the summary quotes its children. "strict" also removes sentences that resemble
-    no leaf: of a small model most of them are wrong, but a good model loses correct ones. "report"
-    only makes the check `foreign_facts` warn.
+    little is left, the summary quotes its children. "strict" also replaces sentences that resemble
+    no leaf by quotations: of a small model most of them are wrong, but a good model loses correct
+    ones. "report" changes no summary; the check `foreign_facts` warns, unless `checks.severity`
+    says otherwise.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Otherwise, a name

@@ -232,7 +232,7 @@ class Mark:
     build_id: str
     inputs: str = ""
     is_refused: bool = False
-    hold: str = ""
+    pin: str = ""
     readers: str = ""
 
 
@@ -256,7 +256,7 @@ class Manifest:
     ``inputs`` is the digest of everything that the build of its partition depended on: the tree is
     up to date as long as the source gives the same digest. It is empty for a tree that was
     published by hand or by an import. ``is_refused`` is set if a model refused one of its
-    summaries. ``hold`` says who pinned the tree to this build and why; builds leave it unchanged
+    summaries. ``pin`` says who pinned the tree to this build and why; builds leave it unchanged
     until it is released.
     """
 
@@ -272,7 +272,7 @@ class Manifest:
     title: str = ""
     inputs: str = ""
     is_refused: bool = False
-    hold: str = ""
+    pin: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -280,12 +280,13 @@ class Manifest:
     def mark(self) -> Mark:
         """The short form of the manifest."""
         readers = readers_digest(self.readers)
-        return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.hold, readers)
+        return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.pin, readers)
 
     def part_for(self, readers: Collection[str]) -> Self:
         """Return the manifest restricted to documents that one of these readers may read.
 
-        A restricted manifest has no build id and no title; its counts still include the whole tree.
+        A restricted manifest has no build id, title or ``end``, which may count nodes of the
+        whole tree; its own counts still include the whole tree.
         """
         known = {*readers, EVERYONE} if readers else set()
         readable = {name for name, names in self.readers.items() if not known.isdisjoint(names)}
@@ -297,10 +298,11 @@ class Manifest:
             documents=_part(self.documents, readable),
             sources=_part(self.sources, readable),
             readers=_part(self.readers, readable),
+            end="",
             fits=(),
             title="",
             inputs="",
-            hold="",
+            pin="",
         )
 
     @property

@@ -260,7 +260,7 @@ def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition
     """
     for at in range(0, len(export.trees), TOGETHER):
         editions = (_read(folder, file) for file in export.trees[at : at + TOGETHER])
-        yield [replace(e, manifest=replace(e.manifest, inputs="", hold="")) for e in editions]
+        yield [replace(e, manifest=replace(e.manifest, inputs="", pin="")) for e in editions]
 
 
 def differing_trees(store: VectorStore, export: Export) -> list[str]:

@@ -91,7 +91,7 @@ class KeptBuilds:
         """Write a build with all of its vectors, for a store of ``identity``; return its id."""
         manifest = edition.manifest
         name = build_name(manifest)
-        unpinned = replace(edition, manifest=replace(manifest, hold=""))
+        unpinned = replace(edition, manifest=replace(manifest, pin=""))
         file = f"{_place(manifest.tree)}/{name}{_EXTENSION}"
         self._folder.write(file, encode_build(unpinned, identity, notes))
         return name

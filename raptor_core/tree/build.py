@@ -119,7 +119,7 @@ def build_trees(
             tree: name_summaries(
                 nodes, [layer.nodes for layer in layers[tree]], previous.get(tree), components
             )
-            for tree, nodes in _summarize(work, components, known, lower).layers.items()
+            for tree, nodes in _summarize(work, components, known, lower, previous).layers.items()
         }
         report(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
@@ -168,8 +168,11 @@ def _summarize(
     components: Components,
     known: Known,
     lower: Mapping[str, Sequence[Sequence[Node]]],
+    previous: Mapping[str, Tree],
 ) -> Summarized:
-    summaries = summarize_clusters(work, components, known, lower=lower.__getitem__)
+    summaries = summarize_clusters(
+        work, components, known, lower=lower.__getitem__, earlier=previous.get
+    )
     failed = [failure for failures in summaries.failed.values() for failure in failures]
     if failed:
         reasons = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])

@@ -172,6 +172,13 @@ class Components:
             grounding=self._grounding,
         )
 
+    def summarizer_fingerprint(self, embedder_fingerprint: str) -> str:
+        """Return the fingerprint that the summarizer would have with another embedder."""
+        if self.calls_model or self._custom_part("summarizer"):
+            return self.summarizer.fingerprint
+        settings = self.settings.summarizer
+        return make_summarizer(settings, self.counter, embedder_fingerprint).fingerprint
+
     @property
     def quotes(self) -> bool:
         """Whether summaries consist of the children's sentences, so that no model writes texts."""
@@ -193,7 +200,7 @@ class Components:
         mode = self.settings.summarizer.foreign_facts
         if mode == "strict":
             find = partial(find_foreign, embed=self._bundled.embed)
-            return Grounding(f"{FACTS_VERSION}-strict", find, self._extractive)
+            return Grounding(f"{FACTS_VERSION}-quoted", find, self._extractive)
         removes = mode == "remove"
         return Grounding(FACTS_VERSION, find_foreign, self._extractive) if removes else None
 

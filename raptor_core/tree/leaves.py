@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import add_tables, context_lines
 from raptor_core.chunking.outline import Parts, parts_of
+from raptor_core.curation import Curation
 from raptor_core.documents.base import MAX_METADATA_CHARS, Document, metadata_entries
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
@@ -25,6 +26,13 @@ def make_leaves(
         leaves += _document_leaves(tree, document, components.chunks(document), components)
     excludes = components.curation.excludes_chunk
     return tuple(n for n in leaves if not excludes(n.documents[0], n.content_key))
+
+
+def all_chunks_aside(document: Document, components: Components, curation: Curation) -> bool:
+    """Return whether people set aside each chunk of a document, so that nothing of it is left."""
+    leaves = _document_leaves("", document, components.chunks(document), components)
+    excludes = curation.excludes_chunk
+    return bool(leaves) and all(excludes(document.id, leaf.content_key) for leaf in leaves)
 
 
 def _with_tables(

@@ -12,9 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from operator import attrgetter
+from pathlib import Path
 
-from raptor_core.checks.languages import languages_by_word
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
 from raptor_core.text.vocabulary import STOPWORDS, singular
@@ -73,6 +74,13 @@ def _title(text: str) -> str:
     return title if rest.strip() and len(title) <= MAX_TITLE_CHARS else ""
 
 
+@cache
+def _function_words() -> frozenset[str]:
+    """Return the words of ``function_words.txt``, which has one language per line."""
+    text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
+    return frozenset(w for line in text.splitlines() for w in line.partition(": ")[2].split())
+
+
 class _Words:
     """Counter of words and word pairs, which also records how they are spelled."""
 
@@ -82,7 +90,7 @@ class _Words:
     def count(self, text: str) -> Counter[Key]:
         """Count the words and word pairs of a text."""
         counts: Counter[Key] = Counter()
-        function_words = languages_by_word()
+        function_words = _function_words()
         last, start, end = "", 0, 0
         for match in find_words(text):
             run, word = match[0], match[0].casefold()

@@ -15,7 +15,7 @@ from raptor_core.checks.junk import Junk, find_junk
 from raptor_core.curation import CURATED
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.nodes import Layer, Node, grouped, leaf_texts
+from raptor_core.nodes import Layer, Node, Tree, grouped, leaf_texts
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
@@ -23,6 +23,8 @@ from raptor_core.tree.drafts import draft_summaries, mark_summaries, text_keys
 
 LowerLayers = Callable[[str], Sequence[Sequence[Node]]]
 """A function from a tree to the nodes of its lower layers, from the leaves up."""
+EarlierTree = Callable[[str], Tree | None]
+"""A function from a tree to the published tree that it continues, or None."""
 FLUSH_SECONDS = 0.25
 """Minimum time between writes of extractive summaries to the cache; paid ones are kept at once."""
 AnswerCallback = Callable[[Node, Usage], None]
@@ -84,6 +86,7 @@ def summarize_clusters(
     known: Known,
     on_answer: AnswerCallback = lambda _node, _usage: None,
     lower: LowerLayers = lambda _tree: (),
+    earlier: EarlierTree = lambda _tree: None,
 ) -> Summarized:
     """Summarize the clusters of many trees at once.
 
@@ -96,6 +99,7 @@ def summarize_clusters(
         on_answer: called at once after each answer, so that its usage is recorded before an error.
         lower: function from a tree to the nodes of the layers below that of ``work``, from the
             leaves up; called only if foreign facts are searched for.
+        earlier: published trees, whose extractive summaries stay if their children do.
 
     Raises:
         MissingKeyError: the endpoint needs a key.
@@ -107,7 +111,10 @@ def summarize_clusters(
     curated = {draft.node.content_key for draft in drafts if draft.curated}
     uncurated = {key: draft for key, draft in by_key.items() if key not in texts}
     published = known.texts(text_keys(_content_keys(uncurated.values()), components))
-    texts |= _known_texts(uncurated, published, components)
+    if components.quotes:
+        texts |= _published_quotes(uncurated, earlier)
+    others = {key: draft for key, draft in uncurated.items() if key not in texts}
+    texts |= _known_texts(others, published, components)
     rest = [draft for draft in drafts if draft.key not in texts]
     components.cache.want(
         (draft.node.tree, key)
@@ -163,13 +170,29 @@ def _drafts(
     ]
 
 
+def _published_quotes(drafts: Mapping[str, _Draft], earlier: EarlierTree) -> dict[str, _Text]:
+    """Return the extractive summaries of published trees over the same texts, by draft key.
+
+    Made again after a change of the embedder, they could have other sentences.
+    """
+    texts = {}
+    for key, draft in drafts.items():
+        tree, node_id = earlier(draft.node.tree), draft.node.id
+        if tree is not None and node_id in tree:
+            children = [child.text for child in tree.children(node_id)]
+            if children == [child.text for child in draft.children]:
+                texts[key] = _Text(tree.node(node_id).text)
+    return texts
+
+
 def _known_texts(
     drafts: Mapping[str, _Draft], known: Mapping[str, str], components: Components
 ) -> dict[str, _Text]:
     """Return texts that exist already by draft key, without junk.
 
-    Extractive summaries are made again, which costs nothing, because the text of another tree with
-    the same content key may differ: its chunks may have another order or other line breaks.
+    Extractive summaries of other trees are made again, which costs nothing, because the text of
+    another tree with the same content key may differ: its chunks may have another order or other
+    line breaks.
     """
     if not components.quotes:
         texts: dict[str, _Text] = {}

@@ -167,7 +167,7 @@ def test_documents_of_partitions_that_only_changed_settings_count_among_the_publ
 
 def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     held, other = document("held"), document("other")
-    manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", hold="worse")
+    manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", pin="worse")
     state = replace(published(document("held", "Earlier text."), other), pins=[manifest])
     changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
     assert changes.pins == {"held": "worse"}

@@ -1,5 +1,6 @@
 """A home, a place of tables and a collection belong to one corpus; another one is refused."""
 
+import fcntl
 from dataclasses import replace
 
 import dagster as dg
@@ -13,7 +14,8 @@ from support.workshop import SMALL, prose
 from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.folder import Home
-from raptor_core.errors import SettingsError, StoreMismatchError
+from raptor_assets.local.dagster import open_instance
+from raptor_core.errors import RaptorError, SettingsError, StoreMismatchError
 from raptor_core.settings import Settings
 
 __all__ = ["stand_in"]
@@ -110,3 +112,22 @@ def test_a_collection_on_a_server_belongs_to_the_corpus_that_made_it(stand_in):
         assert store.count() == 15
     other = replace(IDENTITY, corpus="wiki")
     open_at(None, identity=other, corpus="wiki", **server, owner="wiki").close()
+
+
+LOCKED = {
+    "store": lambda path: open_at(path / "store", "edge"),
+    "records": lambda path: open_instance(Home(path / "home")),
+}
+
+
+@pytest.mark.parametrize("locked", LOCKED)
+def test_a_disk_that_grants_every_lock_is_refused_with_its_remedy(tmp_path, monkeypatch, locked):
+    with open_at(tmp_path / "store", "edge") as opened:
+        publish(opened, make_tree())
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    with pytest.raises(RaptorError) as refused, LOCKED[locked](tmp_path):
+        pass
+    message = str(refused.value)
+    assert "grants the same lock twice" in message
+    assert "choose a folder on a disk of this machine" in message
+    assert str(tmp_path) in message

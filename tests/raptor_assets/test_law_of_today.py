@@ -238,7 +238,7 @@ class Today(RuleBasedStateMachine):
             done = call(self.workshop.access())
         except (UnknownTreeError, EmptySourceError):  # no text of the source can be read today
             return
-        self.pins ^= {tree} if bool(done.manifest.hold) is not (tree in self.pins) else set()
+        self.pins ^= {tree} if bool(done.manifest.pin) is not (tree in self.pins) else set()
         self.compare([tree])
 
     @rule(pick=PICK)
@@ -317,7 +317,7 @@ class Today(RuleBasedStateMachine):
         retriever = HomeRetriever(self.workshop.home.path, self.workshop.components)
         with self.workshop.access().store.open() as store:
             manifests = {m.tree: m for m in store.manifests()}
-        assert {name for name, m in manifests.items() if m.hold} == self.pins
+        assert {name for name, m in manifests.items() if m.pin} == self.pins
         for caller in CALLERS if manifests else ():
             found = self.found_by(caller, trees)
             bound = retriever.for_readers([caller])

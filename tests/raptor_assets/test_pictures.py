@@ -1,11 +1,13 @@
-"""Map and tables in metadata: small, the same every time, and safe to show."""
+"""Maps and tables in metadata: small, the same every time, and safe to show."""
 
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import pytest
 
 from raptor_assets.shown.cluster_map import map_svg
-from raptor_assets.shown.markdown import markdown_table
+from raptor_assets.shown.markdown import code, markdown_table, worst_markdown
+from raptor_core.checks.base import WorstNode
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,3 +31,19 @@ def test_a_map_has_a_dot_for_every_node_in_the_colour_of_its_cluster():
     assert map_svg(points, cluster_of[::-1]) != picture
     assert len(map_svg(rng.normal(size=(9000, 2)), np.arange(9000) % 40)) < 30_000
     assert "nan" not in map_svg(np.zeros((3, 2)), np.zeros(3, dtype=np.int64))
+
+
+def test_a_node_of_a_tree_comes_with_the_commands_that_show_it():
+    shown = worst_markdown([WorstNode("n-1", "A text.", 0.5, "odd", "guides/a b.md")])
+    assert "| guides/a b.md | n\\-1 | 0.5 | odd | A text. |" in shown
+    assert "`raptor tree 'guides/a b.md' --trace n-1`" in shown
+    assert "`raptor report 'guides/a b.md' --node n-1`" in shown
+
+
+@pytest.mark.parametrize("name", ["a`b.md", "``", "a|b", "<b>x</b>", "a\nb"])
+def test_any_name_of_a_tree_stays_within_its_code_span(name):
+    shown = code(f"raptor tree {name} --trace n")
+    ticks = len(shown) - len(shown.lstrip("`"))
+    assert "\n" not in shown
+    assert shown.endswith("`" * ticks)
+    assert "`" * ticks not in shown[ticks:-ticks]

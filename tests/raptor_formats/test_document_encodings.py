@@ -138,7 +138,10 @@ def test_wide_texts_without_a_mark_are_read(encoding, language):
     assert decode(chinese.encode("utf-16-le")) == chinese
 
 
-@pytest.mark.parametrize("data", [bytes(range(256)) * 4, b"MZ\x90\0\3\0\0\0names\0of\0parts\0" * 9])
+@pytest.mark.parametrize(
+    "data",
+    [bytes(range(256)) * 4, b"MZ\x90\0\3\0\0\0names\0of\0parts\0" * 9, b"names\1of\2parts\3" * 9],
+)
 def test_binary_data_is_refused(data):
     with pytest.raises(UnreadableError, match="binary data"):
         decode(data)

@@ -9,7 +9,7 @@ import pytest
 from raptor_core.documents.parsing.mailbox import read_mailbox
 from raptor_core.documents.parsing.names import TableOrigin
 from raptor_core.settings import SourceSettings
-from raptor_formats.mail import parse_eml
+from raptor_formats.mail import MAX_FIELD_CHARS, parse_eml
 
 POLISH = "Zażółć gęślą jaźń, a źródło rzeki leży w górach i płynie szybciej wiosną."
 
@@ -23,6 +23,14 @@ def message(subject="The tide"):
 def part(charset, body, kind="text/plain"):
     head = f"Subject: x\nContent-Type: {kind}; charset={charset}\nContent-Transfer-Encoding: 8bit"
     return head.encode() + b"\n\n" + body
+
+
+def test_an_endless_subject_is_cut_between_words():
+    mail = message("ebb and flow " * 4000)
+    mail.set_content("The tide rose.")
+    title = parse_eml(mail.as_bytes()).title
+    assert 7_000 < len(title) <= MAX_FIELD_CHARS
+    assert set(title.split()) == {"ebb", "and", "flow"}
 
 
 def test_texts_around_a_picture_are_all_read():

@@ -276,7 +276,9 @@ def test_hidden_text_of_word_is_left_out():
             ("<w:b/>", "Seen too."),
         )
     )
-    assert parse("docx", letter(f"<w:p {W}>{runs}</w:p>")).text == "It rises.\n\nSeen. Seen too."
+    moved = "<w:moveFrom><w:r><w:t>Moved away. </w:t></w:r></w:moveFrom>"
+    paragraph = f"<w:p {W}>{moved}{runs}</w:p>"
+    assert parse("docx", letter(paragraph)).text == "It rises.\n\nSeen. Seen too."
 
 
 def test_text_that_a_style_of_word_hides_is_left_out():

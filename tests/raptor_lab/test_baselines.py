@@ -1,19 +1,20 @@
 """Systems that only evaluation has: root, beginnings, fused paragraphs."""
 
+import numpy as np
 import pytest
-from support.clusterers import PAIRS
+from support.clusterers import PAIRS, clusterer_of
+from support.clustering_cases import tokens
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
+from raptor_lab.clustering.gmm import responsibilities
 from raptor_lab.comparison.contexts import QuestionBatch
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.load import load_dataset
-
-pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
@@ -38,6 +39,7 @@ def asked(index, at=0, *, pooled=False):
     return QuestionBatch([question], vectors, index.where(question, pooled=pooled))
 
 
+@pytest.mark.slow
 def test_title_and_abstract_are_cut_at_the_budget(index):
     system = make_system("title-abstract")
     (whole,) = system.contexts(index, asked(index), 400)
@@ -49,6 +51,7 @@ def test_title_and_abstract_are_cut_at_the_budget(index):
     assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
 
 
+@pytest.mark.slow
 def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
     system = make_system("document")
     mill = next(d for d in index.dataset.documents if d.id == "mill")
@@ -59,6 +62,7 @@ def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
     assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
 
 
+@pytest.mark.slow
 def test_a_beam_ends_in_five_chunks_below_the_nodes_that_it_kept(index):
     (found,) = make_system("beam").contexts(index, asked(index), 4000)
     walked = make_system("traversal:3").contexts(index, asked(index), 4000)[0].nodes
@@ -70,6 +74,7 @@ def test_a_beam_ends_in_five_chunks_below_the_nodes_that_it_kept(index):
     assert [node.id for node in first.nodes] == [found.nodes[0].id]
 
 
+@pytest.mark.slow
 def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):
     system = make_system("paragraph-fusion")
     (found,) = system.contexts(index, asked(index, pooled=True), 4000)
@@ -85,3 +90,25 @@ def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):
 def parts_of_chunks(index, tree):
     """The chunks of a tree, which the paragraphs of this baseline are not cut into."""
     return index.store.nodes(Where(trees=(tree,), layers=(0,)))
+
+
+def clustered(method, vectors, n_tokens, **changes):
+    return clusterer_of(method, **changes).cluster(vectors, n_tokens)
+
+
+def test_windows_follow_the_order_of_the_layer():
+    clusters = clustered("contiguous", np.eye(22, dtype=np.float32), tokens(22))
+    expected = (range(7), range(7, 14), range(14, 20), range(20, 22))
+    assert clusters.members == tuple(map(tuple, expected))
+
+
+def test_windows_shorten_to_keep_the_budget():
+    clusters = clustered("contiguous", np.eye(6, dtype=np.float32), tokens(6, 100), max_tokens=300)
+    assert clusters.members == ((0, 1, 2), (3, 4, 5))
+
+
+def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
+    points = np.random.default_rng(0).normal(size=(60, 16))
+    found = responsibilities(points, 224)
+    assert found.shape == (6, 60)
+    np.testing.assert_allclose(found.sum(axis=0), 1)

@@ -5,16 +5,19 @@ import pytest
 from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
-from support.tiny_models import build_tiny_dpr
+from support.tiny_models import build_tiny_dpr, build_tiny_t5
 
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.load import load_dataset
+from raptor_lab.readers import Ask
+from raptor_lab.unifiedqa import UnifiedQa, unifiedqa_prompt
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
@@ -49,6 +52,7 @@ def encoded(model, class_name, *texts):
     return encoder(input_ids=read["input_ids"]).pooler_output[0].detach().numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.rare
 def test_nodes_are_ranked_by_the_inner_product_of_two_encoders(index, encoders):
     names = ("dpr", "collapsed-dpr")
@@ -71,9 +75,45 @@ def test_nodes_are_ranked_by_the_inner_product_of_two_encoders(index, encoders):
     assert shares == {"dpr": {0}, "collapsed-dpr": {0, 1}}
 
 
+@pytest.mark.slow
 def test_a_question_is_asked_of_its_own_document_within_the_budget(index, encoders):
     found = compare(index, [make_system("collapsed-dpr", encoders)], [30], keep_contexts=True)
     by_id = {document.id: document.text for document in index.dataset.documents}
     for score in found.scores:
         assert 0 < score.n_tokens <= 30
         assert set(score.context.split()) <= set(by_id[score.question.document].split())
+
+
+@pytest.fixture
+def one_thread():
+    """Threads that wait for one another cost a tiny model more than it computes."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+WHEEL = Question("q", "Who bought the wheel?", options=("A smith.", "A king."), gold=0)
+
+
+def test_the_prompt_has_the_question_first_in_lower_case():
+    prompt = unifiedqa_prompt(Ask(WHEEL, "The wheel\nwas sold."))
+    assert prompt == "who bought the wheel? \\n (a) a smith. (b) a king. \\n the wheel was sold."
+    assert unifiedqa_prompt(Ask(Question("q", "Who?"), "")) == "who?"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_answers_do_not_depend_on_the_batch_and_stop_reading_at_512_tokens(tmp_path):
+    reader = UnifiedQa(str(build_tiny_t5(tmp_path)))
+    asks = [Ask(WHEEL, "the smith paid " * n) for n in (1, 200, 3, 40, 5, 9, 2, 7, 11, 4)]
+    together = dict(reader.read(asks))
+    assert sorted(together) == list(range(10))
+    assert len(set(together.values())) > 1
+    for at in (0, 1, 9):
+        assert dict(reader.read([asks[at]])) == {0: together[at]}
+    longer = Ask(WHEEL, asks[1].context + "and a king came " * 99)
+    assert dict(reader.read([longer])) == {0: together[1]}
+    assert reader.fingerprint != UnifiedQa().fingerprint

@@ -1,11 +1,16 @@
 """Presets to compare with, by name like those of the core."""
 
 import pytest
+from support.hashing import HashingEmbedder
 
 from raptor_assets.home.settings_file import settings_text
+from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.models.summarizing.prompts import prompt_of
+from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings, load_settings, preset, with_preset
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
 
 
 def test_a_preset_over_settings_leaves_what_it_does_not_name():
@@ -39,3 +44,44 @@ def test_a_chat_model_over_the_preset_is_asked_the_recipes_prompt_or_yours():
     chat["user_prompt"] = "In short:\n{context}"
     summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
     assert prompt_of(summarizer).question(["One."], 200) == "In short:\nOne."
+
+
+TOPICS = ("tide gauges", "seed vaults", "research vessels", "night watches")
+
+
+def prose(n_paragraphs):
+    return "\n\n".join(
+        " ".join(
+            f"Entry {n}.{s} is about {TOPICS[n % 4]}, their keepers and the weather of that week."
+            for s in range(9)
+        )
+        for n in range(n_paragraphs)
+    )
+
+
+@pytest.fixture(scope="module")
+def components():
+    return Components(preset("simple"), embedder=HashingEmbedder())
+
+
+@pytest.fixture(scope="module")
+def tree(components):
+    return build_tree([Document("log.md", prose(60))], components=components)
+
+
+@pytest.mark.slow
+def test_leaves_are_the_recipes_windows_of_two_hundred_words(tree):
+    words = prose(60).split()
+    windows = [words[at : at + 200] for at in range(0, len(words), 200)]
+    assert [leaf.text.split() for leaf in tree.layers[0].nodes] == windows
+
+
+@pytest.mark.slow
+def test_the_search_finds_five_chunks_about_the_question(tree, components):
+    query = Query.from_settings(preset("simple"))
+    found = Retriever.from_trees([tree], components).search(
+        "What happened on research vessels?", query
+    )
+    assert len(found.hits) == 5
+    assert all(hit.node.is_leaf for hit in found.hits)
+    assert any("research vessels" in hit.node.text for hit in found.hits)

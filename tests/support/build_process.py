@@ -25,7 +25,7 @@ from support.servers import do_not_wait
 from support.stores import PROCESS_PATH
 from support.summarizers import ScriptedSummarizer
 from support.word_judge import WordJudge
-from support.workshop import Workshop
+from support.workshop import Workshop, settings_text
 
 from raptor_assets.chain import run, run_log
 from raptor_assets.cli import main
@@ -33,7 +33,7 @@ from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_core.identity import digest
 from raptor_core.store import publishing
-from raptor_core.store.store import VectorStore
+from raptor_core.tree import summarize
 from raptor_core.tree.components import Components
 
 IMPORTED_BY_BUILDS = ("pyarrow.parquet", "scipy.sparse", "scipy.linalg", "raptor_core.store.folder")
@@ -41,40 +41,6 @@ IMPORTED_BY_BUILDS = ("pyarrow.parquet", "scipy.sparse", "scipy.linalg", "raptor
 
 def die(*_args, **_kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def build(root):
-    """`raptor build`."""
-    with embedder_made_by(lambda *_: HashingEmbedder()):
-        main(["build", "--json", "--home", str(root / "home")])
-
-
-def build_and_die(root, point):
-    """Build, and die in the middle.
-
-    ``point`` is "publish" (before it), "published" (after the first commit, made one of a single
-    tree), or the number of the call to embed.
-    """
-    if point == "publish":
-        VectorStore.publishing = die
-    elif point == "published":
-        publishing.COMMIT_POINTS = 1
-        commit = publishing.PublicationBatch._commit
-
-        def commit_and_die(self):
-            is_publication = bool(self._updates)
-            commit(self)
-            if is_publication:
-                die()
-
-        publishing.PublicationBatch._commit = commit_and_die
-    else:
-        embed = HashingEmbedder.embed
-        calls = iter(range(int(point)))
-        HashingEmbedder.embed = lambda self, texts: (
-            embed(self, texts) if next(calls, None) is not None else die()
-        )
-    build(root)
 
 
 def open_records_at_once(root, n_processes):
@@ -116,10 +82,15 @@ def build_as_the_database_dies(root, server, at):
 def build_logged(root, point):
     """Build with a summarizer and an embedder that write what they finished to ``finished.log``.
 
-    ``point`` is "never", or "before ASSET" or "after ASSET": where to die.
+    ``point`` says where to die: "never"; "before ASSET" or "after ASSET"; "committed", after the
+    first commit, made one of a single tree; or the number of the last summary, all of
+    which are written down at once.
     """
     when, _, asset = point.partition(" ")
-    if when != "never":
+    summarizer = LoggedSummarizer(root / "finished.log")
+    if when == "committed":
+        die_after_a_commit()
+    elif when in ("before", "after"):
         place, name = {
             "before": (run.ChainRun, "_attempt"),
             "after": (run_log.RunLog, "step"),
@@ -132,15 +103,30 @@ def build_logged(root, point):
             return method(self, step, *given)
 
         setattr(place, name, dying)
-    workshop = Workshop(root, components={"summarizer": LoggedSummarizer(root / "finished.log")})
+    elif when != "never":
+        summarizer.last, summarize.FLUSH_SECONDS = int(when), -1.0
+    workshop = Workshop(root, components={"summarizer": summarizer})
     workshop.components = Components(
         workshop.settings,
         embedder=LoggedEmbedder(root / "finished.log"),
-        summarizer=workshop.parts_given["summarizer"],
+        summarizer=summarizer,
         judge=WordJudge(),
     )
     report = workshop.build()
     assert report.succeeded, report.failed
+
+
+def die_after_a_commit():
+    publishing.COMMIT_POINTS = 1
+    commit = publishing.PublicationBatch._commit
+
+    def commit_and_die(self):
+        is_publication = bool(self._updates)
+        commit(self)
+        if is_publication:
+            die()
+
+    publishing.PublicationBatch._commit = commit_and_die
 
 
 class LoggedEmbedder(HashingEmbedder):
@@ -157,14 +143,17 @@ class LoggedEmbedder(HashingEmbedder):
 
 
 class LoggedSummarizer(ScriptedSummarizer):
-    """Writes every summary that it made."""
+    """Writes every summary that it made; the process dies when another than the last is due."""
 
     def __init__(self, path):
         super().__init__()
         self.path = path
+        self.last = None
 
     def summarize(self, requests):
         for answer in super().summarize(requests):
+            if self.n_made - 1 == self.last:
+                die()
             log(self.path, [f"summarized {answer.key}"])
             yield answer
 
@@ -175,10 +164,14 @@ def log(path, lines):
 
 
 def build_on_full_disk(root, n_bytes):
-    """Build while no file may grow over ``n_bytes``: writes fail as they do on a full disk."""
+    """`raptor build` while no file may grow over ``n_bytes``, as on a full disk."""
+    home = Home(root / ".raptor")
+    home.ensure()
+    home.settings.write_text(settings_text(root / "docs"))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(n_bytes), int(n_bytes)))
-    build(root)
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        main(["build", "--home", str(home.path)])
 
 
 def fork_for_each_line(root):
@@ -197,7 +190,7 @@ def fork_for_each_line(root):
         name, *given = json.loads(line)
         child = os.fork()
         if child == 0:
-            with (root / "told").open("w") as file:
+            with (root / "printed").open("w") as file:
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             code = 1
@@ -236,7 +229,7 @@ class Starter:
         self._process.stdin.write(json.dumps(action) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
-        return code, (self.root / "told").read_text()
+        return code, (self.root / "printed").read_text()
 
     def __exit__(self, *_exc):
         self._process.stdin.close()

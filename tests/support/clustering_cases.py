@@ -35,8 +35,8 @@ def assert_valid(clusters, n_tokens, max_tokens, min_members=2):
         assert len(rows) >= min_members
         assert n_tokens[list(rows)].sum() <= max_tokens
     assert all(type(value) is float for value in clusters.details.values())
-    told = getattr(clusters, "responsibilities", ())  # anchored ones have none
-    likely = told or ((),) * len(clusters.members)
+    given = getattr(clusters, "responsibilities", ())  # anchored ones have none
+    likely = given or ((),) * len(clusters.members)
     for rows, of in zip(clusters.members, likely, strict=True):
         assert len(of) in (0, len(rows))
         assert all(0 <= value <= 1 for value in of)

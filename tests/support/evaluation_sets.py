@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -64,32 +63,6 @@ def qasper() -> dict[str, object]:
     }
 
 
-def quality() -> list[dict[str, object]]:
-    """Two lines of one article, one of another that is HTML."""
-
-    def line(article, set_id, text, *questions):
-        return {
-            "article_id": article,
-            "set_unique_id": set_id,
-            "title": article.title(),
-            "article": text,
-            "questions": list(questions),
-        }
-
-    def question(text, options, gold, difficult):
-        labels = {"gold_label": gold, "writer_label": gold, "difficult": difficult}
-        return {"question": text, "options": options, **labels}
-
-    wheel = ["A smith.", "A king.", "The keeper.", "Nobody."]
-    oil = ["Paraffin.", "Rape oil.", "Coal.", "Gas."]
-    where = ["To Rome.", "To Oslo.", "To Bergen.", "To Osby."]
-    return [
-        line("mill", "mill_A", MILL, question("Who bought the wheel?", wheel, 1, 0)),
-        line("mill", "mill_B", MILL, question("Where did Aud move?", where, 3, 1)),
-        line("lamp", "lamp_A", f"<p>{LAMP}</p>", question("What did it burn first?", oil, 2, 1)),
-    ]
-
-
 def records() -> list[dict[str, object]]:
     """Documents with their questions."""
     ask = {"question": "Who bought the wheel?", "answers": ["a smith"], "qid": "w"}
@@ -107,32 +80,3 @@ def write_lines(path: Path, rows: list[dict[str, object]]) -> Path:
     """A JSON Lines file."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
-
-
-def write_narrativeqa(folder: Path) -> Path:
-    """Three stories: a book, a script that is HTML, one that was not fetched; and a train one."""
-    (folder / "tmp").mkdir(parents=True)
-    stories = [("book", "test"), ("script", "test"), ("gone", "test"), ("other", "train")]
-    _write_table(
-        folder / "documents.csv",
-        ["document_id", "set", "kind", "wiki_title"],
-        [[name, split, "gutenberg", name.title()] for name, split in stories],
-    )
-    questions = [
-        ["book", "test", "Who bought the wheel?", "A smith.", "the smith"],
-        ["script", "test", "What burned?", "Rape oil", "Rape oil"],
-        ["gone", "test", "Why, then?", "Because.", "So."],
-        ["other", "train", "When?", "Then.", ""],
-    ]
-    header = ["document_id", "set", "question", "answer1", "answer2"]
-    _write_table(folder / "qaps.csv", header, questions)
-    (folder / "tmp" / "book.content").write_text(MILL, encoding="utf-8")
-    script = f"<html><body><pre>{LAMP}</pre></body></html>"
-    (folder / "tmp" / "script.content").write_text(script, encoding="utf-8")
-    (folder / "tmp" / "other.content").write_text(SOUP, encoding="utf-8")
-    return folder
-
-
-def _write_table(path: Path, header: list[str], rows: list[list[str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])

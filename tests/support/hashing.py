@@ -42,3 +42,7 @@ class WideEmbedder(HashingEmbedder):
     model = "wide"
     n_dims = 48
     fingerprint = fingerprint("hashing", {"n_dims": 48})
+
+    def _encode(self, texts):
+        vectors = super()._encode([text[::-1] for text in texts])
+        return vectors * np.linspace(3, 0, self.n_dims, dtype=np.float32)  # another centre

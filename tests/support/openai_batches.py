@@ -120,8 +120,8 @@ class FakeBatches:
             given = {"error": {"message": fault.message}} if failed else None
             answer = given or completion(self.server, body, fault)
             response = {"status_code": fault.status, "request_id": "r", "body": answer}
-            told = {"id": "x", "custom_id": line["custom_id"], "response": response, "error": None}
-            (bad if failed else good).append(_json(told) + b"\n")
+            row = {"id": "x", "custom_id": line["custom_id"], "response": response, "error": None}
+            (bad if failed else good).append(_json(row) + b"\n")
         return good[::-1], bad  # in another order than asked
 
 

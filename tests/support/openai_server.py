@@ -3,7 +3,7 @@
 It speaks ``/v1/chat/completions``, ``/v1/embeddings``, and with ``openai_batches`` the files and
 batches of the batch endpoint, and holds no model: a chat answer is a cut of the prompt's own words,
 an embedding a vector drawn from the text's hash. Both depend on the request alone. Faults come on
-demand, see ``Fault`` and ``FakeOpenAI.fail``; other servers' ways are in ``openai_dialects``.
+demand, see ``Fault`` and ``FakeOpenAI.fail``.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def qdrant_version() -> str:
     binary = find_qdrant()
     if binary is None:
         return ""
-    told = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
-    return told.stdout.split()[-1]
+    printed = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
+    return printed.stdout.split()[-1]
 
 
 def summary_line() -> str:

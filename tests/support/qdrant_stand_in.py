@@ -51,7 +51,7 @@ class Fault:
     only: str = ""
 
 
-def told(error):
+def problem(error):
     return json.dumps({"status": {"error": str(error)}, "time": 0.0}).encode()
 
 
@@ -131,7 +131,7 @@ class StandIn:
         if self.fail_with is not None:
             return self.fail_with
         if self.keyed and writes and key == READING_KEY:
-            return 403, told("Forbidden: Global write access is required")
+            return 403, problem("Forbidden: Global write access is required")
         if self.keyed and key not in (KEY, READING_KEY):
             return 401, b"Must provide an API key or an Authorization bearer token"
         if self.fail_after is not None and writes:
@@ -139,7 +139,7 @@ class StandIn:
             if self.fail_after < 0:
                 return 503, b"gone"
         if len(data) > self.max_bytes:
-            return 413, told(f"Payload error: JSON payload ({len(data)} bytes) is larger")
+            return 413, problem(f"Payload error: JSON payload ({len(data)} bytes) is larger")
         return None
 
     def _answer(self, method, bare, body):
@@ -148,15 +148,15 @@ class StandIn:
         )
         name, match = next((pair for pair in matches if pair[1]), ("", None))
         if match is None:
-            return 404, told("no such route")
+            return 404, problem("no such route")
         try:
             if _READS.search(bare):
                 self._require_indexes(*match.groups(), body)
             result = getattr(self, f"on_{name}")(*match.groups(), body)
         except FileExistsError as error:
-            return 409, told(f"Wrong input: Collection `{error}` already exists!")
+            return 409, problem(f"Wrong input: Collection `{error}` already exists!")
         except ValueError as error:  # of local mode, and of pydantic
-            return 404 if "not found" in str(error) else 400, told(error)
+            return 404 if "not found" in str(error) else 400, problem(error)
         return 200, json.dumps({"result": plain(result), "status": "ok", "time": 0.0}).encode()
 
     def _require_indexes(self, collection, body):

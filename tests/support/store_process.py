@@ -44,12 +44,12 @@ def publish_rebuilds(root, start, end):
         time.sleep(0.03)
 
 
-def read_until_told(root):
+def read_until_a_line_comes(root):
     """Read everything again and again until a line comes; then say what was found wrong."""
-    told, wrong, builds = threading.Event(), [], set()
-    threading.Thread(target=lambda: (sys.stdin.readline(), told.set())).start()
+    stopped, wrong, builds = threading.Event(), [], set()
+    threading.Thread(target=lambda: (sys.stdin.readline(), stopped.set())).start()
     say("reading")
-    while not told.is_set():
+    while not stopped.is_set():
         with open_at(root, identity=None, lock_seconds=60.0) as store:
             wrong += faults(store)
             builds |= {manifest.build_id for manifest in store.manifests()}

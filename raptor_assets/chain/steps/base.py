@@ -11,7 +11,7 @@ from raptor_core.identity import digest
 
 
 class Step:
-    """Step that makes one asset of many partitions, in turn or, with another ``run``, together."""
+    """Step that makes one asset for many partitions; a subclass may override ``run`` to batch."""
 
     def __init__(self, asset: ChainAsset) -> None:
         self.asset = asset
@@ -32,9 +32,9 @@ class Step:
         raise NotImplementedError
 
     def check(self, state: PartitionState) -> list[CheckResult]:
-        """Return the results of the checks on a partition's recorded asset, which is not made.
+        """Return the results of the checks on a partition's recorded asset, which stays as it is.
 
-        A run executes them once.
+        A run executes each check once; later calls return the same results.
         """
         if self.asset not in state.verdicts:
             results = self._check(state)

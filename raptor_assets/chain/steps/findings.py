@@ -16,7 +16,7 @@ from raptor_core.tables.values import audit_to_table, findings_by_audit_key
 
 
 class FindingsStep(Step):
-    """Audits the summaries of all partitions at once; nothing is judged twice."""
+    """Step that audits the summaries of all partitions together; no summary is judged twice."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -31,7 +31,7 @@ class FindingsStep(Step):
         ]
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``; findings that no run has made are made and not kept."""
+        """See ``Step._check``; missing findings are made for the check, and not kept."""
         context = state.context
         (report,) = _run_audits([self._audit(state, state.recorded(self.asset))], context)
         return [evaluate_audit(report.curated(context.components.curation), context.settings)]

@@ -8,7 +8,7 @@ from raptor_assets.assets.versions import (
     documents_version,
     nodes_version,
 )
-from raptor_assets.chain.context import HELD_NODES, KnownStore, RunContext, Trees
+from raptor_assets.chain.context import QUICK_NODES, KnownStore, RunContext, Trees
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import (
@@ -157,7 +157,7 @@ class ClustersStep(Step):
         return [check(checked) for check in CLUSTER_CHECKS]
 
     def _input(self, state: PartitionState) -> list[str]:
-        """Return vectors, tokens, order and published clusters, on which the clusters depend."""
+        """Return what the clusters depend on: vectors, token counts, order, published clusters."""
         lines = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
             for tree, nodes in state.nodes(self.layer - 1).items()
@@ -170,7 +170,7 @@ class ClustersStep(Step):
 
 
 class EmbeddingsStep(Step):
-    """Step that embeds and stages the nodes of all partitions at once; vectors are reused."""
+    """Step that embeds and stages the nodes of all partitions together, reusing known vectors."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -180,8 +180,8 @@ class EmbeddingsStep(Step):
         embedded = embed_nodes(nodes, context.components, known_store, context.working)
         embedding_keys = (node.embedding_key for node in nodes)
         vectors = dict(zip(embedding_keys, embedded.vectors, strict=True))
-        if not self.layer and context.is_quick and len(nodes) <= HELD_NODES:
-            context.store.hold()  # the layers above are quick too, and have fewer nodes
+        if not self.layer and context.is_quick and len(nodes) <= QUICK_NODES:
+            context.store.keep_open()  # the layers above are quick too, and have fewer nodes
         below = [n for state in states for k in range(self.layer) for n in state.flat_nodes(k)]
         with context.store.open() as store:
             store.stage(nodes, below, vectors)

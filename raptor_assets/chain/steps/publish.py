@@ -44,7 +44,7 @@ from raptor_core.tree.publish import make_manifest
 
 @dataclass
 class _Ready:
-    """Partition to publish with its check results; ``removed`` are trees that it lost."""
+    """Partition to publish, with its check results; ``removed`` are the trees that it lost."""
 
     state: PartitionState
     trees: Sequence[Tree]
@@ -154,7 +154,7 @@ class PublishStep(Step):
         pins: Collection[str],
         today: Today,
     ) -> None:
-        """Publish all partitions that no check refuses, many in one commit, or let them wait."""
+        """Publish the partitions that passed their checks, or keep their builds for approval."""
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished, grouping)
         stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
@@ -237,7 +237,7 @@ class PublishStep(Step):
 
 
 def _records(part: _Ready) -> dict[str, TreeRecord]:
-    """Return the records of published trees; one of the same build stays as it is."""
+    """Return the records of published trees; the record of an unchanged build is kept."""
     state = part.state
     known = read_records(state.context.tables, state.name)
     n_audited = sum(report.n_judged for report in state.audits.values())
@@ -259,7 +259,7 @@ def _editions(part: _Ready) -> list[Edition]:
 
 
 def _pins(context: RunContext) -> Collection[str]:
-    """Return the trees that are pinned; an unreadable source gives a warning and none."""
+    """Return the pinned trees; if the source cannot be read, warn and return none."""
     try:
         return context.pins
     except SourceError as error:
@@ -268,7 +268,7 @@ def _pins(context: RunContext) -> Collection[str]:
 
 
 def _may_wait(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
-    """Return whether a build may wait for approval: it changes trees, and forgets no document."""
+    """Return whether a build may wait for approval: it changes trees and drops no document."""
     pairs = [(previous.get(tree), manifest) for tree, manifest in part.manifests.items()]
     is_same = all(old and old.build_id == manifest.build_id for old, manifest in pairs)
     is_complete = all(not old or old.documents.keys() <= new.documents.keys() for old, new in pairs)
@@ -278,7 +278,7 @@ def _may_wait(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
 def _staleness_verdicts(
     state: PartitionState, manifests: Mapping[str, Manifest]
 ) -> list[CheckResult]:
-    """Check if the published trees are stale; an unreadable source gives a warning instead."""
+    """Check whether the published trees are stale; if the source cannot be read, only warn."""
     try:
         source = state.context.partitions.get(state.name, {})
     except SourceError as error:

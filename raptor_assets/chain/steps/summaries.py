@@ -18,7 +18,7 @@ from raptor_core.errors import SummaryError
 from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
-from raptor_core.nodes import Node, leaf_texts
+from raptor_core.nodes import Node, Tree, leaf_texts
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
@@ -27,7 +27,7 @@ NAMED_FAILURES = 3
 
 
 class SummariesStep(Step):
-    """Summarizes the clusters of all partitions at once."""
+    """Step that summarizes the clusters of all partitions together."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -79,8 +79,11 @@ class SummariesStep(Step):
         def lower(tree: str) -> list[Sequence[Node]]:
             return state_of[tree].nodes_below(tree, self.layer - 1)
 
+        def earlier(tree: str) -> Tree | None:
+            return state_of[tree].earlier_trees()[tree]
+
         known = KnownStore(context.store)
-        return summarize_clusters(pairs, context.components, known, report, lower)
+        return summarize_clusters(pairs, context.components, known, report, lower, earlier)
 
     def _keep(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:
         """Save the new layer and return its version; None if a summary of it failed."""

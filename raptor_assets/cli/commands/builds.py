@@ -22,7 +22,7 @@ from raptor_assets.corpus.changes import Changes, State
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.reembed import plan_reembedding
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.local.dagster import begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast
@@ -431,7 +431,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
     home, settings = home_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    scan = look(home.table_store(settings), source, is_whole=bool(added))
+    scan = rescan(home.table_store(settings), source, is_whole=bool(added))
     return home, settings.model_copy(update={"source": source}), scan
 
 

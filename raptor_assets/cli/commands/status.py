@@ -77,6 +77,8 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "unpublished": state.unpublished,
         "waiting": state.waiting,
         "failures": state.failures,
+        "withheld": state.withheld,
+        "set_aside": state.set_aside,
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": state.structural_passed,
@@ -104,13 +106,20 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         if not result.passed:
             group = result.asset.partition("/")[0]
             _print_check("all trees" if group == TREE else group, result)
-    for tree in (tree for tree in state.trees if tree.manifest.hold):
-        say(f"{tree.name}: pinned to an earlier build: {tree.manifest.hold}", fg="yellow")
+    for tree in (tree for tree in state.trees if tree.manifest.pin):
+        say(f"{tree.name}: pinned to an earlier build: {tree.manifest.pin}", fg="yellow")
     for name in state.waiting:
         say(
             f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
             fg="yellow",
         )
+    for name, reason in state.withheld.items():
+        say(
+            f"{name}: stays as published, because a document of it is not read: {reason}",
+            fg="yellow",
+        )
+    for name in state.set_aside:
+        say(f"{name}: nothing of it is published, since people set chunks of it aside", fg="yellow")
     _print_unpublished(state, home)
     _print_totals(state.trees)
     if not (state.trees or state.unpublished):

@@ -65,8 +65,8 @@ def tree_command(
     named = labelled(manifest.title, tree)
     say(f"{named}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
     say(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
-    if manifest.hold:
-        say(f"pinned to an earlier build: {manifest.hold}", fg="yellow")
+    if manifest.pin:
+        say(f"pinned to an earlier build: {manifest.pin}", fg="yellow")
     if parents := parent_counts(nodes):
         several = sum(n > 1 for n in parents.values())
         say(f"{several} of {len(parents)} nodes have several parents", dim=True)

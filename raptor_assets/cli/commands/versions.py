@@ -61,7 +61,7 @@ def list_(tree: str, home: Path, as_json: bool) -> None:
 
 def _build_values(build: TreeBuild) -> dict[str, Any]:
     manifest = {field.name: getattr(build.manifest, field.name) for field in fields(Manifest)}
-    known = ("build_id", "layer_sizes", "n_tokens", "published_at", "documents", "hold")
+    known = ("build_id", "layer_sizes", "n_tokens", "published_at", "documents", "pin")
     return {
         "id": build.id,
         "state": build.state,
@@ -85,8 +85,8 @@ def _print_build(build: TreeBuild) -> None:
     if build.run_id:
         failed = f"; failed: {', '.join(build.failed)}" if build.failed else "; its checks passed"
         say(f"    run {build.run_id}{failed}")
-    if manifest.hold:
-        say(f"    pinned: {manifest.hold}", fg="yellow")
+    if manifest.pin:
+        say(f"    pinned: {manifest.pin}", fg="yellow")
 
 
 @versions_command.command(epilog=_example("diff guides/pumps.md --markdown"))
@@ -224,8 +224,8 @@ def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: 
         print_json({"tree": tree, **_build_values(published), "run_id": run_id})
         return
     say(f"{tree}: {done} {published.id}")
-    if published.manifest.hold:
-        say(f"    {published.manifest.hold}", fg="yellow")
+    if published.manifest.pin:
+        say(f"    {published.manifest.pin}", fg="yellow")
         say(f"`{hint(f'versions release {tree}', home)}` ends the pin", dim=True)
 
 

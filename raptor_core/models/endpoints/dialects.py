@@ -166,6 +166,6 @@ STATES: WeakValueDictionary[tuple[str, str, str], EndpointState] = WeakValueDict
 def rerank_body(endpoint: EndpointPart, question: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return the body of a rerank request, as text-embeddings-inference or Cohere expects it."""
     if getattr(endpoint, "kind", "") == "tei":
-        return {"query": question, "texts": list(texts)}
+        return {"query": question, "texts": list(texts), "truncate": True}
     documents = {"documents": list(texts), "top_n": len(texts)}
     return {"model": endpoint.model, "query": question, **documents}

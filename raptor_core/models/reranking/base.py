@@ -29,15 +29,21 @@ class Reranker(Protocol):
         """Return a score for each text, higher for a better answer."""
 
 
+MAX_TEXTS = {"tei": 32}
+"""Texts of a request that a server takes by default (``max-client-batch-size``)."""
+
+
 class EndpointReranker:
     """Reranker at an endpoint with the API of Cohere or of text-embeddings-inference."""
 
     def __init__(self, settings: RerankerSettings) -> None:
         self._client = EndpointClient(settings, purpose="reranking")
+        self._size = MAX_TEXTS.get(settings.kind, settings.candidates)
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
         """See ``Reranker.scores``; raises the errors of ``EndpointClient``."""
-        return self._client.rerank(question, texts)
+        parts = (texts[at : at + self._size] for at in range(0, len(texts), self._size))
+        return [score for part in parts for score in self._client.rerank(question, part)]
 
 
 @lru_cache(maxsize=8)

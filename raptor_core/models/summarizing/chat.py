@@ -145,7 +145,8 @@ class ChatSummarizer:
         """Return the foreign facts of an answer to a request."""
         if self._grounding is None:
             return Foreign((), text, 1.0)
-        return self._grounding.find(text, request.leaves or request.texts)
+        found = self._grounding.find(text, request.leaves or request.texts)
+        return found._replace(rest=self._trim(found.rest, is_cut=False))
 
     def accept(
         self, request: SummaryRequest, answer: Foreign, usage: Usage, *, is_cut: bool

@@ -111,7 +111,7 @@ function treeRow(row, most) {
   return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name) },
     el('span', { class: 'tree-title' }, titleOf(row), el('span', { class: 'meta' }, named)),
     el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} ${sum(row.layers) === 1 ? 'node' : 'nodes'} · ${whole(row.tokens)} tokens`)),
-    el('span', { class: 'tree-state' }, checks, el('span', { class: 'meta' }, spent), row.hold ? el('span', { class: 'doubtful' }, `pinned to an earlier build: ${row.hold}`) : ''),
+    el('span', { class: 'tree-state' }, checks, el('span', { class: 'meta' }, spent), row.pin ? el('span', { class: 'doubtful' }, `pinned to an earlier build: ${row.pin}`) : ''),
     el('span', { class: 'tree-change' }, el('span', { class: 'meta' }, time(row.published)), el('span', { class: 'meta' }, change))));
 }
 

@@ -28,7 +28,7 @@ function topSection(tree) {
   const top = topLayer(tree);
   const title = top ? `At the top · ${counted(roots.length, 'summary', 'summaries')} of layer ${top}` : 'One layer';
   return section(title, 'top', portioned(list, roots.length, item, 4),
-    el('p', { class: 'note' }, `The tree ends at layer ${top}: ${trees[tree].ended}`));
+    el('p', { class: 'note' }, `The tree ends at layer ${top}${trees[tree].ended && `: ${trees[tree].ended}`}`));
 }
 
 /** Return the table of layers; a bar compares each layer with the largest one. */

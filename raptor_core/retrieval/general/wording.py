@@ -26,7 +26,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from raptor_core.text.vocabulary import STOPWORDS
-from raptor_core.text.words import is_unspaced, words
+from raptor_core.text.words import fold, is_unspaced, words
 
 UNSPACED = ("Chinese", "Japanese")
 """Languages without spaces between words."""
@@ -117,6 +117,35 @@ def read_wording(question: str) -> Wording:
     for word, kind in min(readings, key=_name_chars):
         getattr(wording, kind).append(word)
     return wording
+
+
+@cache
+def _courtesies() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    """Return for each language what matches a courtesy, and one with the words around it."""
+    text = Path(__file__).with_name("courtesies.txt").read_text(encoding="utf-8")
+    patterns = []
+    for line in text.splitlines():
+        language, _, phrases = line.partition(":")
+        courtesies, around = map(str.split, phrases.split("|"))
+        found, whole = map(_alternatives, (courtesies, [*courtesies, *around]))
+        end = "" if language in UNSPACED else r"\b"
+        patterns.append((re.compile(f"{end}{found}{end}"), re.compile(f"(?>{whole}{end} ?)++")))
+    return tuple(patterns)
+
+
+def _alternatives(phrases: Sequence[str]) -> str:
+    folded = (re.escape(fold(phrase.replace("_", " "))) for phrase in phrases)
+    return f"(?:{'|'.join(sorted(folded, key=len, reverse=True))})"
+
+
+def is_courtesy(turn: str) -> bool:
+    """Return whether a turn only thanks, greets or agrees, and asks for nothing.
+
+    ``courtesies.txt`` has, for each language, courtesies and the words that may be around them.
+    """
+    folded = fold(turn)
+    text, pairs = " ".join(words(folded)), () if "?" in folded else _courtesies()
+    return any(whole.fullmatch(text) and found.search(text) for found, whole in pairs)
 
 
 def _name_chars(classified: Sequence[tuple[str, str]]) -> int:

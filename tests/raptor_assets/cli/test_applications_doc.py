@@ -1,16 +1,24 @@
-"""docs/applications.md: every example runs, and every name it tells is there."""
+"""docs/applications.md and docs/chat.md: every example runs, and every name in them exists."""
 
 import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from mcp import StdioServerParameters
 from support.fenced import fenced, run_example
+from support.serving import KEY, served_here
 from support.stores import PROCESS_PATH
+from support.streams import StreamingModel
 
 from raptor_assets.cli.app import COMMANDS
+from raptor_assets.serving.http import make_app
+from raptor_assets.serving.identity import ServerKeys
+from raptor_core import HomeRetriever
+from raptor_core.settings import Settings
 
 PAGE = "docs/applications.md"
 EXAMPLES = fenced(PAGE)
@@ -30,10 +38,10 @@ def folder(built, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-OVER_PIPES = 2
-"""Example that starts `raptor mcp`; `test_mcp_over_pipes.py` speaks to it in `make test`."""
+STARTING = (0, 2)
+"""Examples that start `raptor`; `test_mcp_over_pipes.py` speaks to it in `make test`."""
 NUMBERS = [
-    pytest.param(number, marks=pytest.mark.rare if number == OVER_PIPES else ())
+    pytest.param(number, marks=pytest.mark.rare if number in STARTING else ())
     for number in range(len(EXAMPLES))
 ]
 
@@ -57,3 +65,32 @@ def test_the_clients_configuration_starts_our_command():
     assert Path(given.command).name == "raptor"
     assert given.args[0] in COMMANDS
     assert given.args[1] == "--home"
+
+
+CHAT = "docs/chat.md"
+CHAT_EXAMPLES = fenced(CHAT)
+ADDRESS = "http://127.0.0.1:8700"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(3))
+def test_an_example_of_the_chat_page_runs_against_a_server(number, built, monkeypatch, capsys):
+    (link,) = fenced(CHAT, "toml")
+    with StreamingModel("The door ", "stood open [1].") as model:
+        monkeypatch.setenv("RAPTOR_READER__BASE_URL", model.base_url)
+        template = tomllib.loads(link)["source"]["link"]
+        monkeypatch.setenv("RAPTOR_SOURCE__LINK", template)
+        with served_here(make_app(HomeRetriever(built.home), ServerKeys(KEY))) as address:
+            code = CHAT_EXAMPLES[number].replace(ADDRESS, address)
+            code = code.replace('"..."', repr(KEY)).replace("Bearer ...", f"Bearer {KEY}")
+            run_example(code, f"example {number}")
+    printed = capsys.readouterr().out
+    assert (".md" if number == 1 else "stood") in printed
+
+
+def test_settings_of_the_chat_page_are_valid():
+    assert len(CHAT_EXAMPLES) == 3
+    for block in fenced(CHAT, "toml"):
+        Settings.model_validate(tomllib.loads(block))
+    ((model,),) = map(yaml.safe_load, fenced(CHAT, "yaml"))
+    assert (model["model_name"], model["api_base"]) == (Settings().store.corpus, f"{ADDRESS}/v1")

@@ -1,4 +1,4 @@
-"""`raptor report`."""
+"""`raptor report`, `raptor export` and `raptor import`."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import webbrowser
 from pathlib import Path
 
 import pytest
+from support.command import Place, raptor
 
 pytestmark = pytest.mark.slow
 
@@ -74,3 +75,64 @@ def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monke
     printed = built.call("report", "soup.md", "--node", node, "--json")
     assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
     assert "raptor tree soup.md --ids" in printed.json["message"]
+
+
+QUESTION = "Who kept the lamp burning in the storm?"
+
+
+@pytest.fixture(scope="module")
+def exported(built, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backup") / "monday"
+    printed = built.call("export", folder, "--json")
+    assert printed.code == 0, printed
+    return folder, printed.json
+
+
+def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, exported, tmp_path):
+    folder, summary = exported
+    assert summary["n_nodes"] > len(summary["trees"]) == 3
+    place = Place(tmp_path)
+    assert place.call("init", built.docs).code == 0
+    place.configure("[chunking]\nmax_tokens = 40")
+    done = place.call("import", folder, "--json").json
+    assert done["trees"] == done["changed"] == summary["trees"]
+    assert place.call("import", folder, "--json").json["changed"] == []
+    found = place.call("query", QUESTION, "--json").json
+    assert found == built.call("query", QUESTION, "--json").json
+    node = found["nodes"][0]["id"]
+    tree = found["nodes"][0]["tree"]
+    traced = place.call("tree", tree, "--trace", node, "--json").json
+    assert traced == built.call("tree", tree, "--trace", node, "--json").json
+    page = place.root / "page.html"
+    assert place.call("report", tree, "--output", page, "--no-open").code == 0
+    built_again = place.call("build", "--json").json
+    assert built_again["failed"] == {}
+    assert place.call("query", QUESTION, "--json").json == found
+    assert place.call("build", RAPTOR_CHUNKING__MAX_TOKENS="60").code == 0
+    refused = place.call("import", folder)
+    assert (refused.code, "--replace" in refused.err) == (1, True)
+    assert place.call("import", folder, "--replace").code == 0
+
+
+def test_an_import_makes_the_home_that_its_help_names(built, exported, tmp_path):
+    folder, _ = exported
+    mistyped = raptor("import", tmp_path / "no-export", "--home", tmp_path / "restored")
+    assert (mistyped.code, (tmp_path / "restored").exists()) == (1, False)
+    done = raptor("import", folder, "--home", tmp_path / "restored")
+    assert (done.code, "imported 3 trees" in done.out) == (0, True)
+    assert f"raptor build --home {tmp_path / 'restored'}" in done.out
+
+
+def test_errors_of_exports_and_imports_are_reported(built, exported, tmp_path):
+    folder, _ = exported
+    again = built.call("export", folder)
+    assert (again.code, "choose an empty folder" in again.err) == (1, True)
+    unknown = built.call("export", tmp_path / "x", "nowhere.md", "--json")
+    assert (unknown.code, unknown.json["error"]) == (4, "UnknownTreeError")
+    raptor("init", "--home", tmp_path / "home")
+    empty = raptor("import", tmp_path / "x", "--home", tmp_path / "home")
+    assert (empty.code, "contains no export.json" in empty.err) == (1, True)
+    nothing = raptor("export", tmp_path / "y", "--home", tmp_path / "home")
+    assert (nothing.code, "nothing is published" in nothing.err) == (4, True)
+    some = raptor("import", folder, "soup.md", "--home", tmp_path / "home")
+    assert (some.code, "imported 1 tree, 1 of them new" in some.out) == (0, True)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from support.command import raptor
+from test_architecture import HEAVY
 
 from raptor_assets.cli.app import COMMANDS
 from raptor_assets.cli.commands.curate import curate_command
@@ -132,3 +133,31 @@ MODELS = {"torch", "sentence_transformers", "sklearn", "umap", "numba", "openai"
 
 def test_help_imports_neither_dagster_nor_numpy():
     assert not imported_by("--help") & {*MODELS, "dagster", "numpy", "pydantic", "mcp"}
+
+
+NEEDED = {"pyarrow", "qdrant_edge"}
+"""The look at the source is kept in a table, and what is published in the store."""
+
+ALONE = """
+import sys
+from raptor_assets.cli import main
+for command in ("plan", "tree soup.md", "status", "status --cost"):
+    try:
+        main([*command.split(), "--home", sys.argv[2]])
+    except SystemExit as end:
+        assert not end.code, end.code
+    print(*sorted(set(sys.argv[1].split()) & sys.modules.keys()), file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+def test_an_answer_without_work_loads_neither_dagster_nor_a_model(built):
+    heavy = " ".join((HEAVY | {"dagster", "sqlalchemy"}) - NEEDED)
+    finished = subprocess.run(
+        [sys.executable, "-c", ALONE, heavy, built.home],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert finished.stdout
+    assert finished.stderr.split() == []

@@ -27,5 +27,5 @@ def test_tools_answer_and_refuse_unknown_parameters(tmp_path):
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools["tools"])
     assert "nothing is published in" in trees["content"][0]["text"]
     assert wrong["isError"]
-    assert "tree" in wrong["content"][0]["text"]
+    assert "Extra inputs are not permitted" in wrong["content"][0]["text"]
     assert search["isError"]

@@ -1,4 +1,4 @@
-"""Nothing that documents, models and people write steers the terminal that a command prints to."""
+"""A terminal: the bar of a build moves on it, and no document, model or person steers it."""
 
 import ast
 import json
@@ -10,11 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import SMALL_PARTS, Place
+from support.command import JUDGE, SMALL_PARTS, Place
 from support.openai_server import FakeOpenAI, Fault
 from support.stores import PROCESS_PATH
+from support.workshop import prose
 
 import raptor_assets.cli
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.cli.progress import build_progress
+from raptor_assets.shown.progress import Progress
 from raptor_assets.shown.terminal import CleanStream, say, say_json, say_text
 from raptor_core.errors import SourceError
 from raptor_core.redaction import printable
@@ -102,7 +106,6 @@ ENVIRON = {
     "PYTHONPATH": PROCESS_PATH,
     "HF_HUB_OFFLINE": "1",
     "TERM": "xterm-256color",
-    "COLUMNS": "100",
     "OPENAI_API_KEY": "key",
     "PYTHONUTF8": "1",
 }
@@ -117,7 +120,7 @@ for number, arguments in enumerate(json.loads(open(sys.argv[1]).read())):
 """
 
 
-def on_a_terminal(commands, file):
+def on_a_terminal(commands, file, columns=100):
     """What the commands write to their terminal, one after another in one process."""
     file.write_text(json.dumps([[str(word) for word in command] for command in commands]))
     ours, theirs = pty.openpty()
@@ -126,7 +129,7 @@ def on_a_terminal(commands, file):
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env=ENVIRON,
+        env={**ENVIRON, "COLUMNS": str(columns)},
     ):
         os.close(theirs)
         os.write(ours, b"n\n")  # to the question whether to remove a tree
@@ -220,3 +223,46 @@ def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted
         assert line.replace("\t", "").isprintable(), ascii(line)
     n_good = lines.index(f"<<{len(good) - 1} 0>>")
     assert not [line for line in lines[n_good:] if line.startswith("error: forged line")]
+
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@pytest.mark.slow
+@pytest.mark.rare
+def test_the_bar_moves_while_a_layer_is_built_and_shows_calls_cost_and_time(tmp_path):
+    place = Place(tmp_path)
+    place.write("a.md", prose(60, seed=1))
+    with FakeOpenAI(delay_seconds=0.1) as server:
+        place.call("init", place.docs)
+        endpoint = f'kind = "openai"\nbase_url = "{server.base_url}"\nconcurrency = 1'
+        place.configure(f'[embedder]\n{endpoint}\nmodel = "vectors"\nbatch_size = 3')
+        place.configure(f'[summarizer]\n{endpoint}\nmodel = "words"')
+        place.configure(JUDGE)
+        place.configure('[tokens]\ncounter = "words"')
+        place.configure("[chunking]\nmax_tokens = 40")
+        place.settings.write_text(
+            place.settings.read_text() + '\n[prices."words"]\ninput = 1.0\noutput = 2.0\n'
+            '\n[prices."vectors"]\ninput = 1.0\n'
+        )
+        commands = [("build", "--home", place.home)]
+        seen = ESCAPES.sub("", on_a_terminal(commands, tmp_path / "commands.json", columns=200))
+    for layer in ("layer_0/embeddings", "layer_1/summaries"):
+        shares = re.findall(rf"{layer} of 1 partition; 0 of 1 partition published.*?(\d+)%", seen)
+        assert len(set(shares)) > 2, (layer, shares)
+        assert sorted(map(int, shares)) == list(map(int, shares))
+    assert re.search(r"layer_1/summaries .* \d+ calls, 0\.\d+ USD .* 0:00:\d\d left", seen)
+    assert "partitions: 1 built" in seen
+
+
+@pytest.mark.slow
+def test_each_plan_is_counted_from_the_beginning(capsys):
+    with build_progress(visible=True) as progress:
+        for name in ("a.md", "corpus"):
+            progress.plan([name], [CHAIN_NAMES.tree])
+            progress.step(Progress("tree", (name,), 1, 0.0))
+        progress.plan(["a.md", "b.md"], [CHAIN_NAMES.tree])
+        progress.step(Progress("tree", ("a.md",), 1, 0.0, failed=("b.md",)))
+    printed = capsys.readouterr().err
+    assert printed.count("1 of 1 partition published") == 2
+    assert printed.count("1 of 2 partitions published") == 1

@@ -12,7 +12,7 @@ from support.fenced import fenced
 from support.team import QUICK
 from support.workshop import prose
 
-from raptor_assets import build_raptor_corpus, failed_checks
+from raptor_assets import build_raptor_corpus, failed_checks, failure_reason
 
 pytestmark = pytest.mark.slow
 
@@ -112,6 +112,18 @@ def test_a_run_status_sensor_gets_the_failed_checks_of_its_run(watched):
         "a.md",
         "warn",
     )
+
+
+def test_a_run_failure_sensor_gets_the_whole_reason_of_a_failure(watched):
+    watched.configure(checks={**STRICT, "severity": {"cluster_size": "error"}})
+    watched.write("a.md", 1)
+    watched.write("b.md", 2)
+    ran = watched.sync()
+    run, event = watched.instance.get_run_by_id(ran.run_id), ran.get_run_failure_event()
+    context = dg.build_run_status_sensor_context("watch", event, watched.instance, run)
+    reason = failure_reason(context.for_run_failure())
+    assert "2 of 2 partitions failed" in reason
+    assert "a.md, b.md, at layer_1/clusters: check cluster_size" in reason
 
 
 @contextlib.contextmanager

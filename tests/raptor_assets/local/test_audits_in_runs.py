@@ -8,7 +8,7 @@ from support.summarizers import ScriptedSummarizer
 from support.word_judge import WordJudge
 from support.workshop import Workshop, prose
 
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.forecast import forecast
 from raptor_assets.local.status import read_costs
 from raptor_core.models.summarizing.base import Summary
@@ -126,7 +126,7 @@ def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):
 
 
 def planned(workshop):
-    scan = look(workshop.access().tables, workshop.settings.source)
+    scan = rescan(workshop.access().tables, workshop.settings.source)
     home, settings = workshop.home, workshop.settings
     return forecast(home, settings, scan, components=workshop.components).plan
 

@@ -102,9 +102,9 @@ def test_every_check_of_what_a_tree_has_has_a_result(built):
 def test_the_page_of_a_run_names_each_step_and_nothing_that_only_dagster_misses(built):
     with built.instance() as instance:
         run = instance.get_run_by_id(built.report.run_ids[0])
-        told = [entry.user_message for entry in instance.all_logs(run.run_id)]
-    (line,) = [message for message in told if message.startswith("layer_1/summaries: ")]
+        messages = [entry.user_message for entry in instance.all_logs(run.run_id)]
+    (line,) = [message for message in messages if message.startswith("layer_1/summaries: ")]
     assert re.fullmatch(r"layer_1/summaries: 1 partition, \d+ rows, \d+\.\d s", line)
-    assert not [message for message in told if "did not yield" in message]
+    assert not [message for message in messages if "did not yield" in message]
     shown = [tag for tag in run.tags if not tag.startswith((".dagster/", "dagster/"))]
     assert set(shown) == {"raptor/corpus", "raptor/step"}

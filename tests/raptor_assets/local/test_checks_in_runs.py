@@ -188,8 +188,12 @@ def test_a_team_says_which_checks_block(tmp_path, level, published, severity):
     assert list(report.failed) == (["a.md"] if level == "error" else [])
     (found,) = [each for each in report.failed_checks if each.name == "cluster_size"]
     assert (found.asset, found.partition, found.severity) == ("layer_1/clusters", "a.md", level)
-    (told,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
-    assert (told.passed, told.severity.name, told.blocking) == (False, severity, level == "error")
+    (found,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
+    assert (found.passed, found.severity.name, found.blocking) == (
+        False,
+        severity,
+        level == "error",
+    )
 
 
 def test_a_check_that_is_off_is_neither_defined_nor_executed(tmp_path):
@@ -207,7 +211,7 @@ def test_a_check_that_is_off_is_neither_defined_nor_executed(tmp_path):
     assert not {key.name for key in graph.asset_check_keys} & off["severity"].keys()
 
 
-def told(workshop):
+def printed_status(workshop):
     """What `raptor status` prints of partitions that are not published."""
     with embedder_made_by(lambda *_: workshop.embedder):
         printed = raptor("status", "--home", workshop.home.path)
@@ -223,17 +227,21 @@ def test_status_says_why_a_partition_is_not_published(tmp_path):
         workshop.write(name, prose(24, seed=1))
     workshop.build()
     line = "not published: failed at layer_1/clusters: check cluster_size: Clusters have"
-    assert f"a.md and 1 more: {line}" in told(workshop)
+    assert f"a.md and 1 more: {line}" in printed_status(workshop)
     workshop.configure()
     workshop.build()
-    assert not {"not published", "not updated"} & {*re.findall("not [a-z]+ed", told(workshop))}
+    assert not {"not published", "not updated"} & {
+        *re.findall("not [a-z]+ed", printed_status(workshop))
+    }
     workshop.configure(checks=refusing)
     workshop.write("a.md", prose(30, seed=2))
     workshop.build()
-    assert "a.md: not updated: failed at layer_1/clusters" in told(workshop)
+    assert "a.md: not updated: failed at layer_1/clusters" in printed_status(workshop)
     with workshop.instance() as instance:
         instance.add_dynamic_partitions("trees", ["c.md"])
-    assert "c.md: not published: the build that started it was interrupted" in told(workshop)
+    assert "c.md: not published: the build that started it was interrupted" in printed_status(
+        workshop
+    )
     with file_lock(workshop.home.run_lock):
-        assert "a build is running" in (text := told(workshop))
+        assert "a build is running" in (text := printed_status(workshop))
         assert "c.md: not published: the build that started it has not finished" in text

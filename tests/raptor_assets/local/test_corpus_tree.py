@@ -9,7 +9,7 @@ from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
 from raptor_assets.corpus.corpus_tree import BELOW_UNDER_WAY
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import forecast
@@ -43,7 +43,7 @@ class CorpusTreeWorkshop(Workshop):
         return report, self.summarizer.n_made - before
 
     def plan(self):
-        scan = look(TableStore(self.home.tables_url(self.settings)), self.settings.source)
+        scan = rescan(TableStore(self.home.tables_url(self.settings)), self.settings.source)
         plan = forecast(self.home, self.settings, scan, components=self.components).plan
         return next(tree for tree in plan.trees if tree.tree == CORPUS_TREE_NAME)
 

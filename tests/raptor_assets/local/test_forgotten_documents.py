@@ -1,4 +1,4 @@
-"""Words that stand in one document alone: after its deletion no file of a home holds them."""
+"""Documents that are gone: a mass removal waits for a person, and no file keeps a word of them."""
 
 import random
 import re
@@ -7,12 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
-from support.workshop import Workshop, prose, settings_text
+from support.workshop import Workshop, live, prose, settings_text
 
 from raptor_core.checks.base import without_quotations
+from raptor_core.errors import SourceError, StoreError
+from raptor_core.store.publishing import PublicationBatch
 
 KINDS = ("title", "opening", "cell", "closing")
-N_DOCUMENTS = 6
+N_DOCUMENTS = 4
 DELETED = (1, 2)
 
 
@@ -98,3 +100,54 @@ def test_what_is_quoted_is_taken_out_of_a_message():
     hidden = without_quotations(said)
     assert not re.search("help|a b|c d", hidden)
     assert hidden.startswith("the file's answer is junk (refusal): “…”")
+
+
+FEW = ("one/b.md", "two/c.md", "two/d.md")
+
+
+def remove(workshop, *names):
+    for name in names:
+        workshop.remove(name)
+
+
+def refusal(workshop):
+    with pytest.raises(SourceError) as refused:
+        workshop.build()
+    return str(refused.value)
+
+
+@pytest.mark.slow
+def test_more_than_half_stays_until_a_person_confirms(start):
+    workshop, daemon = start()
+    before = live(workshop)
+    remove(workshop, *FEW)
+    workshop.write("new.md", prose(12, seed=9))
+    for _ in range(2):
+        builds, dropped, reason = daemon.tick()
+        assert (builds, dropped) == ([], [])
+        for message in (reason, refusal(workshop)):
+            assert "3 of 4 published documents are gone" in message
+            assert "one/b.md, two/c.md, two/d.md" in message
+            assert "--confirm-removal" in message
+    assert live(workshop) == before
+    report = workshop.build(confirm_removal=True)
+    assert (report.built, report.dropped) == (["new.md"], list(FEW))
+    assert daemon.tick()[2] == "2 partitions are up to date"
+
+
+@pytest.mark.slow
+def test_a_drop_that_fails_is_reported_and_repeated(start, monkeypatch):
+    workshop, _ = start()
+    remove(workshop, "two/d.md")
+
+    def refuse(*_given):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as planted:
+        planted.setattr(PublicationBatch, "drop", refuse)
+        report = workshop.build()
+    assert (report.dropped, list(report.failed)) == ([], ["two/d.md"])
+    assert "the disk is full" in report.failed["two/d.md"].reason
+    assert "two/d.md" in live(workshop)[1]
+    report = workshop.build()
+    assert (report.dropped, report.failed) == (["two/d.md"], {})

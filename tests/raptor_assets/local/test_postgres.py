@@ -4,18 +4,21 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import dagster as dg
+import numpy as np
 import pytest
 from support.build_process import LoggedEmbedder
 from support.command import Place, embedder_made_by
 from support.sensor_daemon import Daemon
 from support.servers import INSTANCE, keep_records_in
+from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.home.folder import Home
-from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records
+from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records, shared_cache
 from raptor_assets.local.status import read_costs, read_status
 from raptor_core.errors import RecordsError, SettingsError
 
@@ -73,7 +76,7 @@ def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
         postgres.wait_for_its_end(pid)
         postgres.start()
     assert failed.returncode == 1, failed
-    assert "Dagster's database does not answer" in failed.stderr
+    assert "Dagster's records refused" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert postgres.password not in failed.stdout + failed.stderr
     log = place.root / "finished.log"
@@ -115,7 +118,7 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
 
     monkeypatch.setattr(dagster_postgres.utils, "calculate_delay", lambda **_: 0.0)
     good = postgres.new_database()
-    told = {}
+    refusals = {}
     wrong = {
         "none": None,
         "driver": good.replace("+psycopg2", "+asyncpg"),
@@ -135,15 +138,92 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
             monkeypatch.setenv(URL_VARIABLE, url)
         with pytest.raises((SettingsError, RecordsError)) as caught:
             opened(tmp_path)
-        told[name] = str(caught.value)
-    assert f"takes the database's address from {URL_VARIABLE}, which is not set" in told["none"]
-    assert "postgresql+psycopg2://" in told["driver"]
-    assert "does not exist" in told["database"]
-    assert "password authentication failed" in told["password"]
-    assert all("expected postgresql+psycopg2://" in told[name] for name in ("form", "end"))
-    assert "?host=one:5432&host=two:5432" in told["hosts"]
-    assert "as %40" in told["quoting"]
-    assert "the host of its address is unknown" in told["host"]
-    assert "refused" in told["port"]
-    assert not any(secret in text for text in told.values() for secret in ("hunter", "@2@"))
-    assert not any(postgres.password in text for text in told.values())
+        refusals[name] = str(caught.value)
+    assert URL_VARIABLE in refusals["none"]
+    for name in ("driver", "end", "hosts", "form", "quoting"):
+        assert "expected postgresql+psycopg2://" in refusals[name], name
+    assert "does not exist" in refusals["database"]
+    assert "password authentication failed" in refusals["password"]
+    assert "could not translate the name of its host" in refusals["host"]
+    assert "refused" in refusals["port"]
+    assert not any(secret in text for text in refusals.values() for secret in ("hunter", "@2@"))
+    assert not any(postgres.password in text for text in refusals.values())
+
+
+TEXT = "Grüße 世界, a pair 🕯"
+
+
+@pytest.fixture
+def paid_workshop(postgres, tmp_path, monkeypatch):
+    made = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
+    keep_records_in(postgres.new_database(), made.home, monkeypatch)
+    return made
+
+
+def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
+    vector = np.array([0.6, 0.8], dtype=np.float32)
+    with paid_workshop.instance() as instance:
+        one, other = (shared_cache(instance, name) for name in ("one", "other"))
+        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
+        for cache in (one, other):
+            cache.want([("t", "a"), ("t", "a"), ("t", "v")])
+        one.keep_texts({"a": "first", "b": "beside"})
+        one.keep_texts({"a": TEXT})
+        one.keep_vectors({"v": vector})
+        assert other.texts(["a", "v"]) == {"a": TEXT}
+        assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
+        one.forget(["t"])
+        assert (one.unfinished(), other.unfinished()) == ([], ["t"])
+        assert other.texts(["a"]) == {"a": TEXT}
+        other.forget(["t"])
+        assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
+        one.discard(["b"])
+        assert one.texts(["b"]) == {}
+
+
+def test_runs_at_once_make_its_tables_and_lose_nothing(paid_workshop):
+    with paid_workshop.instance() as instance:
+        caches = [shared_cache(instance, "corpus") for _ in range(4)]
+        names = [f"{run} {number}" for run in range(4) for number in range(20)]
+
+        def work(run):
+            for number in range(20):
+                caches[run].want([(f"tree {run}", f"{run} {number}"), (f"tree {run}", "shared")])
+                caches[run].keep_texts({f"{run} {number}": "text", "shared": f"of {run}"})
+
+        threads = [threading.Thread(target=work, args=(run,)) for run in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert caches[0].texts(names).keys() == set(names)
+        caches[0].forget(["tree 0", "tree 1", "tree 2"])
+        assert caches[0].texts(["3 0", "0 0", "shared"]).keys() == {"3 0", "shared"}
+
+
+def unfinished(paid_workshop):
+    with paid_workshop.instance() as instance:
+        return shared_cache(instance, "corpus").unfinished()
+
+
+def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):
+    paid_workshop.write("a.md", prose(40, seed=2) + "\n\nA zebra stands there.")
+    assert paid_workshop.build().built == []
+    assert unfinished(paid_workshop) == ["a.md"]
+    assert not (paid_workshop.home.answers / "cache.sqlite").exists()
+    n_made = paid_workshop.parts_given["summarizer"].n_made
+    assert n_made
+    left = paid_workshop.parts_given["summarizer"] = ScriptedSummarizer()
+    paid_workshop.configure()
+    assert paid_workshop.build().built == ["a.md"]
+    assert unfinished(paid_workshop) == []
+    sizes = paid_workshop.manifests()["a.md"].layer_sizes
+    assert n_made + left.n_made == sum(sizes[1:])
+
+
+def test_a_database_that_does_not_answer_is_reported(postgres, paid_workshop):
+    with paid_workshop.instance() as instance:
+        shared_cache(instance, "corpus").keep_texts({"a": "text"})
+        instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
+        with pytest.raises(RecordsError, match="cache of unfinished work cannot be used"):
+            shared_cache(instance, "corpus").texts(["a"])

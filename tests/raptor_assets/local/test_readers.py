@@ -6,15 +6,14 @@ from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.corpus.changes import State
+from raptor_assets.corpus.changes import State, UpdateReaders, decide
 from raptor_assets.home.access import corpus_tree_access
 from raptor_assets.home.publication import set_readers
 from raptor_assets.home.rollback import release, roll_back
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import ReaderSet, forecast
-from raptor_assets.local.transfer import export_home, import_home
 from raptor_core.errors import SourceError, StoreError
 from raptor_core.store.base import Where
 from raptor_core.store.engines.base import Condition
@@ -74,6 +73,7 @@ def test_a_change_of_rights_alone_sets_a_field_of_the_points(workshop):
         points = {p.id for p in store._points(Condition(()), ())}
     n_embedded = workshop.embedder.n_embedded
     configure(workshop, a="ana", b="ana *")
+    assert decide(workshop.access()).actions == (UpdateReaders(),)
     report = workshop.build()
     assert (report.built, len(report.run_ids)) == ([], 1)
     assert (readable(workshop, "ana"), readable(workshop, "ben")) == ({A, B, BOTH}, {B})
@@ -96,7 +96,7 @@ def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(w
     daemon.tick()
     assert daemon.run()
     assert daemon.tick()[:2] == ([], [])
-    assert workshop.manifests()[TREE].hold
+    assert workshop.manifests()[TREE].pin
     assert readable(workshop, "ana") == set()
     assert (readable(workshop, "eva"), readable(workshop, "ben")) == ({A, B, BOTH}, {B})
     configure(workshop, a="eva", b="eva")
@@ -105,25 +105,6 @@ def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(w
     release(workshop.access(), TREE)
     workshop.build()
     assert (readable(workshop, "eva"), readable(workshop, "ben")) == ({A, B, BOTH}, set())
-
-
-def test_an_import_has_the_readers_of_today(workshop, tmp_path):
-    export_home(workshop.home, workshop.settings, str(tmp_path / "export"))
-    here = Workshop(tmp_path / "here")
-    here.docs = workshop.docs
-    configure(here, a="ana ben", b="ana")
-    identity = here.components.store_identity
-
-    def bring():
-        import_home(here.home, here.settings, str(tmp_path / "export"), identity, replace=True)
-
-    bring()
-    assert (readable(here, "ana"), readable(here, "ben")) == ({A, B, BOTH}, {A})
-    configure(here, a="ana", b="ana")
-    here.build()
-    assert readable(here, "ben") == set()
-    bring()  # an older export of the same nodes
-    assert (readable(here, "ana"), readable(here, "ben")) == ({A, B, BOTH}, set())
 
 
 def opened_apart(root):
@@ -160,7 +141,7 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
     plan = forecast(
         apart.home,
         apart.settings,
-        look(apart.access().tables, apart.settings.source),
+        rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
@@ -224,7 +205,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     plan = forecast(
         apart.home,
         apart.settings,
-        look(apart.access().tables, apart.settings.source),
+        rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     refused = ["guide/c.md", "guide/d.md"]
@@ -330,7 +311,7 @@ def test_a_right_is_taken_though_the_process_died_while_it_was_taken(workshop, m
         set_readers(workshop.access())
         assert readable(workshop, name) == set()
         assert not set_readers(workshop.access())
-    assert workshop.manifests()[TREE].hold
+    assert workshop.manifests()[TREE].pin
 
 
 @pytest.mark.parametrize("goes_back", [False, True])

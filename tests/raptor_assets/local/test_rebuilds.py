@@ -1,21 +1,27 @@
 """Builds after the first: what is redone, what is reused, what stays published."""
 
+import dagster as dg
 import pytest
 from support.hashing import HashingEmbedder
+from support.homes import built_once, copy_home
 from support.summarizers import ScriptedSummarizer
-from support.workshop import Workshop, prose
+from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain import context
-from raptor_assets.corpus.changes import State
+from raptor_assets.corpus.changes import Changes, State, find_renames
+from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
+from raptor_assets.local.status import read_status
 from raptor_assets.shown.progress import by_cause
+from raptor_core.documents import Document, Entry, PublishedDocument
 from raptor_core.errors import (
     EmptySourceError,
     EndpointError,
     SourceError,
+    TableError,
 )
-
-pytestmark = pytest.mark.slow
+from raptor_core.tables.values import NODES
+from raptor_core.tree import layer_fit
 
 
 def versions(workshop, partition):
@@ -23,6 +29,7 @@ def versions(workshop, partition):
     return {asset.name: workshop.data_version(asset.name, partition) for asset in chain}
 
 
+@pytest.mark.slow
 def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair):
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
@@ -36,6 +43,7 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
         assert pair.metadata(asset.name, "a.md")["reused"], asset
 
 
+@pytest.mark.slow
 def test_white_space_stops_above_the_embeddings(pair):
     before, n_made = versions(pair, "a.md"), pair.summarizer.n_made
     pair.write("a.md", "\n\n\n" + prose(24, seed=1))
@@ -47,6 +55,7 @@ def test_white_space_stops_above_the_embeddings(pair):
     assert pair.summarizer.n_made == n_made
 
 
+@pytest.mark.slow
 def test_an_empty_or_missing_source_removes_nothing(pair):
     before = pair.manifests()
     for name in ("a.md", "b.md"):
@@ -71,6 +80,7 @@ class PickyEmbedder(HashingEmbedder):
         return super().embed(texts)
 
 
+@pytest.mark.slow
 def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, monkeypatch):
     monkeypatch.setattr(context, "BATCH_PARTITIONS", 3)
     monkeypatch.setattr(PickyEmbedder, "words", ("",))
@@ -85,6 +95,7 @@ def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, m
     assert len(causes) < len(report.failed)
 
 
+@pytest.mark.slow
 def test_a_blocking_check_keeps_what_was_published(pair):
     pair.summarizer.unclosed = "zebra"
     before, texts = pair.manifests(), pair.texts("b.md")
@@ -106,6 +117,7 @@ def test_a_blocking_check_keeps_what_was_published(pair):
     assert "b.md, at layer_1/summaries: check junk_text" in message
 
 
+@pytest.mark.slow
 def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     workshop = Workshop(tmp_path, grouping={"shards": 2})
     for at in range(4):
@@ -123,6 +135,7 @@ def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     assert documents == {"x": {"x/d0.md", "x/d1.md", "x/d2.md"}}
 
 
+@pytest.mark.slow
 def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tmp_path):
     workshop = Workshop(
         tmp_path,
@@ -139,3 +152,158 @@ def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tm
     assert cache.unfinished() == []
     with workshop.access().store.open() as store:
         assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
+
+
+SETTINGS = {
+    "grouping": {"by": "corpus"},
+    "clustering": {"method": "raptor"},
+    "tree": {"max_layers": 3},
+}
+
+
+def build_corpus(root):
+    made = Workshop(root, **SETTINGS)
+    made.write("a.md", prose(160, seed=1))
+    made.write("b.md", prose(60, seed=2))
+    made.build()
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    """A published tree of two documents."""
+    copy_home(built_once(tmp_path_factory, "corpus-of-two", build_corpus), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **SETTINGS)
+
+
+@pytest.mark.slow
+def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch):
+    monkeypatch.setattr(layer_fit, "REFIT_SHARE", 0.01)
+    monkeypatch.setattr(layer_fit, "COHESION_LOSS", 0.0)
+    workshop.write("c.md", prose(20, seed=3))
+    workshop.build()
+    then = workshop.metadata("tree", "corpus")
+    assert then["layers_fitted"] > 0
+    assert then["summaries_made"] == then["summaries_planned"]
+
+
+def entries(*pairs):
+    return tuple(Entry.of(Document(name, text)) for name, text in pairs)
+
+
+def renames(now, before):
+    """By partition: what the source holds, and what is published; all of both has changed."""
+    partitions = {name: {name: entries(*pairs)} for name, pairs in now.items()}
+    published = {
+        name: [PublishedDocument(e.id, e.content_hash) for e in entries(*pairs)]
+        for name, pairs in before.items()
+    }
+    present = {document_id for pairs in now.values() for document_id, _ in pairs}
+    found = find_renames(partitions, set(now), published, present)
+    return dict(found.documents), dict(found.successors)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "documents", "successors"),
+    [
+        ({"b": ["bx"]}, {"a": ["ax"]}, {"b": "a"}, {"a": ("b",)}),
+        ({"b": ["by"]}, {"a": ["ax"]}, {}, {}),
+        ({"b": ["bx"], "a": ["ax"]}, {"a": ["ax"]}, {}, {}),  # a copy
+        ({"c": ["cx"], "d": ["dx"]}, {"a": ["ax"], "b": ["bx"]}, {"c": "a", "d": "b"}, None),
+        ({"c": ["cx"], "d": ["dx"]}, {"a": ["ax"]}, {"c": "a"}, {"a": ("c",)}),
+        ({"f": ["bx", "cy"]}, {"f": ["ax", "cy"]}, {"b": "a"}, {}),  # within one partition
+        ({"f": ["cy"], "g": ["bx"]}, {"f": ["ax", "cy"]}, {"b": "a"}, {"f": ("g",)}),
+        ({"a": ["ay"], "b": ["bx"]}, {"a": ["ax"], "b": ["by"]}, {}, {}),  # texts were swapped
+        ({}, {"a": ["ax"]}, {}, {}),
+        ({"a": ["ax"]}, {}, {}, {}),
+    ],
+)
+def test_pairs(now, before, documents, successors):
+    def split(trees):
+        return {name: [tuple(item) for item in items] for name, items in trees.items()}
+
+    found = renames(split(now), split(before))
+    assert found[0] == documents
+    if successors is not None:
+        assert found[1] == successors
+
+
+def test_partitions_that_documents_leave_come_last():
+    changes = Changes(successors={"a": ("c",)})
+    assert changes.in_order("dcab") == ["b", "c", "d", "a"]
+
+
+NAME = "a.md"
+
+
+def build_and_shrink(root):
+    workshop = Workshop(root, **TWO_LAYERS)
+    workshop.write(NAME, prose(40, seed=1))
+    assert workshop.build().failed == {}
+    assert len(workshop.manifests()[NAME].layer_sizes) > 2
+    workshop.write(NAME, "One short sentence stands here.")
+    assert workshop.build().succeeded
+
+
+@pytest.fixture
+def shrunken(tmp_path_factory, tmp_path):
+    """A tree of two layers of summaries or more, built again from a single sentence."""
+    copy_home(built_once(tmp_path_factory, "shrunken", build_and_shrink), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **TWO_LAYERS)
+
+
+def gone(workshop):
+    """Assets that the tree had and has no more, and the one that tells why it ended."""
+    return CHAIN_NAMES.chain(2)[4:-2]
+
+
+def n_events(workshop, asset):
+    with workshop.instance() as instance:
+        return len(instance.fetch_materializations(asset.key, limit=10).records)
+
+
+@pytest.mark.slow
+def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
+    tables = shrunken.access().tables
+    assert tables.exists(CHAIN_NAMES.clusters(1).path, NAME)
+    for asset in gone(shrunken):
+        assert not tables.exists(asset.path, NAME)
+        found = shrunken.metadata(asset.name, NAME)
+        assert (found["state"], found["n_nodes"]) == ("past_top", 0)
+        assert shrunken.data_version(asset.name, NAME) == "past_top"
+    assert "1 nodes" in shrunken.metadata("layer_1/clusters", NAME)["ended_trees"]
+    (tree,) = read_status(shrunken.home, shrunken.settings).trees
+    assert tree.checks
+    layers = {check.asset for check in tree.checks if check.asset.startswith("layer_")}
+    assert layers == {"layer_0/embeddings"}
+    asset = dg.AssetKey(["layer_1", "summaries"])
+    with shrunken.instance() as instance:
+        last = instance.event_log_storage.get_asset_check_execution_history(
+            dg.AssetCheckKey(asset, "junk_text"), limit=1
+        )
+    assert last[0].evaluation.passed
+    assert "above the top" in last[0].evaluation.description
+
+
+@pytest.mark.slow
+def test_a_lost_layer_is_reported_once_and_may_come_back(shrunken):
+    before = [n_events(shrunken, asset) for asset in gone(shrunken)]
+    assert shrunken.build(force=True).built == [NAME]
+    assert [n_events(shrunken, asset) for asset in gone(shrunken)] == before
+    assert shrunken.build().run_ids == []
+    shrunken.write(NAME, prose(40, seed=1))
+    assert shrunken.build().succeeded
+    assert shrunken.metadata("layer_1/summaries", NAME)["state"] == "built"
+    assert shrunken.access().tables.exists(CHAIN_NAMES.summaries(1).path, NAME)
+
+
+@pytest.mark.slow
+def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
+    parts = shrunken.access()
+    tables = TablesIOManager(parts)
+    layers = QdrantLayersIOManager(parts)
+    found = tables.read(CHAIN_NAMES.summaries(1), NAME)
+    assert (len(found), tuple(found)) == (0, NODES.names)
+    assert "vector" in layers.read(CHAIN_NAMES.embeddings(2), NAME)
+    assert len(layers.read(CHAIN_NAMES.embeddings(0), NAME)) == 1
+    with pytest.raises(TableError, match="materialize its asset"):
+        tables.read(CHAIN_NAMES.summaries(1), "never built")

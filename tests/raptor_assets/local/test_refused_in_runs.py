@@ -8,7 +8,7 @@ from support.openai_server import FakeOpenAI, default_answer
 from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.cli.commands.curate import SPAN
-from raptor_assets.home.source_state import look
+from raptor_assets.home.source_state import rescan
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import forecast
 from raptor_assets.local.status import read_status
@@ -48,7 +48,7 @@ def refused(workshop):
 
 
 def planned(workshop):
-    scan = look(workshop.access().tables, workshop.settings.source)
+    scan = rescan(workshop.access().tables, workshop.settings.source)
     return forecast(workshop.home, workshop.settings, scan, components=workshop.components)
 
 
@@ -112,3 +112,10 @@ def test_what_a_model_invents_is_not_published_and_the_check_of_each_layer_says_
         found = [check for check in status.checks if check.name == "foreign_facts"]
         assert len(found) == len(status.manifest.layer_sizes) - 1 > 1
         assert {(check.passed, check.blocking) for check in found} == {(passed, passed)}
+    workshop.configure(
+        summarizer={**values["summarizer"], "foreign_facts": "report"},
+        clustering=values["clustering"],
+        checks={"severity": {"foreign_facts": "error"}},
+        **TWO_LAYERS,
+    )
+    assert "foreign_facts" in str(workshop.build().failed["a.md"])

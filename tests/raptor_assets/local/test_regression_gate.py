@@ -60,9 +60,9 @@ def test_a_build_that_lost_answers_is_neither_passed_nor_approved(gated):
     assert printed.code == 5
     assert "hit_rate" in printed.json["losses"]
     assert len(printed.json["worse"]) == len(NAMES)
-    told = call(gated, "eval", "golden", "--baseline", "published")
-    assert "significantly worse: hit rate" in told.out
-    assert "1 → missed  Where does the zebra keeper work?" in told.out
+    compared = call(gated, "eval", "golden", "--baseline", "published")
+    assert "significantly worse: hit rate" in compared.out
+    assert "1 → missed  Where does the zebra keeper work?" in compared.out
     before = gated.manifests()
     with pytest.raises(CheckError, match="check golden_regression: hit rate"):
         approve(gated.home, gated.settings, ["zoo"], gated.components)

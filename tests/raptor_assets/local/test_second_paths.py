@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.command import embedder_made_by, raptor
+from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.corpus.changes import State, UpdateReaders, decide
@@ -34,15 +35,26 @@ def readable(access, *readers):
         return {name for node in store.nodes(Where(readers=readers)) for name in node.documents}
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    """Three published rows with a corpus tree above them."""
-    made = Workshop(tmp_path)
+def open_corpus(root):
+    """A workshop over rows, with a corpus tree above their trees."""
+    made = Workshop(root)
     source = {"paths": [str(made.docs)], "max_removed": 1.0}
     made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2})
+    return made
+
+
+def build_corpus(root):
+    made = open_corpus(root)
     write_rows(made, a=["ana"], b=["ana"], c=["ana"])
     made.build()
     update_corpus_tree(made.home, made.settings, components=made.components)
+
+
+@pytest.fixture
+def corpus(tmp_path_factory, tmp_path):
+    """Three published rows with a corpus tree above them, in a home that was moved."""
+    copy_home(built_once(tmp_path_factory, "rows", build_corpus), tmp_path / "rows")
+    made = open_corpus(tmp_path / "rows")
     assert readable(corpus_tree_access(made.access()), "ana") == {"a", "b", "c"}
     return made
 
@@ -73,11 +85,51 @@ def test_a_dropped_tree_leaves_the_corpus_tree_in_the_same_step(corpus):
     assert decide(corpus.access()).changes.of(State.NEW) == ("a",)
 
 
-@pytest.mark.parametrize("readers", [[], "", {"deny": "ana"}, ["ben"]])
-def test_rights_that_are_taken_by_an_odd_value_are_gone(corpus, readers):
-    write_rows(corpus, a=readers, b=["ana"], c=["ana"])
+def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus):
+    source = {"paths": [str(corpus.docs)], "max_removed": 1.0}
+    grouping, above = {"by": "folder"}, {"enabled": True, "min_trees": 2}
+    corpus.configure(source=source, grouping=grouping, corpus_tree=above, tree={"max_layers": 4})
+    for name in ("mix/a.md", "mix/b.md", "other/c.md", "third/d.md"):
+        corpus.write(name, f"---\nreaders: '*'\n---\n{prose(8, seed=ord(name[-4]))}")
     corpus.build()
-    assert readable(corpus.access(), "ana") == {"b", "c"}
+    update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
+    corpus.home.settings.write_text(settings_text(corpus.docs, grouping=grouping))
+    curator = Curator(corpus.home.path)
+    curator.set_document_aside("mix/a.md", Author("Ines"))
+    with corpus.access().store.open() as store:
+        chunk = next(n for n in store.nodes() if n.documents == ("third/d.md",) and n.is_leaf)
+    curator.set_chunk_aside(chunk.id, Author("Ines"))
+    corpus.build()
+    assert readable(corpus_tree_access(corpus.access()), "guest") == {"other (everyone)"}
+
+
+def test_a_text_above_stays_revoked_when_the_document_becomes_public_with_another_text(tmp_path):
+    """Until the corpus tree is built again, its leaf still summarizes the old text."""
+    made = Workshop(tmp_path)
+    source = {"paths": [str(made.docs)], "max_removed": 1.0}
+    grouping = {"by": "folder", "separate_readers": False}
+    above = {"enabled": True, "min_trees": 2}
+    made.configure(source=source, grouping=grouping, corpus_tree=above, tree={"max_layers": 4})
+    for name in ("mix/open.md", "mix/board.md", "other/open.md"):
+        made.write(name, f"---\nreaders: '*'\n---\n{prose(8, seed=len(name))}")
+    made.build()
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    above = corpus_tree_access(made.access())
+    assert readable(above, "guest") == {"mix", "other"}
+    made.write("mix/board.md", f"---\nreaders: board\n---\n{prose(8, seed=12)}")
+    made.build()
+    made.write("mix/board.md", f"---\nreaders: '*'\n---\n{prose(8, seed=99)}")
+    made.build()
+    assert "mix/board.md" in readable(made.access(), "guest")
+    assert readable(above, "guest") == {"other"}
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    assert readable(above, "guest") == {"mix", "other"}
+
+
+def test_rights_that_are_taken_by_an_odd_value_are_gone(corpus):
+    write_rows(corpus, a=[], b="", c={"deny": "ana"})
+    corpus.build()
+    assert readable(corpus.access(), "ana") == set()
     assert set(corpus.manifests()) == {"a", "b", "c"}
 
 
@@ -145,17 +197,8 @@ def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
     corpus.build()
     assert chunk.text not in corpus.texts("a")
     assert corpus.texts("a")
-    assert corpus.manifests()["a"].hold
+    assert corpus.manifests()["a"].pin
     assert corpus.build().run_ids == []
-    assert corpus.embedder.n_embedded == n_embedded
-
-
-def test_granting_a_right_is_one_write_of_a_field(corpus):
-    n_embedded = corpus.embedder.n_embedded
-    write_rows(corpus, a=["ana", "ben"], b=["ana"], c=["ana"])
-    assert decide(corpus.access()).actions == (UpdateReaders(),)
-    assert corpus.build().built == []
-    assert readable(corpus.access(), "ben") == {"a"}
     assert corpus.embedder.n_embedded == n_embedded
 
 
@@ -213,7 +256,12 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
     made.build()
     made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    home = ["--home", made.home.path]
+    (reason,) = raptor("status", "--json", *home).json["withheld"].values()
+    assert reason.startswith("'north/b.md' ")
+    assert reason in raptor("status", *home).out
     Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
+    assert raptor("status", "--json", *home).json["withheld"] == {}
     report = made.build()
     assert report.built == ["north"]
     with made.access().store.open_existing() as store:
@@ -234,3 +282,32 @@ def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
         curator.set_chunk_aside(leaf.id, Author("Ines"))
     curator.set_document_aside("a.md", Author("Ines"))
     assert made.build().failed == {}
+
+
+def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_path):
+    made = Workshop(tmp_path)
+    made.configure(source={"paths": [str(made.docs)]}, grouping={"by": "folder"})
+    secret = "The vault stayed cold after the relay closed."
+    for name in ("north/a.md", "south/b.md"):
+        made.write(name, f"{secret}\n\n{prose(4, seed=1)}")
+    made.write("north/c.md", prose(4, seed=2))
+    made.build()
+    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    with made.access().store.open_existing() as store:
+        leaves = [n for n in store.nodes(Where(layers=(0,))) if n.text == secret]
+    decisions = [Curator(made.home.path).set_chunk_aside(n.id, Author("Ines")) for n in leaves]
+    made.build()
+    for name in ("north/a.md", "south/b.md"):
+        made.write(name, secret)
+    home = ["--home", made.home.path]
+    with embedder_made_by(lambda *_, **__: made.embedder):
+        assert "south/b.md: is treated as set aside" in raptor("plan", *home).err
+    report = made.build()
+    assert (report.built, report.dropped, report.failed) == (["north"], ["south"], {})
+    assert {item.name for item in report.skipped} == {"north/a.md", "south/b.md"}
+    assert {name for m in made.manifests().values() for name in m.documents} == {"north/c.md"}
+    assert decide(made.access()).actions == ()
+    assert raptor("status", "--json", *home).json["set_aside"] == ["north/a.md", "south/b.md"]
+    Curator(made.home.path).take_back(decisions[0].id, Author("Per"))
+    assert made.build().built == ["north"]
+    assert "north/a.md" in made.manifests()["north"].documents

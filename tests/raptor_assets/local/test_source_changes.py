@@ -1,14 +1,20 @@
-"""What the sensor's own runs make of renames, moves and removals."""
+"""What the sensor's own runs make of changes of files and rows, and the catalog that is kept."""
 
 import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from support.homes import kept_bytes
+from support.sensor_daemon import Daemon
 from support.source_homes import calls, rename
-from support.workshop import live, prose
+from support.workshop import Workshop, live, prose
 
+from raptor_assets.home.source_state import KEY, keep_catalog, rescan
 from raptor_core.documents.sources.local import LocalSource
-
-pytestmark = pytest.mark.slow
+from raptor_core.settings import SourceSettings
+from raptor_core.tables.files import TableStore
 
 UNCHANGED = "no file changed since the last request"
 
@@ -16,16 +22,17 @@ UNCHANGED = "no file changed since the last request"
 @pytest.fixture
 def reads(monkeypatch):
     """Ids of the files that were read."""
-    told, original = [], LocalSource._read
+    names, original = [], LocalSource._read
 
     def counted(self, file):
-        told.append(file.id)
+        names.append(file.id)
         return original(self, file)
 
     monkeypatch.setattr(LocalSource, "_read", counted)
-    return told
+    return names
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("later")
 def test_a_tick_its_run_and_a_build_read_the_changed_file_alone(start, reads):
     workshop, daemon = start()
@@ -48,6 +55,7 @@ def test_a_tick_its_run_and_a_build_read_the_changed_file_alone(start, reads):
     assert set(reads) == {"two/d.md"}
 
 
+@pytest.mark.slow
 def test_a_rename_costs_no_call_and_drops_the_old_place_at_the_end(start):
     (workshop, daemon), new = start(), "three/deep/a.md"
     before = calls(workshop)
@@ -59,3 +67,95 @@ def test_a_rename_costs_no_call_and_drops_the_old_place_at_the_end(start):
     assert trees == {"one/b.md", new, "two/c.md", "two/d.md"}
     assert "one/a.md" not in text
     assert daemon.tick()[2] == UNCHANGED
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(40):
+        write_at(folder / f"{number}.txt", f"Number {number}.")
+    return folder
+
+
+@pytest.fixture
+def settings(docs):
+    return SourceSettings(paths=(str(docs),))
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return TableStore(str(tmp_path / "tables"))
+
+
+def write_at(path, text, modified=1000.0):
+    path.write_text(text)
+    os.utime(path, (modified, modified))
+
+
+def keep(tables, settings):
+    """One look that is kept, and what it found."""
+    scan = rescan(tables, settings)
+    keep_catalog(tables, settings, scan)
+    return scan
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
+def test_a_damaged_catalog_is_read_anew_and_mended(tables, settings, damage):
+    scan = keep(tables, settings)
+    path = Path(tables.path(KEY, "files"))
+    data = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data[:100] if damage == "cut" else data[:50] + b"\xff" + data[51:])
+    again = keep(tables, settings)
+    assert again.n_read == 40
+    assert again.inventory == scan.inventory
+    assert rescan(tables, settings).n_read == 0
+
+
+@pytest.mark.usefixtures("later")
+def test_another_setting_of_the_parsers_reads_every_file_again(tables, settings):
+    keep(tables, settings)
+    changed = settings.model_copy(update={"encoding": "cp1252"})
+    assert rescan(tables, changed).n_read == 40
+
+
+MARKER = "The zebra Quixotl signed here."
+
+
+@pytest.mark.slow
+def test_rows_of_a_database_are_kept_in_step_and_its_password_nowhere(tmp_path, monkeypatch):
+    path = tmp_path / "wiki.db"
+
+    def run(statement, *values):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(statement, values)
+
+    run("CREATE TABLE wiki (id INTEGER PRIMARY KEY, text TEXT, updated_at TEXT)")
+    for number in range(4):
+        run("INSERT INTO wiki VALUES (?, ?, '2024-01-01')", number, prose(6, seed=number))
+    run("UPDATE wiki SET text = ? || char(10) || text WHERE id = 3", MARKER)
+    monkeypatch.setenv("WIKI_URL", f"sqlite:///{path}?timeout=12345")
+    table = {"url_env": "WIKI_URL", "table": "wiki"}
+    workshop = Workshop(tmp_path, source={"paths": [], "tables": [table]}, tree={"max_layers": 1})
+    daemon = Daemon(workshop)
+    assert daemon.settle() == (["wiki/0", "wiki/1", "wiki/2", "wiki/3"], [])
+    assert "Quixotl" in live(workshop)[0]
+    run("DELETE FROM wiki WHERE id = 3")
+    run("UPDATE wiki SET text = ?, updated_at = '2024-02-01' WHERE id = 1", prose(6, seed=8))
+    n_embedded = workshop.embedder.n_embedded
+    run("UPDATE wiki SET id = 9 WHERE id = 2")
+    built, dropped = daemon.settle()
+    assert (sorted(built), sorted(dropped)) == (["wiki/1", "wiki/9"], ["wiki/2", "wiki/3"])
+    assert "Quixotl" not in live(workshop)[0]
+    rows = workshop.metadata("layer_0/embeddings", "wiki/9")
+    assert rows["n_computed"] == 0
+    assert workshop.embedder.n_embedded > n_embedded
+    kept = b"".join(kept_bytes(workshop.home.path).values())
+    assert b"AssetCheckEvaluationTargetMaterializationData" in kept
+    assert b"12345" not in kept
+    assert b"wiki.db" not in kept
+    assert "wiki.db" not in daemon.cursor

@@ -1,4 +1,4 @@
-"""The pooled event log answers as Dagster's own does, from one database."""
+"""The pooled event log answers as Dagster's own does; tables of a home lie on an S3 server."""
 
 import os
 import queue
@@ -11,9 +11,12 @@ import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from support import build_process
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
+from support.object_store import SECRET, forget_connections
 from support.sensor_daemon import Daemon
 from support.stores import PROCESS_PATH
-from support.workshop import Workshop
+from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.local.storage import PooledSqliteEventLogStorage
@@ -87,16 +90,16 @@ def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
 
 
 def test_who_watches_a_run_gets_the_events_that_another_process_writes(tmp_path):
-    told = queue.Queue()
+    received = queue.Queue()
     with (
         instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,
         dg.DagsterInstance.from_config(str(tmp_path)) as writing,
     ):
         run_id = str(uuid.uuid4())
-        watching.watch_event_logs(run_id, None, lambda entry, _cursor: told.put(entry))
+        watching.watch_event_logs(run_id, None, lambda entry, _cursor: received.put(entry))
         pooled_job.execute_in_process(instance=writing, run_id=run_id)
         written = [entry.dagster_event for entry in writing.all_logs(run_id)]
-        assert [told.get(timeout=30).dagster_event for _ in written] == written
+        assert [received.get(timeout=30).dagster_event for _ in written] == written
 
 
 def test_an_event_is_stored_with_its_rows_or_not_at_all(tmp_path, monkeypatch):
@@ -147,3 +150,64 @@ def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def bucket(s3):
+    return s3.new_bucket()
+
+
+@pytest.fixture
+def place(bucket, tmp_path):
+    """A home with one document and its tables in the bucket."""
+    made = Place(tmp_path)
+    made.write("a.md", prose(8, seed=1))
+    made.home.mkdir()
+    made.settings.write_text(settings_text(made.docs, tables={"url": f"s3://{bucket}/raptor"}))
+    return made
+
+
+@pytest.mark.rare
+def test_build_rebuild_query_report_and_drop(s3, place, bucket, tmp_path):
+    place.write("b.md", prose(8, seed=2))
+    embedder = HashingEmbedder()
+    with embedder_made_by(lambda *_: embedder):
+        assert place.call("build", "--json").json["built"] == ["a.md", "b.md"]
+        first = s3.keys(bucket)
+        assert not list((place.home / "tables").rglob("*.parquet"))
+        made = embedder.n_embedded
+        assert place.call("build", "--json").json["unchanged"] == ["a.md", "b.md"]
+        assert embedder.n_embedded == made
+        place.write("b.md", prose(8, seed=2) + "\n\nA lighthouse burned rape oil.")
+        assert place.call("build", "--json").json["built"] == ["b.md"]
+        found = place.call("query", "lighthouse rape oil", "--top-k", "1", "--json").json
+        assert "rape oil" in found["nodes"][0]["text"]
+        tree = place.call("tree", "b.md", "--json")
+        assert tree.code == 0, tree
+        page = tmp_path / "b.html"
+        report = place.call("report", "b.md", "--output", page)
+        assert report.code == 0, report
+        assert "rape oil" in page.read_text()
+        assert place.call("status", "--json", "--cost").json["costs"].keys() == {"a.md", "b.md"}
+        assert place.call("drop", "b.md", "--yes").code == 0
+    left = s3.keys(bucket)
+    assert any("/a.md" in key for key in left)
+    assert not any("/b.md" in key for key in left)
+    assert left < first
+
+
+@pytest.mark.rare
+def test_a_server_that_is_gone_stops_the_build_before_anything_is_lost(place, monkeypatch):
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        assert place.call("build").code == 0
+        place.write("a.md", prose(9))
+        with monkeypatch.context() as patch:
+            patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+            forget_connections()
+            failed = place.call("build")
+            assert failed.code == 1, failed
+            assert "does not answer" in failed.err
+            assert SECRET not in failed.out + failed.err
+            assert place.call("query", "river", "--json").json["nodes"]
+        forget_connections()
+        assert place.call("build", "--json").json["built"] == ["a.md"]

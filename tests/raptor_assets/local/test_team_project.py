@@ -1,24 +1,21 @@
 """Corpora in a team's own Dagster project, beside definitions that go by the same names as ours."""
 
 import json
+import warnings
 
 import dagster as dg
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 from support.team import run_requested
-from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, prose
+from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, Workshop, prose
 
 from raptor_assets import build_raptor_corpus, corpus_partitions
+from raptor_assets.assets.specs import QDRANT
 from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 
-pytestmark = [
-    pytest.mark.slow,
-    # Resolving a sensor's jobs hands on a parameter that is in beta and not used here.
-    pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
-    pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning"),
-]
+pytestmark = pytest.mark.slow
 
 QUICK = {**SMALL, **TWO_LAYERS, "components": NAMED_PARTS}
 
@@ -119,6 +116,8 @@ def project(tmp_path_factory):
     return made
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_two_corpora_merge_with_a_team_that_took_all_names(project):
     graph = project.definitions.resolve_asset_graph()
     assert graph.get(dg.AssetKey(["guides", "tree"])).group_name == "guides"
@@ -132,6 +131,8 @@ def test_two_corpora_merge_with_a_team_that_took_all_names(project):
     assert repository.get_top_level_resources().keys() >= {"source", "guides_tables_io_manager"}
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_each_corpus_is_recorded_under_its_own_names(project):
     for name, prefix in (("handbook", ["kb", "handbook"]), ("guides", ["guides"])):
         assert project.instance.get_dynamic_partitions(f"{name}_trees") == ["0.md", "1.md"]
@@ -145,6 +146,8 @@ def test_each_corpus_is_recorded_under_its_own_names(project):
     assert not project.instance.fetch_materializations(dg.AssetKey("tree"), limit=1).records
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_an_edit_rebuilds_one_partition_of_one_corpus_and_the_command_sees_it(project):
     assert project.tick("guides") == []
     page = project.root / "guides" / "1.md"
@@ -158,6 +161,8 @@ def test_an_edit_rebuilds_one_partition_of_one_corpus_and_the_command_sees_it(pr
     assert all(tree["checks"] for tree in status["trees"])
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_the_command_asks_for_the_instance_of_the_project(project):
     home = str(project.root / "kept" / "guides")
     done = CliRunner().invoke(main, ["status", "--home", home], env={"DAGSTER_HOME": None})
@@ -168,6 +173,8 @@ def test_the_command_asks_for_the_instance_of_the_project(project):
     assert "run `dagster dev` there" in done.output
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_its_jobs_keep_models_loaded_and_the_teams_executor_stays(project):
     job = project.definitions.resolve_job_def("guides_build")
     assert job.executor_def.name == "in_process"
@@ -175,6 +182,8 @@ def test_its_jobs_keep_models_loaded_and_the_teams_executor_stays(project):
     assert merged.executor_def.name == "multiprocess"
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_settings_come_from_a_file_and_what_it_names_stands_beside_it(tmp_path):
     file = tmp_path / "corpus.toml"
     file.write_text('[tree]\nmax_layers = 1\n[checks]\ngolden = "questions.jsonl"\n')
@@ -184,6 +193,8 @@ def test_settings_come_from_a_file_and_what_it_names_stands_beside_it(tmp_path):
     assert "b/c/layer_2/summaries" not in keys
 
 
+@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
+@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_a_password_in_the_settings_does_not_go_into_the_home(tmp_path):
     home = Home(tmp_path)
     table = {"url": "postgresql://writer:hush@db/wiki", "table": "pages"}
@@ -193,3 +204,77 @@ def test_a_password_in_the_settings_does_not_go_into_the_home(tmp_path):
     home.declare(CorpusNames("a"), Settings.model_validate({"source": {"tables": [table]}}))
     assert "hush" not in home.declaration.read_text()
     assert home.names().corpus == "a"
+
+
+@dg.asset(
+    partitions_def=corpus_partitions(),
+    ins={"summaries": dg.AssetIn(["layer_1", "summaries"])},
+)
+def longest_summary(context: dg.AssetExecutionContext, summaries: pd.DataFrame) -> None:
+    (row,) = summaries.nlargest(1, "n_tokens").to_dict("records")
+    context.add_asset_metadata({"layer": row["layer"], "n_children": len(row["children"])})
+
+
+def vectors_of_a_range():
+    """An asset that takes the leaves of all partitions of its run at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+
+        @dg.asset(
+            partitions_def=corpus_partitions(),
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            ins={"leaves": dg.AssetIn(["layer_0", "embeddings"], input_manager_key=QDRANT)},
+        )
+        def vector_counts(context: dg.AssetExecutionContext, leaves) -> None:
+            for name, frame in leaves.items():
+                found = {"n": len(frame), "n_dims": len(frame["vector"].iloc[0])}
+                context.add_asset_metadata(found, partition_key=name)
+
+        return vector_counts
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    workshop = Workshop(tmp_path_factory.mktemp("team"), tree={"max_layers": 1})
+    workshop.write("a.md", prose(16, seed=1))
+    workshop.write("b.md", prose(16, seed=2))
+    workshop.build()
+    return workshop
+
+
+def materialize(workshop, selection, *partitions, assets=()):
+    definitions = dg.Definitions.merge(workshop.definitions(), dg.Definitions(assets=assets))
+    with workshop.instance() as instance:
+        return definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+            instance=instance,
+            asset_selection=[dg.AssetKey(key.split("/")) for key in selection],
+            tags={
+                "dagster/asset_partition_range_start": partitions[0],
+                "dagster/asset_partition_range_end": partitions[-1],
+            },
+        )
+
+
+def test_a_downstream_asset_gets_the_nodes_of_its_partition(built):
+    assert materialize(built, ["longest_summary"], "a.md", assets=[longest_summary]).success
+    found = built.metadata("longest_summary", "a.md")
+    assert found["layer"] == 1
+    assert found["n_children"] >= 2
+
+
+def test_a_downstream_asset_of_several_partitions_gets_vectors_by_partition(built):
+    assert materialize(
+        built, ["vector_counts"], "a.md", "b.md", assets=[vectors_of_a_range()]
+    ).success
+    for name in ("a.md", "b.md"):
+        found = built.metadata("vector_counts", name)
+        assert found["n"] == built.metadata("chunks", name)["n_nodes"]
+        assert found["n_dims"] == 32
+
+
+def test_one_layer_of_one_partition_is_made_from_what_is_kept(built):
+    before = built.data_version("layer_1/summaries", "a.md")
+    result = materialize(built, ["layer_1/summaries"], "a.md")
+    events = result.asset_materializations_for_node("raptor")
+    assert [(e.asset_key.path, e.partition) for e in events] == [(["layer_1", "summaries"], "a.md")]
+    assert built.data_version("layer_1/summaries", "a.md") == before

@@ -106,8 +106,8 @@ def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop
         key = dg.AssetCheckKey(SUMMARIES, "compression_ratio")
         with workshop.instance() as instance:
             found = instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
-        told = [record.evaluation for record in found if record.evaluation]
-        return [evaluation for evaluation in told if evaluation.partition == partition]
+        shown = [record.evaluation for record in found if record.evaluation]
+        return [evaluation for evaluation in shown if evaluation.partition == partition]
 
     page.goto("/assets/layer_1/summaries?view=checks&checkDetail=compression_ratio")
     page.get_by_text("tokens on average").first.wait_for()

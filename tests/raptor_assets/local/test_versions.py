@@ -83,7 +83,7 @@ def test_going_back_publishes_the_build_of_before_whole_and_releasing_the_one_af
     changed = go_back(workshop)
     assert contents(workshop) == before
     assert (changed.counts.added > 0, changed.counts.removed > 0) == (True, True)
-    assert release(workshop.access(), TREE).manifest.hold == ""
+    assert release(workshop.access(), TREE).manifest.pin == ""
     assert contents(workshop) == after
     assert workshop.embedder.n_embedded == n_embedded
 
@@ -107,13 +107,13 @@ def test_a_held_tree_is_left_by_builds_runs_and_the_sensor_until_it_is_released(
     report = workshop.build()
     assert report.built == ["other"]
     assert contents(workshop) == holds
-    assert workshop.manifests()[TREE].hold == "it answered worse (Ana)"
+    assert workshop.manifests()[TREE].pin == "it answered worse (Ana)"
     with pytest.raises(SourceError, match="pinned to an earlier build: it answered worse"):
         workshop.build(TREE)
     release(workshop.access(), TREE)
     assert daemon.tick()[:2] == ([[TREE]], [])
     assert workshop.build().built == [TREE]
-    assert workshop.manifests()[TREE].hold == ""
+    assert workshop.manifests()[TREE].pin == ""
 
 
 def test_a_document_that_is_gone_leaves_a_pinned_tree_and_all_kept_builds(workshop):
@@ -121,7 +121,7 @@ def test_a_document_that_is_gone_leaves_a_pinned_tree_and_all_kept_builds(worksh
     workshop.remove("guide/b.md")
     workshop.build(confirm_removal=True)
     manifest = workshop.manifests()[TREE]
-    assert (list(manifest.documents), manifest.hold != "") == (["guide/a.md"], True)
+    assert (list(manifest.documents), manifest.pin != "") == (["guide/a.md"], True)
     assert {n.documents for n in contents(workshop)[0]} == {("guide/a.md",)}
     assert [build.state for build in builds(workshop)] == ["pinned"]
     assert kept_files(workshop) == []
@@ -168,7 +168,7 @@ def test_a_document_that_only_later_builds_have_is_forgotten_and_the_tree_stays_
     assert daemon.run()
     assert daemon.tick()[:2] == ([], [])
     assert forgets(workshop) == ()
-    assert (contents(workshop), workshop.manifests()[TREE].hold != "") == (holds, True)
+    assert (contents(workshop), workshop.manifests()[TREE].pin != "") == (holds, True)
     files = [path for path in workshop.home.path.rglob("*") if path.is_file()]
     assert {path.parts[-4] for path in files if "quicksilverfox" in text_of(path)} <= {"dagster"}
 
@@ -224,19 +224,19 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
         f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
     )
 
-    def told(*arguments):
+    def printed(*arguments):
         return raptor("versions", *arguments, "--home", workshop.home.path, "--json").json
 
-    new, old = told("list", TREE)["builds"]
-    found = told("diff", TREE)
+    new, old = printed("list", TREE)["builds"]
+    found = printed("diff", TREE)
     assert (found["old"], found["new"]) == (old["id"], new["id"])
     assert raptor("versions", "rollback", TREE, "--to", "nosuch", "--home", home).code == 4
-    hold = told("rollback", TREE, "--reason", "worse")["hold"]
-    assert hold.startswith("worse (")
-    assert f"pinned to an earlier build: {hold}" in raptor("tree", TREE, "--home", home).out
+    pin = printed("rollback", TREE, "--reason", "worse")["pin"]
+    assert pin.startswith("worse (")
+    assert f"pinned to an earlier build: {pin}" in raptor("tree", TREE, "--home", home).out
     retriever = HomeRetriever(home)
     rows = read_pages(retriever, None, corpus_values)["trees"]
     trees = HomeReader(retriever).list_trees().trees
-    assert {row["name"]: row["hold"] for row in rows} == {TREE: hold, "other": ""}
-    assert {tree.tree: tree.hold for tree in trees} == {TREE: hold, "other": ""}
-    assert told("release", TREE)["hold"] == ""
+    assert {row["name"]: row["pin"] for row in rows} == {TREE: pin, "other": ""}
+    assert {tree.tree: tree.pin for tree in trees} == {TREE: pin, "other": ""}
+    assert printed("release", TREE)["pin"] == ""

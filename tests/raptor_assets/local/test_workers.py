@@ -140,8 +140,8 @@ def test_partitions_spread_over_workers_and_survive_one(team):
     assert all(tree.structural_passed for tree in status.trees)
     assert not list(team.root.rglob("*.parquet"))
     secrets = [value.split("@")[0].rpartition(":")[2] for value in map(os.environ.get, GIVEN)]
-    told = "".join(log.read_text() for log in team.root.glob("*.log"))
-    assert not any(secret in told for secret in secrets)
+    logged = "".join(log.read_text() for log in team.root.glob("*.log"))
+    assert not any(secret in logged for secret in secrets)
 
 
 GIVEN = (URL_VARIABLE, BROKER_VARIABLE)

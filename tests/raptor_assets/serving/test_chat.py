@@ -77,7 +77,7 @@ def test_a_corpus_is_a_model_that_answers_with_its_sources(client):
         "completion_tokens": 3,
         "total_tokens": 10,
     }
-    (source,) = answer.sources
+    (source,) = answer.raptor_citations
     start, end = source["span"]
     assert source["page"] is None
     assert source["document"] in ("pump.md", "oven.md")
@@ -104,7 +104,7 @@ def test_the_answer_streams_piece_by_piece_and_ends_with_sources_and_usage(clien
     assert listed.startswith("1. ")
     *_, last, usage = chunks
     assert last.choices[0].finish_reason == "stop"
-    assert last.sources[0]["node"]
+    assert last.raptor_citations[0]["node"]
     assert (usage.choices, usage.usage.total_tokens) == ([], 10)
     assert {chunk.id for chunk in chunks} == {last.id}
     whole = "".join(c.choices[0].delta.content or "" for c in ask_without_pace(client, model))
@@ -136,7 +136,7 @@ def test_the_answer_ends_before_a_stop_text_that_lies_across_pieces(client, mode
     for stop in (["END"], "END"):
         answer = ask(client, stop=stop)
         assert answer.choices[0].message.content == "Ana did it "
-        assert answer.sources == []
+        assert answer.raptor_citations == []
         chunks = list(ask(client, stop=stop, stream=True))
         assert "".join(c.choices[0].delta.content or "" for c in chunks) == "Ana did it "
         assert chunks[-1].choices[0].finish_reason == "stop"
@@ -179,6 +179,9 @@ def test_errors_are_those_that_the_client_knows(client, model, address):
     with pytest.raises(openai.NotFoundError, match="there are: corpus") as unknown:
         client.models.retrieve("gpt-4o")
     assert unknown.value.code == "model_not_found"
+    with pytest.raises(openai.NotFoundError) as nowhere:
+        client.embeddings.create(model="corpus", input="a")
+    assert nowhere.value.code == "NotFoundError"
     for messages in ([], [{"role": "system", "content": "Be kind."}], [{"role": "user"}]):
         with pytest.raises(openai.BadRequestError) as invalid:
             client.chat.completions.create(model="corpus", messages=messages)

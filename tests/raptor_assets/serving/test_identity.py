@@ -323,17 +323,18 @@ def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
     def apply(operation):
         retriever.read(None, lambda _home, _settings, store: store._engine.apply([operation]))
 
-    async def listed(readers):
+    async def listed(readers, served=retriever):
         from mcp import Client
 
         CALLER.set(Caller(readers))
-        async with Client(make_server(retriever)) as client:
+        async with Client(make_server(served)) as client:
             return str(await client.call_tool("list_trees", {}))
 
     apply(damage)
     client = TestClient(make_app(retriever, ServerKeys()), raise_server_exceptions=False)
     try:
         assert "vault" not in asyncio.run(listed(("ana",)))
+        assert "vault" not in asyncio.run(listed(None, retriever.for_readers(["ana"])))
         assert "vault" in asyncio.run(listed(None))
         answer = client.get("/trees")
         assert (answer.status_code, "vault" in answer.text) == (500, False)

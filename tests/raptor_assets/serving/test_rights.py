@@ -16,7 +16,7 @@ from support.workshop import prose, settings_text
 
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.serving.http import make_app
-from raptor_assets.serving.identity import KnownCallers
+from raptor_assets.serving.identity import KnownCallers, ServerKeys
 from raptor_assets.serving.mcp import make_server
 from raptor_core import HomeRetriever, Query
 from raptor_core.errors import AccessError, CurationError, SettingsError, UnknownTreeError
@@ -290,6 +290,26 @@ def test_a_decision_is_seen_by_those_who_may_read_its_documents_now(tmp_path):
     for who, words in (("group:hr", "no decision"), ("vault", "")):
         with pytest.raises(CurationError, match=words) if words else nullcontext():
             curator.for_readers([who]).take_back(made.id, Author("Per"))
+
+
+def test_a_caller_gets_a_new_map_when_the_nodes_changed_and_never_the_settings(home):
+    """Costs and settings describe whole partitions."""
+    access = HomeRetriever(home.home, is_operator=True).settings.access
+    app = make_app(HomeRetriever(home.home), KnownCallers(access, home.home))
+    client = TestClient(app, headers={"Authorization": f"Bearer {key_of(('ana',))}"})
+    first = client.get("/window/map").json()
+    for cached in (home.home / "maps").iterdir():
+        key, points = cached.read_bytes()[:32], cached.read_bytes()[32:]
+        cached.write_bytes(key[::-1] + points[::-1])  # a layout of other nodes, as many as before
+    assert client.get("/window/map").json() == first
+    report = client.get(
+        "/window/report", params={"tree": client.get("/trees").json()["trees"][0]["tree"]}
+    )
+    assert report.json()["nodes"]
+    assert (report.json()["settings"], report.json()["cost"]) == ("", None)
+    trusted = TestClient(make_app(HomeRetriever(home.home, is_operator=True), ServerKeys()))
+    tree = HomeRetriever(home.home, is_operator=True).manifests()[0].tree
+    assert "[summarizer]" in trusted.get("/window/report", params={"tree": tree}).json()["settings"]
 
 
 EQUAL = {

@@ -113,3 +113,16 @@ def test_sentences_that_resemble_no_sentence_of_the_leaves_are_left_out_by_an_em
     assert find_foreign(wrong, [" "], embed).rest == ""
     both = find_foreign(f"{true[0]} It cost 4,000 dollars. {wrong}", [leaf], embed)
     assert both[:2] == (("4,000",), true[0])
+
+
+@pytest.mark.slow
+def test_the_most_similar_sentence_of_the_leaves_replaces_one_that_resembles_none():
+    leaf = (
+        "The harbour pump failed in March because silt had blocked its intake. An engineer "
+        "replaced the filter of the pump. Three hours later it was running again."
+    )
+    first = "The pump of the harbour stopped because its intake was full of silt."
+    embed = make_embedder(EmbedderSettings()).embed
+    for wrong in ("A worker repaired the machine.", "The engineer bought 4,000 filters."):
+        found = find_foreign(f"{first} {wrong} {wrong}", [leaf], embed)
+        assert found.rest == f"{first} An engineer replaced the filter of the pump."

@@ -63,7 +63,8 @@ def test_indented_code_is_cut_at_lines_and_indented_prose_is_not():
 
 
 def test_tables_are_cut_at_rows_and_rules_are_no_sentences():
-    assert split("| a | b. C |\n|---|---|\n| 1 | 2 |") == ["| a | b. C |", "| 1 | 2 |"]
+    row = "| a | It burned oil. It went out. |"
+    assert split(f"{row}\n|---|---|\n| 1 | 2 |") == [row, "| 1 | 2 |"]
     assert split("One.\n\n-----\n\nTwo.") == ["One.", "Two."]
 
 

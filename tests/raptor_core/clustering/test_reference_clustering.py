@@ -7,14 +7,12 @@ import pytest
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.hashing import HashingEmbedder
 
-from raptor_core.clustering import make_clusterer
+from raptor_core.clustering import make_clusterer, raptor
 from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
-
-pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 EXACT = {"patience": 0, "epochs": 0}
 """As the paper's code has it: every k, and umap-learn's own number of epochs."""
@@ -43,6 +41,8 @@ def by_hand(vectors, rows, n_neighbors):
     return [rows[column > 0.1] for column in likely.T]
 
 
+@pytest.mark.rare
+@pytest.mark.slow
 def test_clusters_are_those_of_the_two_libraries():
     vectors, _ = topics(4, 12)
     rows = np.arange(48)
@@ -52,6 +52,8 @@ def test_clusters_are_those_of_the_two_libraries():
     assert len(wanted) > 2
 
 
+@pytest.mark.rare
+@pytest.mark.slow
 def test_a_lone_node_has_a_summary_of_its_own(monkeypatch):
     monkeypatch.setattr(
         "raptor_core.clustering.raptor._LayerClustering.global_then_local",
@@ -67,6 +69,8 @@ def test_a_lone_node_has_a_summary_of_its_own(monkeypatch):
     assert alone == [(leaves[-1].id,)]
 
 
+@pytest.mark.rare
+@pytest.mark.slow
 @pytest.mark.parametrize("max_tokens", [260, 3500])
 def test_what_a_tree_needs_is_kept(max_tokens):
     vectors, _ = topics(4, 20)
@@ -77,6 +81,8 @@ def test_what_a_tree_needs_is_kept(max_tokens):
     assert clustered(vectors, n_tokens, max_tokens=max_tokens) == clusters
 
 
+@pytest.mark.rare
+@pytest.mark.slow
 def test_it_has_a_fingerprint_of_its_own_and_the_default_keeps_its_own():
     plain, reference = (
         make_clusterer(ClusteringSettings(method=method)).fingerprint
@@ -84,3 +90,43 @@ def test_it_has_a_fingerprint_of_its_own_and_the_default_keeps_its_own():
     )
     assert plain != reference
     assert plain == "279aac76d1b3785cb60e13e18c8eb9b4"
+
+
+def clusters_of(vectors, **changes):
+    settings = ClusteringSettings(**changes)
+    return make_clusterer(settings).cluster(vectors, tokens(len(vectors)))
+
+
+def test_the_number_of_workers_changes_nothing(monkeypatch):
+    vectors, _ = topics(8, 25, spread=1.0)
+    found = clusters_of(vectors)
+    monkeypatch.setattr(raptor, "n_workers", lambda: 5)
+    monkeypatch.setattr("raptor_core.clustering.mixture.n_workers", lambda: 5)
+    assert clusters_of(vectors) == found
+
+
+def test_clusters_keep_to_their_topics():
+    vectors, labels = topics(12, 25)
+    clusters = clusters_of(vectors)
+    assert_valid(clusters, tokens(300), 3500)
+    pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
+    assert np.mean(pure) > 0.95
+
+
+def test_a_row_between_two_components_is_in_both():
+    generator = np.random.default_rng(0)
+    soft = 0
+    for spread in (2.0, 3.0, 4.0):
+        vectors, _ = topics(6, 40, spread=spread, seed=int(generator.integers(99)))
+        soft += clusters_of(vectors, threshold=0.01).details["clusters_per_row"] > 1.0
+    assert soft
+
+
+def test_a_very_large_layer_is_parted_first(monkeypatch):
+    monkeypatch.setattr(raptor, "MAX_GLOBAL_ROWS", 200)
+    vectors, labels = topics(20, 30)
+    clusters = clusters_of(vectors)
+    assert_valid(clusters, tokens(600), 3500)
+    assert clusters.details["coarse_parts"] >= 6
+    pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
+    assert np.mean(pure) > 0.9

@@ -51,16 +51,16 @@ def memory():
 @pytest.fixture
 def reads(monkeypatch):
     """Ids of the files that were read."""
-    told = []
+    names = []
     for source in (LocalSource, RemoteSource):
         original = source._read
 
         def counted(self, file, original=original):
-            told.append(file.id)
+            names.append(file.id)
             return original(self, file)
 
         monkeypatch.setattr(source, "_read", counted)
-    return told
+    return names
 
 
 def write(path, text, modified=1000.0):
@@ -93,15 +93,15 @@ def hashes(scan):
 @pytest.fixture
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
-    told = []
+    names = []
     original = parsing.parse_file
 
     def counted(file, *given):
-        told.append(file.id)
+        names.append(file.id)
         return original(file, *given)
 
     monkeypatch.setattr(parsing, "parse_file", counted)
-    return told
+    return names
 
 
 def test_a_new_file_is_parsed_once(folder, parses):

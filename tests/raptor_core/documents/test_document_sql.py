@@ -1,4 +1,4 @@
-"""Rows of a database: what is read, how changes are told, and that no password is."""
+"""Rows of a database: what is read, how changes are found, and that no password is shown."""
 
 import sqlite3
 from contextlib import closing
@@ -28,14 +28,14 @@ def database(tmp_path):
 @pytest.fixture
 def rows_read(monkeypatch):
     """Raw ids that whole rows were asked for."""
-    told, original = [], SqlSource._read
+    names, original = [], SqlSource._read
 
     def counted(self, ids):
-        told.extend(ids)
+        names.extend(ids)
         return original(self, ids)
 
     monkeypatch.setattr(SqlSource, "_read", counted)
-    return told
+    return names
 
 
 def run(path, statement, *values):
@@ -152,7 +152,7 @@ def test_bad_rows_are_named(database):
 
 
 class TestProblems:
-    def told(self, monkeypatch, url, **values):
+    def answer(self, monkeypatch, url, **values):
         """What a failure says, with everything that a log would print of it."""
         import traceback
 
@@ -167,7 +167,7 @@ class TestProblems:
 
     def test_a_server_that_is_not_there(self, monkeypatch):
         url = "postgresql+psycopg2://ada:s3cret%2Fpw@127.0.0.1:1/wiki?application_name=s3cret2"
-        message = self.told(monkeypatch, url)
+        message = self.answer(monkeypatch, url)
         assert "OperationalError" in message
         assert "'wiki'" in message
 
@@ -180,7 +180,7 @@ class TestProblems:
         ],
     )
     def test_a_malformed_url(self, monkeypatch, url):
-        assert "'wiki'" in self.told(monkeypatch, url)
+        assert "'wiki'" in self.answer(monkeypatch, url)
 
     def test_a_driver_that_repeats_the_password(self, monkeypatch):
         import sqlalchemy as sa
@@ -191,19 +191,19 @@ class TestProblems:
 
         monkeypatch.setattr("sqlalchemy.create_engine", refuse)
         url = "postgresql://ada:s3cret@10.0.0.1:5432/wiki?connect_timeout=10&keepalives=1&key=other"
-        assert "no: *** *** at 10.0.0.1:5432" in self.told(monkeypatch, url)
+        assert "no: *** *** at 10.0.0.1:5432" in self.answer(monkeypatch, url)
 
     def test_a_variable_that_is_not_set(self, monkeypatch):
-        assert "WIKI_URL is not set" in self.told(monkeypatch, "")
+        assert "WIKI_URL is not set" in self.answer(monkeypatch, "")
 
     @pytest.mark.parametrize(
         "values", [{"table": "nosuch"}, {"id_field": "nosuch"}, {"updated_field": "nosuch"}]
     )
     def test_a_table_or_column_that_is_not_there(self, database, monkeypatch, values):
-        assert "nosuch" in self.told(monkeypatch, f"sqlite:///{database}", **values)
+        assert "nosuch" in self.answer(monkeypatch, f"sqlite:///{database}", **values)
 
     @pytest.mark.parametrize(
-        ("toml", "told"),
+        ("toml", "answer"),
         [
             ('table = "t"', "give either url or url_env"),
             ('url = "a://ada:s3cret@b"\nurl_env = "X"\ntable = "t"', "give either url or url_env"),
@@ -212,13 +212,13 @@ class TestProblems:
             ('url_env = "X"\ntable = "t"\nupdated = "u"', "did you mean updated_field?"),
         ],
     )
-    def test_wrong_settings_say_what_to_give(self, tmp_path, toml, told):
+    def test_wrong_settings_say_what_to_give(self, tmp_path, toml, answer):
         import traceback
 
         (tmp_path / "raptor.toml").write_text(f"[[source.tables]]\n{toml}\n")
         with pytest.raises(SettingsError) as caught:
             load_settings(tmp_path / "raptor.toml", {})
-        assert told in str(caught.value)
+        assert answer in str(caught.value)
         assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 

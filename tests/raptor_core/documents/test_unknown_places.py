@@ -1,4 +1,4 @@
-"""Places that a source cannot look at: they are named, and never taken for empty ones."""
+"""Places that cannot be read keep what they published; a URL's secrets stay at its server."""
 
 import errno
 import json
@@ -7,9 +7,11 @@ from contextlib import closing
 
 import pytest
 from support.object_store import forget_connections, object_store
+from support.raw_server import RawServer
 
+from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import Unread, load_documents, scan_source
-from raptor_core.errors import SourceError
+from raptor_core.errors import SourceError, StoreError
 from raptor_core.settings import SourceSettings
 
 FILES = ("a.md", "sub/b.md", "sub/deep/c.md")
@@ -126,3 +128,44 @@ def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):
     paths = (str(folder), str(tmp_path / "mount"))
     inventory = scan_source(SourceSettings(paths=paths)).inventory
     assert inventory.empty_sources == (str(tmp_path / "mount"),)
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        (errno.ENOSPC, "free space"),
+        (errno.EROFS, "let this user"),
+        (errno.ENOENT, "restore it"),
+        (errno.ENAMETOOLONG, "shorter path"),
+        (errno.EISDIR, "move away"),
+        (errno.EMFILE, "more open files"),
+        (errno.EIO, "check the disk"),
+        (errno.ECONNREFUSED, "the network"),
+    ],
+)
+def test_each_error_of_the_system_has_its_own_remedy(tmp_path, code, remedy):
+    error = OSError(code, "words of the system")
+    assert remedy in disk_remedy(error)
+    assert (code == errno.ENOSPC) == ("space" in disk_remedy(error))
+    with pytest.raises(StoreError, match=remedy), disk_errors(tmp_path):
+        raise error
+
+
+def sending(*lines):
+    """A reply of these lines."""
+    reply = "\r\n".join(lines).encode()
+    return lambda connection, _request: connection.sendall(reply)
+
+
+def test_a_password_stays_at_the_server_that_it_is_for():
+    page = sending("HTTP/1.1 200 OK", "Content-Length: 5", "Connection: close", "", "taken")
+    with RawServer(page) as elsewhere:
+        location = f"Location: {elsewhere.origin}/page.md"
+        moved = sending("HTTP/1.1 302 Found", location, "Content-Length: 0", "", "")
+        with RawServer(moved) as site:
+            url = site.origin.replace("http://", "http://user:hunter2@") + "/moved.md"
+            corpus = load_documents(settings=SourceSettings(paths=(url,)))
+    assert [document.text for document in corpus.documents] == ["taken"]
+    assert any(b"authorization" in request.lower() for request in site.requests)
+    assert elsewhere.requests
+    assert not any(b"authorization" in request.lower() for request in elsewhere.requests)

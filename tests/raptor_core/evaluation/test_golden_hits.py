@@ -175,7 +175,7 @@ def test_every_passage_stands_in_an_expected_document_and_each_of_these_has_one(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reason"),
     [
         ("{", "it is not JSON"),
         ("[1]", "expected an object"),
@@ -187,9 +187,9 @@ def test_every_passage_stands_in_an_expected_document_and_each_of_these_has_one(
         ('{"question": "Who?", "expcted": "a"}', "unknown key 'expcted'; did you mean 'expected'?"),
     ],
 )
-def test_a_mistake_names_file_line_and_what_to_write(tmp_path, line, told):
+def test_a_mistake_names_file_line_and_what_to_write(tmp_path, line, reason):
     with pytest.raises(SettingsError) as caught:
         load(tmp_path, f'{{"question": "Who?", "expected": "a"}}\n{line}\n')
-    assert told in str(caught.value)
+    assert reason in str(caught.value)
     assert "golden.jsonl, line 2" in str(caught.value)
     assert "a line reads {" in str(caught.value)

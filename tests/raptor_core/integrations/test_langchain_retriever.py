@@ -39,10 +39,17 @@ def test_metadata_leads_to_the_source(retriever, mixed):
     assert summaries
     for document in chunks:
         (span,) = retriever.trace(document.metadata["node_id"]).spans
-        told = document.metadata
-        assert (told["start"], told["end"], told["source"]) == (span.start, span.end, span.source)
-        assert (told["documents"], told["section"]) == ([span.document], list(span.section))
-        assert told["metadata"]["year"] == (0 if told["tree"] == "a.md" else 1)
+        described = document.metadata
+        assert (described["start"], described["end"], described["source"]) == (
+            span.start,
+            span.end,
+            span.source,
+        )
+        assert (described["documents"], described["section"]) == (
+            [span.document],
+            list(span.section),
+        )
+        assert described["metadata"]["year"] == (0 if described["tree"] == "a.md" else 1)
     assert not any({"start", "end", "source", "section"} & set(d.metadata) for d in summaries)
     json.dumps([document.metadata for document in documents])
 

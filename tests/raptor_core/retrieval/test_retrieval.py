@@ -1,8 +1,11 @@
 """Retrieval against the definitions of the paper, computed by hand over the same trees."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
+from support.workshop import SMALL, prose
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import InvariantError, SettingsError, StoreMismatchError
@@ -271,3 +274,66 @@ def test_a_passage_without_a_letter_or_digit_is_never_returned(components):
         retrieval = reader.search("? ! 🌟 ?", query)
         assert retrieval.n_tokens == sum(hit.node.n_tokens for hit in retrieval.hits)
         assert {hit.node.tree for hit in retrieval.hits} <= {"d.md"}
+
+
+TEXTS = {
+    "pumps.md": "The harbour pump failed in March, since silt had blocked its intake. Engineer "
+    "Oduya replaced the filter, and the pump ran again after three hours.",
+    "bridge.md": "Traffic over the northern bridge rose by 12 percent after the toll was "
+    "abolished. The council did not extend the night ferry.",
+    "lamps.md": "The keeper trims the wick each evening. The lamp burns rape oil, and its glass "
+    "is polished with chalk on Saturdays.",
+}
+
+
+@pytest.fixture(scope="module")
+def over_texts():
+    components = Components()
+    trees = build_trees({n: [Document(n, t)] for n, t in TEXTS.items()}, components=components)
+    return Retriever.from_trees(list(trees.values()), components)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["hybrid", "collapsed", "traversal"])
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [
+        ("Why did the pump stop working?", True),
+        ("Who repaired the machine that drains the port?", True),
+        ("How did traffic change without a toll?", True),
+        ("What fuel does the lighthouse use?", True),
+        ("Summarize everything.", True),
+        ("How do I score in cricket?", False),
+        ("Which vaccine does a puppy need first?", False),
+        ("Was kostet eine Wohnung in Berlin?", False),
+        ("Quel est le meilleur vin de Bordeaux ?", False),
+        ("如何申请签证", False),
+    ],
+)
+def test_a_question_that_nothing_answers_has_a_note(over_texts, strategy, question, is_answered):
+    found = over_texts.search(question, Query(strategy))
+    assert found.hits
+    assert ("nearer to the question than chance" in found.note) is not is_answered
+
+
+QUESTIONS = [f"{prose(2, seed)} {seed}" for seed in range(24)]
+
+
+@pytest.fixture(scope="module")
+def over_prose():
+    settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "components")})
+    components = Components(settings, embedder=HashingEmbedder())
+    documents = {name: [Document(name, prose(60, seed))] for seed, name in enumerate("ab")}
+    return Retriever.from_trees(
+        list(build_trees(documents, components=components).values()), components
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_searches_at_once_give_what_each_gives_alone(over_prose, strategy):
+    query = Query(strategy, budget_tokens=120, top_k=4)
+    alone = [over_prose.search(question, query) for question in QUESTIONS]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda asked: over_prose.search(asked, query), QUESTIONS)) == alone
+    assert all(found.hits for found in alone)

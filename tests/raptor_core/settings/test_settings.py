@@ -1,7 +1,13 @@
 """Settings: presets, the file, the environment, endpoints, and what is refused."""
 
-import pytest
+from contextlib import suppress
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.examples import examples
+
+from raptor_assets.home.settings_file import settings_text
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings, preset
 from raptor_core.settings.stores import StoreSettings
@@ -90,9 +96,11 @@ def test_services_on_kubernetes_may_be_called_raptor():
 
 @pytest.mark.parametrize("url", ["https://ada:secret@host:6333/v", "ada:secret@host", "x,ada@host"])
 def test_a_store_s_url_holds_no_credentials_and_none_is_shown(url):
-    with pytest.raises(SettingsError, match=r"store\.url contains a user .*QDRANT_API_KEY") as told:
+    with pytest.raises(
+        SettingsError, match=r"store\.url contains a user .*QDRANT_API_KEY"
+    ) as refused:
         load_settings(None, {"RAPTOR_STORE__URL": url})
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(refused.value)
     assert StoreSettings(url="http://host:6333/a@b").url
     with pytest.raises(SettingsError, match="host/x") as wrong:
         load_settings(None, {"RAPTOR_SOURCE__MAX_FILE_MB": "ftp://ada:secret@host/x"})
@@ -187,3 +195,59 @@ def test_a_document_has_the_address_of_its_id_and_page(documents, pages, link):
 def test_a_link_that_is_no_address_is_refused(link):
     with pytest.raises(ValueError, match="link"):
         Settings.model_validate({"source": {"link": link}})
+
+
+TEXT = settings_text(sources=["docs"], preset="default", group_by="document").encode()
+NAMES = [
+    f"{part}.{name}"
+    for part, field in Settings.model_fields.items()
+    for name in getattr(field.annotation, "model_fields", {})
+]
+VALUES = st.recursive(
+    st.one_of(
+        st.booleans(),
+        st.integers(-(2**70), 2**70),
+        st.floats(),
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
+    ),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def toml(value):
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, str):
+        escaped = "".join(c if c.isalnum() else f"\\U{ord(c):08X}" for c in value)
+        return f'"{escaped}"'
+    return repr(value)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("settings") / "raptor.toml"
+
+
+@examples(80)
+@given(st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6)), min_size=1, max_size=4))
+def test_a_file_of_changed_bytes(path, changes):
+    data = bytearray(TEXT)
+    for place, piece in changes:
+        at = int(place * len(data))
+        data[at : at + len(piece)] = piece
+    path.write_bytes(data)
+    with suppress(SettingsError):
+        assert isinstance(load_settings(path), Settings)
+
+
+@examples(150)
+@given(name=st.sampled_from(NAMES), value=VALUES)
+def test_any_value_of_any_setting(path, name, value):
+    part, _, key = name.partition(".")
+    path.write_text(f"[{part}]\n{key} = {toml(value)}\n", encoding="utf-8")
+    with suppress(SettingsError):
+        assert isinstance(load_settings(path), Settings)

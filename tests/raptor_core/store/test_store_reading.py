@@ -1,6 +1,11 @@
 """Contract of every backend: search, filters, listing."""
 
+import json
 import math
+import random
+import subprocess
+import sys
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -8,14 +13,20 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
+from support import store_process
 from support.engines import edge_only
 from support.examples import examples
 from support.stores import (
+    PROCESS_PATH,
+    faults,
     keyed_vectors,
+    live_ids,
     make_manifest,
     make_node,
     make_tree,
+    open_at,
     publish,
+    rebuild,
     vectors_of,
 )
 
@@ -214,15 +225,16 @@ def test_manifests_are_found_by_name_and_by_content(store):
 def test_a_view_of_a_tree_counts_and_names_readable_nodes_and_is_never_widened(store):
     nodes = make_tree()
     readers = {"d0.md": ("ana",), "d1.md": ("ben",), "d2.md": ("*",)}
-    manifest = replace(make_manifest(nodes), readers=readers)
+    end = "tree.max_layers = 1 reached with 3 nodes"
+    manifest = replace(make_manifest(nodes), readers=readers, end=end)
     store.publish(manifest, nodes, keyed_vectors(nodes))
-    for names, sizes, n_tokens in (
-        (["ana"], (8,), 40),
-        (["ana", "ben"], (12, 3), 75),
-        (["eva"], (4,), 20),
+    for names, sizes, n_tokens, shown_end in (
+        (["ana"], (8,), 40, ""),
+        (["ana", "ben"], (12, 3), 75, end),
+        (["eva"], (4,), 20, ""),
     ):
         (part,) = store.for_readers(names).manifests()
-        assert (part.layer_sizes, part.n_tokens) == (sizes, n_tokens)
+        assert (part.layer_sizes, part.n_tokens, part.end) == (sizes, n_tokens, shown_end)
     assert not store.for_readers([]).manifests()
     for first, second, documents in (
         (["ana"], ["ben", "ana"], {"d0.md", "d2.md"}),
@@ -281,3 +293,54 @@ PLACES = {"a": "edited", "moved": "b", "new": "new"}
 
 def hash_of(text, tree):
     return Document("", f"{text} {tree}").content_hash
+
+
+ROUNDS, KILLS = 50, 10
+
+
+def start(*args):
+    return subprocess.Popen(
+        [sys.executable, store_process.__file__, *map(str, args)],
+        env={"PYTHONPATH": PROCESS_PATH},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def publish_first(root):
+    with open_at(root) as store:
+        for tree in ("one", "two"):
+            publish(store, rebuild(tree, 0), tree)
+
+
+@pytest.mark.rare
+@pytest.mark.slow
+def test_a_reader_finds_no_mixed_tree_while_rebuilds_are_published(tmp_path):
+    publish_first(tmp_path)
+    with start("read_until_a_line_comes", tmp_path) as reader:
+        assert reader.stdout.readline() == "reading\n"
+        with start("publish_rebuilds", tmp_path, 1, ROUNDS + 1) as publisher:
+            assert len(publisher.stdout.readlines()) == ROUNDS
+        assert publisher.returncode == 0
+        output, _ = reader.communicate("enough\n", timeout=60)
+    found = json.loads(output)
+    assert found["wrong"] == []
+    assert found["n_builds"] > 4
+
+
+@pytest.mark.rare
+@pytest.mark.slow
+def test_a_publisher_killed_at_any_time_is_made_good_by_the_next(tmp_path):
+    publish_first(tmp_path)
+    rng = random.Random(1)
+    for attempt in range(KILLS):
+        with start("publish_rebuilds", tmp_path, 100 * attempt, 100 * attempt + 99) as child:
+            assert child.stdout.readline()
+            time.sleep(rng.uniform(0, 0.4))
+            child.kill()
+        with open_at(tmp_path) as store:
+            for tree in ("one", "two"):
+                publish(store, rebuild(tree, attempt), tree)
+                assert live_ids(store, tree) == sorted(n.id for n in rebuild(tree, attempt))
+            assert faults(store) == []

@@ -28,7 +28,7 @@ def published(store, tmp_path):
 
 def test_a_kept_build_is_the_published_one_without_loss(published):
     store, manifest, kept = published
-    name = kept.keep(store, replace(manifest, hold="worse"), {"n_added": 3})
+    name = kept.keep(store, replace(manifest, pin="worse"), {"n_added": 3})
     edition = kept.read("t", name, store.identity)
     assert edition.manifest == manifest
     assert list(edition.nodes) == store.nodes(Where(trees=("t",)))

@@ -66,7 +66,7 @@ def test_a_folder_with_an_export_is_refused_and_an_unfinished_one_is_not(one, tm
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reason"),
     [
         (lambda data: data[:-1], "cut short"),
         (lambda data: b"", "cut short"),
@@ -74,19 +74,19 @@ def test_a_folder_with_an_export_is_refused_and_an_unfinished_one_is_not(one, tm
         (None, "missing"),
     ],
 )
-def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong, told):
+def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong, reason):
     folder, export = one
     path = tmp_path / "export" / export.trees[1].name
     if wrong:
         path.write_bytes(wrong(path.read_bytes()))
     else:
         path.unlink()
-    with pytest.raises(ExportError, match=rf"{export.trees[1].name}.*{told}"):
+    with pytest.raises(ExportError, match=rf"{export.trees[1].name}.*{reason}"):
         verify(folder, read_export(folder))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
         (lambda values: values | {"version": 2}, "version 2, but .*exported"),
         (lambda values: values | {"format": "x"}, "not written by"),
@@ -98,11 +98,11 @@ def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong
         ),
     ],
 )
-def test_a_manifest_that_is_not_ours_is_refused(one, tmp_path, change, told):
+def test_a_manifest_that_is_not_ours_is_refused(one, tmp_path, change, reason):
     folder, _ = one
     path = tmp_path / "export" / INDEX
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
-    with pytest.raises(ExportError, match=told):
+    with pytest.raises(ExportError, match=reason):
         read_export(folder)
 
 

@@ -1,6 +1,7 @@
 """The laws that a whole build keeps, over random documents and settings."""
 
-from itertools import pairwise
+import threading
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import example, given
@@ -9,6 +10,9 @@ from support.clusterers import named
 from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.invariants import violations
+from support.openai_server import FakeOpenAI
+from support.paid_build import DOCUMENTS, paid_settings
+from support.paid_build import make_components as paid_components
 
 from raptor_core.checks.base import CheckedLayer
 from raptor_core.checks.registry import check_layer
@@ -230,3 +234,44 @@ def test_any_text_is_built_and_passes_the_checks_that_block(texts):
         known = {node.id: node for node in below.nodes}
         verdicts = check_layer(CheckedLayer(layer.nodes, known, SETTINGS, quotes=components.quotes))
         assert not [v for v in verdicts if not v.passed and v.severity == "error"]
+
+
+BIRDS = ["One bird sings.", "Two birds sing.", "Three birds sing.", "Four birds fly away."]
+
+
+def bird_documents(n):
+    texts = (f"{text} It is bird {n}." for text in BIRDS)
+    return [Document(f"{n}.md", "\n\n".join(texts))]
+
+
+def first_together(n_calls):
+    """A ``hold`` that lets the first calls go on only once so many are under way."""
+    numbers, barrier = count(), threading.Barrier(n_calls, timeout=60)
+    return lambda _body: barrier.wait() if next(numbers) < n_calls else None
+
+
+def test_trees_of_one_summary_each_are_summarized_side_by_side():
+    with FakeOpenAI(hold=first_together(12)) as server:
+        settings = paid_settings(server.base_url, summarizer={"concurrency": 12})
+        trees = {str(n): bird_documents(n) for n in range(12)}
+        built = build_trees(trees, components=paid_components(settings))
+        assert server.peak == 12
+    assert all(len(tree.layers) > 1 for tree in built.values())
+
+
+@pytest.mark.slow
+def test_batches_of_an_embedding_endpoint_go_side_by_side_too():
+    with FakeOpenAI() as server:
+        part = {"kind": "openai", "model": "vectors", "base_url": server.base_url}
+        settings = paid_settings(
+            server.base_url,
+            embedder={**part, "concurrency": 5, "batch_size": 8},
+            tokens={"counter": "words"},
+        )
+        components = paid_components(settings)
+        assert components.embedder.n_dims == 8
+        components.embedder.embed(["settles the length, alone"])
+        server.hold = first_together(5)
+        built = build_trees({"a": DOCUMENTS}, components=components)
+        assert server.peak >= 5
+    assert len(built["a"].layers) > 1

@@ -5,17 +5,20 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support import cache_process
 from support.openai_server import FakeOpenAI
 from support.paid_build import DOCUMENTS, make_components, paid_settings
-from support.stores import PROCESS_PATH
+from support.stores import PROCESS_PATH, keyed_vectors, make_manifest, make_tree, open_at
 
-from raptor_core.errors import BudgetError, StoreError
+from raptor_core.errors import BudgetError, DamagedTreeError, StoreError
+from raptor_core.store.engines.base import Condition, Match, Upsert
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import FILE, NodeCache
+from raptor_core.tree.published import published_tree
 
 ODD = "Grüße 世界 😀,\ttwo\nlines"
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
@@ -191,3 +194,14 @@ def test_junk_in_the_cache_becomes_no_summary(tmp_path):
         again = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert server.n_requests == n_paid + 1
     assert list(again.nodes()) == list(tree.nodes())
+
+
+def test_a_tree_with_a_missing_vector_is_refused():
+    nodes = make_tree()
+    with open_at(None) as store:
+        store.publish(make_manifest(nodes), nodes, keyed_vectors(nodes))
+        first = Condition((Match("node_id", (nodes[0].id,)),))
+        (point,) = store._engine.scroll(first, None)
+        store._engine.apply([Upsert((replace(point, dense=None),))])
+        with pytest.raises(DamagedTreeError, match="missing vectors: 1"):
+            published_tree(store, "t")

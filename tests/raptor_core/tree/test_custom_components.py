@@ -68,8 +68,8 @@ def named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     def settings(**parts):
-        told = {kind: f"our_parts:{name}" for kind, name in parts.items()}
-        return Settings(components=told, tokens={"counter": "words"})
+        reason = {kind: f"our_parts:{name}" for kind, name in parts.items()}
+        return Settings(components=reason, tokens={"counter": "words"})
 
     yield settings
     sys.modules.pop("our_parts", None)
@@ -104,11 +104,11 @@ def test_a_function_summarizes_by_name_and_as_it_is(named):
 
 
 @pytest.mark.parametrize(
-    ("function", "told"), [(lambda _: 1 / 0, "division by zero"), (lambda _: " ", "returned ' '")]
+    ("function", "reason"), [(lambda _: 1 / 0, "division by zero"), (lambda _: " ", "returned ' '")]
 )
-def test_what_a_function_raises_or_leaves_empty_becomes_no_node(named, function, told):
+def test_what_a_function_raises_or_leaves_empty_becomes_no_node(named, function, reason):
     components = Components(named(chunker="Lines", clusterer="All"), summarizer=function)
-    with pytest.raises(SummaryError, match=told):
+    with pytest.raises(SummaryError, match=reason):
         build_tree([LOG], components=components)
 
 
@@ -140,7 +140,7 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "told"),
+    ("kind", "name", "reason"),
     [
         ("chunker", "nowhere:Lines", "No module named 'nowhere'.*PYTHONPATH"),
         ("chunker", "our_parts:Curves", "our_parts.*Curves"),
@@ -148,9 +148,9 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
         ("embedder", "our_parts:broken", "failed: RuntimeError: no licence"),
     ],
 )
-def test_a_wrong_component_is_reported_with_its_setting(named, kind, name, told):
+def test_a_wrong_component_is_reported_with_its_setting(named, kind, name, reason):
     settings = named().model_copy(
         update={"components": Settings(components={kind: name}).components}
     )
-    with pytest.raises(SettingsError, match=f'components.{kind} = "{name}": .*{told}'):
+    with pytest.raises(SettingsError, match=f'components.{kind} = "{name}": .*{reason}'):
         build_tree([LOG], settings)

@@ -7,15 +7,16 @@ import pytest
 from support.openai_batches import FakeBatches
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
-from raptor_core.checks.base import CheckedLayer
+from raptor_core.checks.base import CheckedLayer, blocking_failures, with_severities
 from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.junk import model_answers
+from raptor_core.checks.registry import check_layer
 from raptor_core.errors import BudgetError
 from raptor_core.identity import REPLACED
 from raptor_core.models.summarizing import batch
 from raptor_core.nodes import leaf_texts
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.settings import BudgetSettings
+from raptor_core.settings import BudgetSettings, CheckSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 
@@ -36,7 +37,7 @@ def summary_of(body):
     return f"In short: {' '.join(text[1].split()[::3]).replace('.', '')[:150].lower()}."
 
 
-def is_told(body):
+def names_inventions(body):
     return 'The text does not hold "1987", "Hallström":' in body["messages"][1]["content"]
 
 
@@ -45,7 +46,7 @@ def is_upper(body):
 
 
 def pleas(server):
-    return [body for body in server.bodies if is_told(body)]
+    return [body for body in server.bodies if names_inventions(body)]
 
 
 def checked(tree, layer, components):
@@ -70,7 +71,7 @@ def plain(server):
 
 
 def test_a_model_that_corrects_its_answer_gets_each_request_once(server, plain):
-    server.answer = lambda body: summary_of(body) + ("" if is_told(body) else INVENTED)
+    server.answer = lambda body: summary_of(body) + ("" if names_inventions(body) else INVENTED)
     components = components_of(server)
     assert texts(build_tree(DOCUMENT, components=components)) == plain
     spent = components.ledger.spent()
@@ -130,8 +131,11 @@ def test_where_the_settings_only_report_the_check_warns_and_names_the_facts(serv
     components = components_of(server, foreign_facts="report")
     tree = build_tree(DOCUMENT, components=components)
     assert all("Hallström" in text for text in texts(tree))
-    result = foreign_facts(checked(tree, 2, components))
+    results = check_layer(checked(tree, 2, components))
+    (result,) = [each for each in results if each.name == "foreign_facts"]
     assert (result.passed, result.severity) == (False, "warn")
+    blocks = CheckSettings(severity={"foreign_facts": "error"})
+    assert blocking_failures(with_severities([result], blocks))
     assert result.numbers["foreign"] >= 2 * len(tree.layers[2].nodes)
     assert result.worst[0].why == "1987, Hallström"
     assert components.summarizer.fingerprint != components_of(server).summarizer.fingerprint

@@ -1,5 +1,8 @@
-"""Servers of docs/endpoints.md, as they differ at the wire, by the settings told there."""
+"""Servers of docs/endpoints.md, as they differ at the wire, by the settings of that page."""
 
+from __future__ import annotations
+
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -7,14 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.endpoint_clients import ask
-from support.openai_dialects import (
-    AZURE_KEY,
-    azure_v1,
-    gemma_template,
-    plain_server,
-    reasoning_model,
-    strict_fields,
-)
+from support.openai_faults import Fault
+from support.openai_server import Seen
 from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
@@ -27,6 +24,61 @@ from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import EndpointPart, Settings
 
+AZURE_KEY = "azure-key-123"
+
+
+def azure_v1(seen: Seen) -> Fault | None:
+    """Azure's v1 API: OpenAI's paths under ``/openai/v1``; no version."""
+    headers = {name.lower(): value for name, value in seen.headers.items()}
+    if AZURE_KEY not in (headers.get("api-key"), seen.token):
+        return Fault.error(401, "Access denied due to invalid subscription key.")
+    return None if seen.path.startswith("/openai/v1/") else Fault.error(404, "Not found")
+
+
+def reasoning_model(seen: Seen) -> Fault | None:
+    """A newer model of OpenAI: neither ``max_tokens`` nor a temperature."""
+    if "max_tokens" in seen.body:
+        return Fault.error(
+            400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        )
+    if seen.body.get("temperature", 1) != 1:
+        return Fault.error(400, "Unsupported value: 'temperature' does not support 0.0.")
+    return None
+
+
+def plain_server(seen: Seen) -> Fault | None:
+    """An older or simple server: no JSON schema, no base64, no newer names."""
+    if seen.body.get("response_format", {}).get("type") == "json_schema":
+        return Fault.error(400, "response_format.type must be json_object or text")
+    if seen.body.get("encoding_format", "float") != "float":
+        return Fault.error(422, "unknown encoding_format 'base64'")
+    if "max_completion_tokens" in seen.body:
+        return Fault.error(400, "unknown field max_completion_tokens")
+    return None
+
+
+def gemma_template(seen: Seen) -> Fault | None:
+    """A model whose template has no system role, as llama.cpp and vLLM say it."""
+    if seen.body.get("messages", [{}])[0].get("role") == "system":
+        return Fault.error(500, "Jinja Exception: System role not supported")
+    return None
+
+
+def strict_fields(seen: Seen) -> Fault | None:
+    """A server behind a validation that knows only the model and the messages."""
+    extra = sorted(set(seen.body) - {"model", "messages", "input"})
+    if extra:
+        detail = [
+            {
+                "type": "extra_forbidden",
+                "loc": ["body", extra[0]],
+                "msg": "Extra inputs are not permitted",
+            }
+        ]
+        return Fault(status=422, raw=json.dumps({"detail": detail}).encode())
+    return None
+
+
 ONCE = RetryPolicy(max_retries=0)
 DOC = Path(__file__).parents[4] / "docs/endpoints.md"
 
@@ -37,7 +89,7 @@ def _key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
 
 
-def told(title):
+def settings_under(title):
     """The settings that the document shows under a heading."""
     text = DOC.read_text(encoding="utf-8")
     section = text.split(f"\n### {title}\n", 1)[1].split("\n### ")[0].split("\n## ")[0]
@@ -47,7 +99,7 @@ def told(title):
 
 def settings_of(title, server):
     """Those settings, pointed at the stand-in; everything but the host is kept."""
-    values = told(title)
+    values = settings_under(title)
     root = server.base_url.removesuffix("/v1")
     for part in values.values():
         if "base_url" in part:

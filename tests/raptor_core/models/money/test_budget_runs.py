@@ -5,17 +5,24 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.summarizers import ScriptedSummarizer
 
 from raptor_core.errors import BudgetError
-from raptor_core.models.money.usage import EMBEDDINGS, SUMMARIES, Usage
+from raptor_core.models.money.usage import (
+    EMBEDDINGS,
+    SUMMARIES,
+    Usage,
+    embedding_cost,
+    summary_cost,
+)
+from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.leaves import make_leaves
-
-pytestmark = pytest.mark.slow
 
 
 def run(server, cache, **parts):
@@ -32,6 +39,7 @@ def asked(server):
     return Counter(str(body["messages"]) for body in server.bodies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"tokens": 1800}, {"usd": 0.0016}])
 def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, budget):
     cache, ended, n_runs = NodeCache(), "not yet", 0
@@ -45,6 +53,7 @@ def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, b
     assert set(asked(server).values()) == {1}
 
 
+@pytest.mark.slow
 def test_answers_under_way_when_the_budget_ends_are_kept(server):
     started = threading.Barrier(4, timeout=60)
     server.hold = lambda _body: started.wait()  # four at once, all there when a fifth is refused
@@ -54,6 +63,7 @@ def test_answers_under_way_when_the_budget_ends_are_kept(server):
     assert (spent.calls, server.n_requests, cache.count_texts()) == (4, 4, 4)
 
 
+@pytest.mark.slow
 def test_what_a_custom_summarizer_reports_is_counted(server):
     class Paid(ScriptedSummarizer):
         def summarize(self, requests):
@@ -83,6 +93,7 @@ def embedding_tools(server, cache, **budget):
     )
 
 
+@pytest.mark.slow
 def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server):
     cache = NodeCache()
     components = embedding_tools(server, cache)
@@ -98,3 +109,46 @@ def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server
     n_words = sum(len(text.split()) for body in server.bodies[4:] for text in body["input"])
     usage = Usage(server.n_requests - 4, n_words, 0, usd=pytest.approx(n_words * 0.5e-6))
     assert embedded.usage == components.ledger.spent(EMBEDDINGS) == usage
+
+
+PAID = {
+    "summarizer": {"kind": "openai", "model": "chatty"},
+    "embedder": {"kind": "openai", "model": "vector", "batch_size": 10},
+}
+PRICES = {"chatty": {"input": 0.15, "output": 0.60}, "vector": {"input": 0.02}}
+
+
+def settings(**parts):
+    return Settings.model_validate(parts)
+
+
+def test_summaries_and_embeddings_cost_what_the_prices_say():
+    given = settings(**PAID, prices=PRICES)
+    assert summary_cost(7, 1_000_000, 100_000, given) == Usage(
+        7, 1_000_000, 100_000, usd=pytest.approx(0.21)
+    )
+    assert embedding_cost(500_000, given, n_texts=21) == Usage(3, 500_000, usd=pytest.approx(0.01))
+
+
+counts = st.integers(0, 10_000)
+usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
+
+
+@given(usages, st.lists(st.integers(0, 50), min_size=1, max_size=9))
+def test_parts_are_whole_and_together_all_of_it(usage, weights):
+    parts = usage.shares(weights)
+    total = sum(parts, Usage())
+    counted = (total.calls, total.prompt_tokens, total.completion_tokens, total.retries)
+    assert counted == (
+        usage.calls,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.retries,
+    )
+    assert total.usd == (None if usage.usd is None else pytest.approx(usage.usd))
+    assert all(part.calls >= 0 for part in parts)
+    if any(weights):
+        assert all(
+            abs(p.calls - usage.calls * w / sum(weights)) <= 1
+            for p, w in zip(parts, weights, strict=True)
+        )

@@ -34,9 +34,9 @@ def test_each_bound_is_reached_and_not_passed(budget, bound):
     with pytest.raises(BudgetError, match=rf"budget\.{bound} = \d") as caught:
         pay(account)
     assert ledger.spent().calls == 3
-    told = str(caught.value)
+    message = str(caught.value)
     for words in ("3 calls with 6 tokens", "0.9 USD", "kept", "Run again", "raise budget"):
-        assert words in told
+        assert words in message
 
 
 def test_a_sum_of_dollars_may_equal_the_bound():

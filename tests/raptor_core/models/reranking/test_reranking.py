@@ -1,8 +1,13 @@
 """Reranking by a real HTTP server, by a class, and without either when they fail or are late."""
 
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 from support.hashing import HashingEmbedder
-from support.reranker import FakeReranker
 from support.tiny_models import build_tiny_cross_encoder
 from support.workshop import prose
 
@@ -14,6 +19,52 @@ from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.retrieval import RerankerSettings
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
+
+
+class FakeReranker:
+    """An endpoint in both shapes, which likes texts with a word; it may answer late or wrongly."""
+
+    def __init__(self, word, answer=None, seconds=0.0):
+        self.word, self.answer, self.seconds, self.asked = word, answer, seconds, []
+
+    @contextmanager
+    def serving(self):
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                length = int(self.headers["Content-Length"])
+                asked = json.loads(self.rfile.read(length))
+                fake.asked.append((self.path, self.headers["Authorization"], asked))
+                time.sleep(fake.seconds)
+                is_long = len(asked.get("texts", ())) > 32  # the default of TEI
+                error = {"error": "batch size > maximum allowed batch size 32"}
+                answer = error if is_long else fake.answer or fake.scored(asked)
+                body = json.dumps(answer).encode()
+                self.send_response(413 if is_long else 200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def scored(self, asked):
+        texts = asked.get("documents") or asked["texts"]
+        scores = [(at, 1.0 if self.word in text else 0.0) for at, text in enumerate(texts)]
+        if "texts" in asked:
+            return [{"index": at, "score": score} for at, score in reversed(scores)]
+        return {"results": [{"index": at, "relevance_score": s} for at, s in reversed(scores)]}
+
 
 QUESTION = "Which river ran by the castle?"
 SOUGHT = "carbuncle"
@@ -73,6 +124,15 @@ def test_an_endpoint_puts_its_best_passage_first(retriever, kind, monkeypatch):
     )
     if kind == "cohere":
         assert (asked["model"], asked["top_n"]) == ("m", len(asked["documents"]))
+
+
+def test_a_server_that_takes_few_texts_at_once_gets_them_in_parts():
+    fake, texts = FakeReranker(SOUGHT), [f"text {number}" for number in range(49)] + [SOUGHT]
+    with fake.serving() as url:
+        settings = RerankerSettings(kind="tei", base_url=url)
+        assert list(score_within(settings, QUESTION, texts)) == [0.0] * 49 + [1.0]
+    sizes = [(len(asked["texts"]), asked["truncate"]) for _, _, asked in fake.asked]
+    assert sizes == [(32, True), (18, True)]
 
 
 @pytest.mark.parametrize(

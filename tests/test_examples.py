@@ -1,5 +1,6 @@
-"""The package of examples/plugin: named in the settings, and used by the commands."""
+"""Examples: the demo of the README, and the package of examples/plugin."""
 
+import subprocess
 import sys
 import tomllib
 
@@ -45,3 +46,20 @@ def test_a_plugin_on_the_path_builds_trees_and_answers(tmp_path, monkeypatch):
         name.partition(":")[0]
         for name in (*NAMED.values(), VALUES["retrieval"]["reranker"]["factory"])
     }
+
+
+@pytest.mark.slow
+def test_the_demo_builds_trees_and_answers_three_kinds_of_questions(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "examples/demo.py", "--home", tmp_path / "home"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\nfailed: " not in done.stdout
+    assert done.stdout.count("\ntree ") >= 2
+    asked = [line for line in done.stdout.splitlines() if " question: " in line]
+    assert [line.partition(" ")[0] for line in asked] == ["detail", "general", "general"]
+    assert "fuel" in done.stdout.partition(asked[0])[2].partition(asked[1])[0]

@@ -2,17 +2,22 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.determinism import HANDBOOK, contents, handbook, make_components
+from support.determinism import FOLDER, HANDBOOK, SMALL, contents, handbook, make_components
 from support.examples import examples
+from support.workshop import Workshop
 
+from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
+from raptor_core.nodes import Layer
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 
@@ -58,6 +63,23 @@ def test_a_tree_is_the_same_where_another_has_left_its_summaries():
     assert list(build_tree(documents, components=components).nodes()) == list(alone.nodes())
 
 
+def test_a_published_summary_stays_while_its_children_have_the_same_texts():
+    parts, components = PARAGRAPHS[1:4], make_components("hashing")
+    documents = [Document("a.md", a_text(parts, "\n\n", " "))]
+    tree = build_tree(documents, components=components)
+    (summary,) = tree.layers[1].nodes
+    above = Layer((replace(summary, text="As published."),), tree.layers[1].vectors)
+    published = replace(tree, layers=(tree.layers[0], above))
+
+    def rebuilt(line_break):
+        documents = [Document("a.md", a_text(parts, "\n\n", line_break))]
+        again = build_tree(documents, components=components, previous=published)
+        return again.layers[1].nodes[0]
+
+    assert (rebuilt(" ").id, rebuilt(" ").text) == (summary.id, "As published.")
+    assert (rebuilt("\n").id, rebuilt("\n").text) == (summary.id, summary.text)
+
+
 @pytest.mark.rare
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 @pytest.mark.slow
@@ -91,3 +113,38 @@ def in_a_process(way, n_threads, hash_seed):
         command, cwd=TESTS.parent, env=environment, check=True, stdout=subprocess.PIPE, timeout=300
     )
     return json.loads(run.stdout)
+
+
+def workshop(root, **settings):
+    """A home over a folder of the handbook, with clusters as by default."""
+    found = Workshop(root)
+    leave_out = shutil.ignore_patterns("*.html")
+    shutil.copytree(FOLDER, found.docs, dirs_exist_ok=True, ignore=leave_out)
+    tree = {"max_layers": 5, **SMALL["tree"]}
+    found.configure(clustering={"method": "raptor"}, **{**SMALL, "tree": tree}, **settings)
+    return found
+
+
+def nodes(made):
+    """Every live node by tree."""
+    with made.access().store.open() as store:
+        found = {manifest.tree: [] for manifest in store.manifests()}
+        for node in sorted(store.nodes(), key=lambda node: (node.layer, *node.order)):
+            found[node.tree].append(node)
+    return found
+
+
+@pytest.mark.slow
+def test_a_home_holds_the_trees_of_build_tree_in_whatever_order_it_was_built(tmp_path):
+    together = workshop(tmp_path / "together")
+    together.build()
+    found = nodes(together)
+    documents = load_documents(together.docs).documents
+    for document in documents:
+        alone = build_tree([document], name=document.id, components=together.components)
+        assert found[document.id] == list(alone.nodes())
+    assert len(found) == len(documents) == 3
+    for name in ("shard-0002", "shard-0000"):  # one by one, by parts that know of no other run
+        shards = workshop(tmp_path / "shards", grouping={"shards": 4})
+        shards.build(name)
+    assert nodes(shards) == found
