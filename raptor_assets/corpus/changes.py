@@ -26,7 +26,6 @@ from raptor_core.documents import (
     decide_removals,
     partition_key,
 )
-from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError, StoreMismatchError
 from raptor_core.home.published import require_known
 from raptor_core.settings import Settings
@@ -465,9 +464,7 @@ def _judge_removals(
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
     renames = find_renames(source, stale, previous, present)
-    unread = Unread(inventory.skipped)
-    aside = {e.id for e in inventory.aside if not unread.place_of(e.id, e.source)}
-    aside.update(curation.documents if curation else ())
+    aside = inventory.set_aside.union(curation.documents if curation else ())
     removals = decide_removals(
         previous,
         present.union(aside),

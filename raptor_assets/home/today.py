@@ -45,6 +45,7 @@ class Today:
         is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
         differing: returns the trees whose readers may differ from their published ones.
         entries: the documents of the source.
+        aside: ids of documents of the source that people set aside, whole or chunk by chunk.
     """
 
     curation: Curation
@@ -52,6 +53,7 @@ class Today:
     is_gone: Callable[[str, str, str], bool]
     differing: Callable[[Iterable[Mark]], list[str]] = field(default=_every_tree)
     entries: Sequence[Entry] = ()
+    aside: Collection[str] = ()
 
     @classmethod
     def of(cls, access: CorpusAccess, inventory: Inventory | None = None) -> Today:
@@ -116,6 +118,7 @@ class Today:
             is_gone,
             differing,
             entries,
+            inventory.set_aside,
         )
 
     @classmethod
@@ -183,14 +186,15 @@ class Today:
 
     def forbids(self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]) -> bool:
         """Return whether people set aside some nodes of a published tree."""
-        if not self.curation.digest(manifest.documents):
+        aside = self.curation.documents.union(self.aside)
+        if aside.isdisjoint(manifest.documents) and not self.curation.digest(manifest.documents):
             return False
-        return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation))
+        return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation, self.aside))
 
     def apply(self, edition: Edition, gone: Collection[str] = ()) -> Edition:
         """Return an edition with the present readers, without what people set aside."""
         manifest = replace(edition.manifest, readers=self.readers(edition.manifest))
-        edition = replace(edition, manifest=manifest)
+        edition, gone = replace(edition, manifest=manifest), {*gone, *self.aside}
         if not (gone or self.curation.documents or self.curation.digest(manifest.documents)):
             return edition
         forbidden = forbidden_nodes(edition.nodes, self.curation, gone)

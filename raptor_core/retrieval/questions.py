@@ -111,13 +111,12 @@ def follow_up(question: str, history: Sequence[str]) -> str:
     unchanged. Replacing pronouns by names was tried, and found fewer answers.
 
     Args:
-        history: earlier questions and answers, the latest last; those that are empty or only thank
-            or greet are ignored.
+        history: earlier questions and answers, the latest last; those that are empty, or only
+            thank or greet, are ignored.
     """
-    if is_courtesy(question) or not _is_follow_up(question):
+    messages = [m for m in history if m.strip() and not is_courtesy(m)][: -LAST_MESSAGES - 1 : -1]
+    if not messages or is_courtesy(question) or not _is_follow_up(question):
         return question
-    messages = [message for message in history if message.strip() and not is_courtesy(message)]
-    messages = messages[: -LAST_MESSAGES - 1 : -1]
     own = read_wording(question).names
     terms = dict.fromkeys(term for message in messages for term in read_wording(message).names)
     joined = [term for term in terms if term not in own][:MAX_TERMS]

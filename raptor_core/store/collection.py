@@ -107,10 +107,13 @@ def check_identity(stored: StoreIdentity, expected: StoreIdentity, where: str) -
 def check_embedder(stored: StoreIdentity, fingerprint: str, embedder: str, where: str) -> None:
     """Raise StoreMismatchError unless the store was made for the embedder of a fingerprint."""
     if fingerprint != stored.embedder_fingerprint:
+        is_same = f"embedder {stored.embedder_model} " in f"{embedder} "
+        other = " with another precision or revision, or at another address" if is_same else ""
         raise StoreMismatchError(
-            f"{where} was made for {stored.embedder}; the settings ask for {embedder}. Nothing was "
-            "changed. Set the embedder back; or run raptor build --reembed, which embeds what is "
-            f"published again and keeps the summaries; or {_another_name(stored)}"
+            f"{where} was made for {stored.embedder}; the settings ask for {embedder}{other}. "
+            "Nothing was changed. Set the embedder back; or run raptor build --reembed, which "
+            "embeds what is published again and keeps the summaries; or "
+            f"{_another_name(stored)}"
         )
 
 

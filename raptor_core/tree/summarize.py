@@ -24,7 +24,7 @@ from raptor_core.tree.drafts import draft_summaries, mark_summaries, text_keys
 LowerLayers = Callable[[str], Sequence[Sequence[Node]]]
 """A function from a tree to the nodes of its lower layers, from the leaves up."""
 EarlierTree = Callable[[str], Tree | None]
-"""A function from a tree to the published tree that it continues, or None."""
+"""A function from a tree to the published tree that it continues; None if there is none."""
 FLUSH_SECONDS = 0.25
 """Minimum time between writes of extractive summaries to the cache; paid ones are kept at once."""
 AnswerCallback = Callable[[Node, Usage], None]
@@ -190,9 +190,8 @@ def _known_texts(
 ) -> dict[str, _Text]:
     """Return texts that exist already by draft key, without junk.
 
-    Extractive summaries of other trees are made again, which costs nothing, because the text of
-    another tree with the same content key may differ: its chunks may have another order or other
-    line breaks.
+    Extractive summaries of other trees are made again, which costs nothing. Their chunks may have
+    another order or other line breaks, so that a text with the same content key may differ.
     """
     if not components.quotes:
         texts: dict[str, _Text] = {}

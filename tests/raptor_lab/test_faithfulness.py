@@ -133,7 +133,7 @@ OPTIONS = ("A smith.", "A king.", "The keeper of 1872.", "Nobody.")
         ("state-of-the-art", "stateoftheart", 1),
     ],
 )
-def test_answer_f1(answer, gold, expected):
+def test_answer_f1_counts_the_words_that_both_answers_have(answer, gold, expected):
     assert answer_f1(answer, gold) == pytest.approx(expected)
 
 
@@ -167,7 +167,7 @@ def test_accuracy_and_hard_accuracy():
     assert score_answer("quality", Question("q", "?", options=OPTIONS), "1") == {}
 
 
-def test_the_overlap_measures():
+def test_bleu_rouge_and_meteor_are_as_computed_by_hand():
     found = overlap_scores("Aud sold wheel", ["aud sold the wheel", "nobody"])
     # 3 of 3 words, 1 of 2 pairs, 0 of 1 triple and of 1 quadruple (0.1 each by smoothing); three
     # words are one short of the nearer reference's four.

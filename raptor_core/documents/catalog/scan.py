@@ -75,6 +75,12 @@ class Inventory:
         documents = tuple(entry for entry in self.documents if entry.id not in ids)
         return replace(self, documents=documents, aside=(*self.aside, *aside)) if aside else self
 
+    @property
+    def set_aside(self) -> set[str]:
+        """Ids of documents that people set aside, without those that lack readers."""
+        unread = Unread(self.skipped).place_of
+        return {entry.id for entry in self.aside if not unread(entry.id, entry.source)}
+
     def require_complete(self) -> None:
         """Raise the ``failure`` if there is one."""
         if self.failure is not None:

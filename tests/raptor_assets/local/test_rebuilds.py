@@ -217,7 +217,9 @@ def renames(now, before):
         ({"a": ["ax"]}, {}, {}, {}),
     ],
 )
-def test_pairs(now, before, documents, successors):
+def test_a_document_under_another_id_is_recognised_by_its_content_once(
+    now, before, documents, successors
+):
     def split(trees):
         return {name: [tuple(item) for item in items] for name, items in trees.items()}
 

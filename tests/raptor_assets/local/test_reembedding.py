@@ -139,6 +139,12 @@ def test_a_failed_embedding_leaves_what_is_published_and_the_next_one_goes_on(pl
     assert place.call("build", "--reembed", "--json").json["n_summarized"] == 0
 
 
+def test_a_summarizer_that_changes_too_writes_its_own_summaries(place):
+    take(place, SECOND)
+    place.configure("[summarizer]\nratio = 0.5")
+    assert place.call("build", "--reembed", "--json").json["n_summarized"] > 0
+
+
 def test_other_chunks_are_refused_since_every_summary_would_be_paid_for(place):
     take(place, SECOND)
     place.configure("[chunking]\nmax_tokens = 60")

@@ -93,8 +93,9 @@ def test_an_empty_source_skips_the_tick(published):
 
 @pytest.mark.parametrize(("watch", "status"), [(False, "STOPPED"), (True, "RUNNING")])
 def test_it_is_off_until_the_settings_or_a_person_say_otherwise(tmp_path, watch, status):
-    workshop = Workshop(tmp_path, source={"watch": watch})
+    workshop = Workshop(tmp_path, source={"watch": watch, "watch_seconds": 70})
     sensor = workshop.definitions().resolve_sensor_def("source_sensor")
+    assert sensor.minimum_interval_seconds == 70
     assert sensor.default_status == dg.DefaultSensorStatus[status]
 
 

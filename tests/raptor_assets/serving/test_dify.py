@@ -48,7 +48,7 @@ def left_out(**metadata):
         ([], Where()),
     ],
 )
-def test_conditions_become_filters(given, where):
+def test_conditions_on_metadata_become_filters(given, where):
     assert where_of(conditions(*given)) == where
 
 

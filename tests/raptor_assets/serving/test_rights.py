@@ -325,7 +325,7 @@ def test_a_correction_changes_no_summary_of_equal_content_in_another_document(tm
     place = Place(tmp_path)
     place.home.mkdir()
     for name, readers in EQUAL.items():
-        place.write(name, f"---\nreaders: {readers}\n---\n{prose(24)}")
+        place.write(name, f"---\nreaders: {readers}\n---\n{prose(12)}")
     write_settings(place, grouping={"by": "folder"})
     with embedder_made_by(lambda *_, **__: HashingEmbedder()):
         assert place.call("build").code == 0

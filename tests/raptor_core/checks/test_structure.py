@@ -34,7 +34,7 @@ def test_a_cluster_of_one_and_an_unknown_child_fail():
     assert not covered(summary("s", "abcd"), summary("t", "xa")).passed
 
 
-def test_layers_must_shrink():
+def test_a_layer_that_is_no_smaller_than_the_one_below_fails():
     layer = [summary("s", "ab"), summary("t", "cd")]
     assert shrink(checked_trees([LEAVES, layer])).passed
     wide = [summary(name, "abcd") for name in "wxyz"]

@@ -112,7 +112,7 @@ def written(max_tokens, title, section):
 
 
 @pytest.mark.parametrize("max_tokens", range(12))
-def test_the_limit_holds(max_tokens):
+def test_the_line_of_title_and_sections_keeps_to_its_tokens(max_tokens):
     line = written(max_tokens, "Title of it", ("Part one", "Chapter two", "Three"))
     assert COUNTER.count([line])[0] <= max_tokens
 

@@ -28,7 +28,7 @@ def dense(heads, tails, weights, n):
     return graph
 
 
-def test_neighbours_are_exact(monkeypatch):
+def test_nearest_neighbours_are_exact(monkeypatch):
     monkeypatch.setattr(reduction, "BLOCK_ROWS", 17)
     vectors = unit(np.random.default_rng(0).normal(size=(60, 20)))
     rows, distances = nearest(on_grid(vectors), 6)

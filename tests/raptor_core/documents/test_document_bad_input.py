@@ -62,13 +62,13 @@ def encrypted_pdf():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_unreadable_files(tmp_path, name, content, reason):
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path, name, content, reason):
     found = skipped(tmp_path, name, content, max_file_mb=0.15)
     assert list(found) == [name]
     assert reason in found[name]
 
 
-def test_file_without_permission(tmp_path, monkeypatch):
+def test_a_file_without_permission_is_named_and_the_rest_is_read(tmp_path, monkeypatch):
     original = os.open
 
     def refuse(path, *args, **kwargs):

@@ -81,7 +81,7 @@ class TestTables:
             ('{"id": null, "doc_id": 3.0, "text": "T."}', "3"),
         ],
     )
-    def test_id_is_found(self, tmp_path, row, expected):
+    def test_the_id_of_a_row_is_found_in_its_usual_fields(self, tmp_path, row, expected):
         assert read(tmp_path, "a.jsonl", row).id == expected
 
     def test_row_without_id_is_named_by_its_text(self, tmp_path):
@@ -90,7 +90,7 @@ class TestTables:
         assert one.id == two.id
         assert len(one.id) == 32
 
-    def test_named_fields(self, tmp_path):
+    def test_the_fields_that_settings_name_give_id_text_and_title(self, tmp_path):
         (tmp_path / "a.jsonl").write_text('{"key": "k", "body": "B.", "name": "N", "id": "x"}')
         settings = SourceSettings(id_field="key", text_field="body", title_field="name")
         (document,) = load_documents(tmp_path / "a.jsonl", settings=settings).documents

@@ -124,7 +124,7 @@ def test_every_document_is_in_exactly_one_tree(names, by, shards, separate):
         assert len(sets) == len({tree for tree, _ in sets})
 
 
-def test_tree_names():
+def test_a_tree_is_named_by_its_grouping():
     document = Document("guide/setup/a.md", "Text.")
     assert tree_name(document.id, (), GroupingSettings()) == "guide/setup/a.md"
     assert tree_name(document.id, (), GroupingSettings(by="folder")) == "guide/setup"

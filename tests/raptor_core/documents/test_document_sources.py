@@ -66,7 +66,7 @@ def test_named_file_is_read_even_if_rules_leave_it_out(folder):
         ((), ("sub/**/",), ["a.txt", "b.md", "sub/c.md"]),
     ],
 )
-def test_globs(folder, include, exclude, expected):
+def test_patterns_include_and_exclude_files(folder, include, exclude, expected):
     settings = SourceSettings(include=include, exclude=exclude)
     assert ids(load_documents(folder, settings=settings)) == expected
 

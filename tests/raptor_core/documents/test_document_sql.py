@@ -179,7 +179,7 @@ class TestProblems:
             "nope://ada:s3cret@host/wiki",
         ],
     )
-    def test_a_malformed_url(self, monkeypatch, url):
+    def test_a_malformed_url_is_an_error_that_names_the_table(self, monkeypatch, url):
         assert "'wiki'" in self.answer(monkeypatch, url)
 
     def test_a_driver_that_repeats_the_password(self, monkeypatch):

@@ -17,6 +17,8 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Layer
 from raptor_core.rebuild import plan_rebuild
+from raptor_core.rebuild.audits import plan_audits
+from raptor_core.rebuild.values import LayerPlan, TreePlan
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.build import build_tree, build_trees
@@ -319,3 +321,21 @@ def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters(tmp_path):
     assert [len(layer.nodes) for layer in trees["south"].layers] == before
     assert violations(trees["south"]) == []
     assert [manifest.tree for manifest in library.store.manifests()] == ["south"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "n_known", "expected"),
+    [
+        (LayerPlan(1, n_added=20), 0, (10, 10)),
+        (LayerPlan(1, n_kept=20), 10, (0, 0)),
+        (LayerPlan(1, n_kept=20), 4, (6, 6)),
+        (LayerPlan(1, n_kept=16, n_added=4, n_removed=4), 10, (2, 10)),
+    ],
+)
+def test_summaries_that_were_judged_are_not_judged_again(layer, n_known, expected):
+    settings = Settings.model_validate(
+        {"audit": {"judge": "llm", "model": "m", "max_retries": 0}, "checks": {"audit_rate": 0.5}}
+    )
+    tree = TreePlan("t", "rebuild", layers=(layer,))
+    planned = plan_audits([tree], {("t", 1): n_known}, settings)
+    assert tuple(usage.calls for usage in planned) == expected

@@ -177,7 +177,7 @@ class Rebuilds(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_many_histories():
+def test_any_history_of_changes_keeps_the_laws():
     machine = Rebuilds.TestCase
     machine.settings = examples(20, stateful_step_count=6, phases=PHASES)
     machine().runTest()

@@ -286,5 +286,5 @@ def test_a_search_reads_a_follow_up_with_its_history_and_says_so():
         assert [hit.node.documents for hit in retrieval.hits] == [(document,)]
         assert retrieval.question == "And why?"
         assert f"the question was read as 'And why? ({document})'" in retrieval.note
-        with pytest.raises(SettingsError, match="expected a list of turns"):
+        with pytest.raises(SettingsError, match="expected a list of messages"):
             retriever.search("And why?", history=history[0])

@@ -44,6 +44,7 @@ def kind(request, tmp_path):
     ("other", "words"),
     [
         (NEWER, ["sample-model", "newer-model", "ab12cd34", "ffff0000", "Set the embedder back"]),
+        (replace(IDENTITY, embedder_fingerprint="cd" * 8), ["with another precision or revision"]),
         (replace(IDENTITY, n_dims=99), ["16 dimensions", "99 dimensions", "embedder.revision"]),
     ],
 )

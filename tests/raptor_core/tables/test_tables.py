@@ -73,7 +73,7 @@ def through_a_file(folder, table):
 
 
 @given(st.lists(ANY_NODE, max_size=4))
-def test_nodes_survive(tmp_path_factory, nodes):
+def test_nodes_are_read_from_a_table_as_they_were_written(tmp_path_factory, nodes):
     table = through_a_file(tmp_path_factory.mktemp("t"), nodes_to_table(nodes))
     assert list(table_to_nodes(table)) == nodes
 

@@ -110,7 +110,7 @@ def papers(tmp_path):
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_qasper_as_published(papers, indent):
+def test_qasper_is_read_in_its_published_form(papers, indent):
     found = load_dataset(papers(qasper(), indent=indent))
     assert found.name == "qasper"
     mill, lamp = found.documents
@@ -158,7 +158,7 @@ def quality():
     ]
 
 
-def test_quality_as_published(tmp_path):
+def test_quality_is_read_in_its_published_form(tmp_path):
     found = load_dataset(write_lines(tmp_path / "quality.dev", quality()))
     assert found.name == "quality"
     assert [document.id for document in found.documents] == ["mill", "lamp"]
@@ -208,7 +208,7 @@ def _write_table(path, header, rows):
         csv.writer(file).writerows([header, *rows])
 
 
-def test_narrativeqa_as_published(tmp_path):
+def test_narrativeqa_is_read_in_its_published_form(tmp_path):
     found = load_dataset(write_narrativeqa(tmp_path / "nqa"))
     assert found.name == "narrativeqa"
     assert {document.id: document.text.strip() for document in found.documents} == {

@@ -136,4 +136,4 @@ def test_a_question_in_long_chatter_is_answered_with_a_note(retriever, question)
     found = retriever.search(text, Query("flat"))
     assert found.question == text
     assert found.ranked[0].node.documents == ("c.md",)
-    assert "parts the one that matches best" in found.note
+    assert "parts, only the one that matches best" in found.note

@@ -88,7 +88,7 @@ def test_closed_reasoning_is_removed_in_every_notation(form):
 
 
 @pytest.mark.parametrize("form", BORDERS)
-def test_borders_are_removed(form):
+def test_borders_around_an_answer_are_removed(form):
     assert read_chat(body(BORDERS[form])) == TEXT
 
 
