@@ -75,7 +75,7 @@ ADDRESS = "http://127.0.0.1:8700"
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(3))
 def test_an_example_of_the_chat_page_runs_against_a_server(number, built, monkeypatch, capsys):
-    (link,) = fenced(CHAT, "toml")
+    _, link = fenced(CHAT, "toml")
     with StreamingModel("The door ", "stood open [1].") as model:
         monkeypatch.setenv("RAPTOR_READER__BASE_URL", model.base_url)
         template = tomllib.loads(link)["source"]["link"]
