@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
-from raptor_assets.home.source_state import keep_catalog, last_skipped, load_catalog, rescan
+from raptor_assets.home.source import SourceAccess
 from raptor_assets.home.waiting import WaitingBuilds
 from raptor_core.curation import Curation
 from raptor_core.documents import (
-    Corpus,
-    Entry,
-    Inventory,
     Scan,
-    document_tree,
-    load_documents,
     partition_key,
-    read_scanned,
 )
-from raptor_core.documents.base import Document, Skipped
-from raptor_core.documents.catalog.scan import skip_without_readers
-from raptor_core.documents.reader_rules import ReaderRules
-from raptor_core.documents.removal import Unread
 from raptor_core.evaluation.golden_file import Question, load_golden
-from raptor_core.file_names import ROWS_PLACE
-from raptor_core.settings import Settings, SourceSettings, StoreSettings
+from raptor_core.settings import Settings, StoreSettings
 from raptor_core.store import VectorStore, open_store, replacing_store, stored_identity
 from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.collection import check_embedder
@@ -42,8 +30,6 @@ from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import corpus_tree_settings
-from raptor_core.tree.leaves import all_chunks_aside
-from raptor_formats.base import MEGABYTE
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -175,151 +161,6 @@ def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
     above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
     above.below = below
     return above
-
-
-class SourceAccess:
-    """Source that the settings name; reading it raises a SourceError if it is missing or empty."""
-
-    def __init__(self, access: CorpusAccess, scan: Scan | None) -> None:
-        self._access = access
-        self._settings = access.settings
-        self._scan = scan
-        self._is_emptied: dict[tuple[str, str, frozenset[str]], bool] = {}
-
-    @property
-    def settings(self) -> SourceSettings:
-        """Settings of the source; for an upstream asset, with the path of its last documents."""
-        source = self._settings.source
-        if not self._access.names.follows:
-            return source
-        followed = self._followed()
-        update: dict[str, Any] = {"tables": ()}
-        if "rows" not in followed:
-            paths = tuple(followed.get("paths", ()))
-            return source.model_copy(update={"paths": paths, **update})
-        rows = self._access.home.followed / followed["rows"]
-        update |= {"paths": (str(rows),), "include": (), "exclude": ()}
-        size_mb = rows.stat().st_size / MEGABYTE
-        limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
-        return source.model_copy(update={**update, "max_file_mb": limit})
-
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether a person confirmed the removals of the upstream asset's last documents."""
-        return self._access.names.follows and bool(self._followed().get("is_confirmed"))
-
-    def _followed(self) -> dict[str, Any]:
-        file = self._access.home.followed / ROWS_PLACE
-        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-
-    def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
-        """Read the documents of these partitions (None: all), without those set aside by people."""
-        corpus, curation = self._read(partitions), self._access.curation()
-        if self._settings.access.required:
-            corpus = skip_without_readers(corpus)
-        documents = {document.id: document for document in corpus.documents}
-        emptied = self._emptied(corpus.documents, lambda ids: map(documents.__getitem__, ids))
-        aside = curation.documents | emptied
-        if not aside:
-            return corpus
-        return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
-
-    def _read(self, partitions: Collection[str] | None) -> Corpus:
-        source, grouping = self.settings, self._settings.grouping
-        if partitions is None:
-            return load_documents(settings=source)
-        scan = self._scan_now()
-        scanned = scan.inventory.partitions(grouping)
-        groups = (scanned.get(name, {}) for name in set(partitions))
-        ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
-        return read_scanned(scan, ids)
-
-    def tree_of(self, document: str) -> str:
-        """Return the tree of a document according to the last scan, which has its readers."""
-        readings = load_catalog(self._access.tables, self.settings).values()
-        entries = (e for reading in readings for _, e in reading.documents if e.id == document)
-        entry = ReaderRules(self.settings).apply(next(entries, Entry(document, "", "")))
-        return document_tree(entry, self._settings.grouping)
-
-    def inventory(self) -> Inventory:
-        """Scan the source for changes, without documents that people set aside.
-
-        Under ``access.required`` documents without readers are skipped.
-
-        Raises:
-            SourceError: a part of the source is missing, empty or cannot be reached.
-        """
-        inventory = self.today()
-        inventory.require_complete()
-        return inventory
-
-    def today(self) -> Inventory:
-        """Return the inventory of what can be read now; its ``failure`` says what cannot."""
-        scan, curation = self._scan_now(), self._access.curation()
-        inventory = scan.inventory.without(curation.documents)
-        emptied = self._emptied(inventory.documents, lambda ids: read_scanned(scan, ids).documents)
-        if emptied:
-            why = "is treated as set aside, since people set aside each of its chunks"
-            skipped = (Skipped(name, why, is_empty=True) for name in sorted(emptied))
-            inventory = replace(inventory.without(emptied), skipped=(*inventory.skipped, *skipped))
-        return skip_without_readers(inventory) if self._settings.access.required else inventory
-
-    def _emptied(
-        self,
-        documents: Iterable[Entry | Document],
-        read: Callable[[set[str]], Iterable[Document]],
-    ) -> frozenset[str]:
-        """Return the documents of which people set aside each chunk, as after an edit.
-
-        ``read`` reads documents by id; each text is cut only once.
-        """
-        curation = self._access.curation()
-        cut, chunks = curation.documents_with_chunks, curation.chunks
-        keys = {d.id: (d.id, d.content_hash, chunks) for d in documents if d.id in cut}
-        unknown = {name for name, key in keys.items() if key not in self._is_emptied}
-        for document in read(unknown) if unknown else ():
-            key = (document.id, document.content_hash, chunks)
-            components = self._access.components()
-            self._is_emptied[key] = all_chunks_aside(document, components, curation)
-        return frozenset(name for name, key in keys.items() if self._is_emptied.get(key))
-
-    def without_chunks(self, manifests: Iterable[Manifest]) -> list[str]:
-        """Return the documents of the last scan that have chunks set aside, and none published.
-
-        Nothing is scanned.
-        """
-        curation = self._access.curation()
-        cut = curation.documents_with_chunks - curation.documents
-        cut = cut.difference(*(manifest.documents for manifest in manifests))
-        readings = load_catalog(self._access.tables, self.settings).values() if cut else ()
-        return sorted(cut.intersection(name for reading in readings for name in reading.ids))
-
-    def withheld(self, manifests: Iterable[Manifest]) -> dict[str, str]:
-        """Return why partitions stay as published: the last scan could not read a document.
-
-        Nothing is scanned.
-        """
-        unread = Unread(last_skipped(self._access.tables))
-        if not unread:
-            return {}
-        readings = load_catalog(self._access.tables, self.settings).values()
-        known = {name for reading in readings for name in reading.ids}
-        known |= self._access.curation().documents
-        grouping = self._settings.grouping
-        return {
-            partition_key(manifest.tree, grouping): f"{place!r} {unread.reason(place)}"
-            for manifest in manifests
-            for document in manifest.published_documents
-            if document.id not in known and (place := unread.place_of(document.id, document.source))
-        }
-
-    def _scan_now(self) -> Scan:
-        """Return the given scan, or scan the source now and keep the catalog."""
-        if self._scan is not None:
-            return self._scan
-        scan = rescan(self._access.tables, self.settings, is_whole=False)
-        keep_catalog(self._access.tables, self.settings, scan)
-        return scan
 
 
 class StoreAccess:
