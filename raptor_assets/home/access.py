@@ -57,7 +57,9 @@ class CorpusAccess:
         self.settings = settings
         self.home = home
         self.names = home.names() if names is None else names
-        self.source = SourceAccess(self, scan)
+        self.source = SourceAccess(
+            settings, home, scan, lambda: self._components, follows=self.names.follows
+        )
         components = components or Components(settings)
         self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))
         self._is_shared = False

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
+from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_catalog, last_skipped, load_catalog, rescan
+from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
     Entry,
@@ -27,36 +30,59 @@ from raptor_core.documents.catalog.scan import skip_without_readers
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.removal import Unread
 from raptor_core.file_names import ROWS_PLACE
-from raptor_core.settings import SourceSettings
+from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store.base import Manifest
+from raptor_core.tables.curation import read_decisions
+from raptor_core.tables.files import TableStore
+from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import all_chunks_aside
 from raptor_formats.base import MEGABYTE
 
-if TYPE_CHECKING:
-    from raptor_assets.home.access import CorpusAccess
-
 
 class SourceAccess:
-    """Source that the settings name; reading it raises a SourceError if it is missing or empty."""
+    """Source that the settings name; reading it raises a SourceError if it is missing or empty.
 
-    def __init__(self, access: CorpusAccess, scan: Scan | None) -> None:
-        self._access = access
-        self._settings = access.settings
+    Args:
+        scan: scan of the source, if the caller has one.
+        components: returns the parts that cut documents into chunks.
+        follows: the documents come from an upstream asset.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        home: Home,
+        scan: Scan | None,
+        components: Callable[[], Components],
+        *,
+        follows: bool,
+    ) -> None:
+        self._settings = settings
+        self._home = home
         self._scan = scan
+        self._components = components
+        self._follows = follows
         self._is_emptied: dict[tuple[str, str, frozenset[str]], bool] = {}
+
+    @cached_property
+    def _tables(self) -> TableStore:
+        return self._home.table_store(self._settings)
+
+    def _curation(self) -> Curation:
+        return Curation(read_decisions(self._tables))
 
     @property
     def settings(self) -> SourceSettings:
         """Settings of the source; for an upstream asset, with the path of its last documents."""
         source = self._settings.source
-        if not self._access.names.follows:
+        if not self._follows:
             return source
         followed = self._followed()
         update: dict[str, Any] = {"tables": ()}
         if "rows" not in followed:
             paths = tuple(followed.get("paths", ()))
             return source.model_copy(update={"paths": paths, **update})
-        rows = self._access.home.followed / followed["rows"]
+        rows = self._home.followed / followed["rows"]
         update |= {"paths": (str(rows),), "include": (), "exclude": ()}
         size_mb = rows.stat().st_size / MEGABYTE
         limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
@@ -65,15 +91,15 @@ class SourceAccess:
     @property
     def is_confirmed(self) -> bool:
         """Whether a person confirmed the removals of the upstream asset's last documents."""
-        return self._access.names.follows and bool(self._followed().get("is_confirmed"))
+        return self._follows and bool(self._followed().get("is_confirmed"))
 
     def _followed(self) -> dict[str, Any]:
-        file = self._access.home.followed / ROWS_PLACE
+        file = self._home.followed / ROWS_PLACE
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """Read the documents of these partitions (None: all), without those set aside by people."""
-        corpus, curation = self._read(partitions), self._access.curation()
+        corpus, curation = self._read(partitions), self._curation()
         if self._settings.access.required:
             corpus = skip_without_readers(corpus)
         documents = {document.id: document for document in corpus.documents}
@@ -95,7 +121,7 @@ class SourceAccess:
 
     def tree_of(self, document: str) -> str:
         """Return the tree of a document according to the last scan, which has its readers."""
-        readings = load_catalog(self._access.tables, self.settings).values()
+        readings = load_catalog(self._tables, self.settings).values()
         entries = (e for reading in readings for _, e in reading.documents if e.id == document)
         entry = ReaderRules(self.settings).apply(next(entries, Entry(document, "", "")))
         return document_tree(entry, self._settings.grouping)
@@ -114,7 +140,7 @@ class SourceAccess:
 
     def today(self) -> Inventory:
         """Return the inventory of what can be read now; its ``failure`` says what cannot."""
-        scan, curation = self._scan_now(), self._access.curation()
+        scan, curation = self._scan_now(), self._curation()
         inventory = scan.inventory.without(curation.documents)
         emptied = self._emptied(inventory.documents, lambda ids: read_scanned(scan, ids).documents)
         if emptied:
@@ -132,13 +158,13 @@ class SourceAccess:
 
         ``read`` reads documents by id; each text is cut only once.
         """
-        curation = self._access.curation()
+        curation = self._curation()
         cut, chunks = curation.documents_with_chunks, curation.chunks
         keys = {d.id: (d.id, d.content_hash, chunks) for d in documents if d.id in cut}
         unknown = {name for name, key in keys.items() if key not in self._is_emptied}
         for document in read(unknown) if unknown else ():
             key = (document.id, document.content_hash, chunks)
-            components = self._access.components()
+            components = self._components()
             self._is_emptied[key] = all_chunks_aside(document, components, curation)
         return frozenset(name for name, key in keys.items() if self._is_emptied.get(key))
 
@@ -147,10 +173,10 @@ class SourceAccess:
 
         Nothing is scanned.
         """
-        curation = self._access.curation()
+        curation = self._curation()
         cut = curation.documents_with_chunks - curation.documents
         cut = cut.difference(*(manifest.documents for manifest in manifests))
-        readings = load_catalog(self._access.tables, self.settings).values() if cut else ()
+        readings = load_catalog(self._tables, self.settings).values() if cut else ()
         return sorted(cut.intersection(name for reading in readings for name in reading.ids))
 
     def withheld(self, manifests: Iterable[Manifest]) -> dict[str, str]:
@@ -158,12 +184,12 @@ class SourceAccess:
 
         Nothing is scanned.
         """
-        unread = Unread(last_skipped(self._access.tables))
+        unread = Unread(last_skipped(self._tables))
         if not unread:
             return {}
-        readings = load_catalog(self._access.tables, self.settings).values()
+        readings = load_catalog(self._tables, self.settings).values()
         known = {name for reading in readings for name in reading.ids}
-        known |= self._access.curation().documents
+        known |= self._curation().documents
         grouping = self._settings.grouping
         return {
             partition_key(manifest.tree, grouping): f"{place!r} {unread.reason(place)}"
@@ -176,6 +202,6 @@ class SourceAccess:
         """Return the given scan, or scan the source now and keep the catalog."""
         if self._scan is not None:
             return self._scan
-        scan = rescan(self._access.tables, self.settings, is_whole=False)
-        keep_catalog(self._access.tables, self.settings, scan)
+        scan = rescan(self._tables, self.settings, is_whole=False)
+        keep_catalog(self._tables, self.settings, scan)
         return scan
