@@ -33,13 +33,13 @@ def visible(row: Iterable[str]) -> Iterator[str]:
 def parse_csv(data: bytes) -> Parsed:
     """Parse rows of values separated by commas, semicolons, tabs or bars."""
     text = clean_text(decode(data))
-    named = _DELIMITER_LINE.match(text)
+    separator = _DELIMITER_LINE.match(text)
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
     except csv.Error:
         dialect = csv.excel
-    lines = text[named.end() if named else 0 :].splitlines(keepends=True)
-    delimiter = named[1] if named else dialect.delimiter
+    lines = text[separator.end() if separator else 0 :].splitlines(keepends=True)
+    delimiter = separator[1] if separator else dialect.delimiter
     blocks = Blocks()
     with refuse_damage("CSV file"):
         write_rows(blocks, csv.reader(lines, dialect, delimiter=delimiter, doublequote=True))

@@ -131,7 +131,7 @@ def _composed(value: Any) -> Any:
     return composed(value) if isinstance(value, str) else value
 
 
-def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
+def home_and_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
     """Return a home and its settings; default settings if the home is missing and not needed."""
     home = Home.at(path)
     return Home.open(path) if needed or home.settings.exists() else (home, load_settings())

@@ -35,11 +35,11 @@ _SHORTER = "Answer more briefly: at most ten words in each reason and each quote
 
 
 # The docstrings below are sent to the model in the schema; changing them may change judgements.
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Unsupported(_Strict):
+class _Unsupported(_StrictModel):
     """One faulty sentence."""
 
     sentence: int = Field(description="number of the sentence")
@@ -49,7 +49,7 @@ class _Unsupported(_Strict):
     quote: str = Field(description="the source's words that come closest, verbatim; may be empty")
 
 
-class _Answer(_Strict):
+class _Answer(_StrictModel):
     """What the model must answer."""
 
     unsupported: list[_Unsupported]

@@ -39,7 +39,7 @@ def with_tuples(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in dict(metadata).items()}
 
 
-def metadata_entries(
+def flat_metadata_entries(
     metadata: Mapping[str, MetadataValue],
 ) -> Iterator[tuple[str, MetadataScalar]]:
     """Yield key and value of each entry; a tuple yields a pair for each of its items."""

@@ -46,8 +46,8 @@ class Question:
         return self.document or (self.sources[0] if self.sources else self.id)
 
 
-_READ = ("question", "expected", "span", "tree", "readers")
-_UNREAD = ("id", "kind", "answer", "note")
+_SUGGESTED = ("question", "expected", "span", "tree", "readers")
+_OTHER = ("id", "kind", "answer", "note")
 EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
 
 
@@ -75,8 +75,8 @@ def _question(line: str, where: str) -> Question:
         raise _fault(where, f"it is not JSON ({error})") from error
     if not isinstance(row, Mapping):
         raise _fault(where, f"expected an object, got {line.strip()[:40]!r}")
-    for key in sorted(row.keys() - {*_READ, *_UNREAD}):
-        near = difflib.get_close_matches(key, _READ, n=1)
+    for key in sorted(row.keys() - {*_SUGGESTED, *_OTHER}):
+        near = difflib.get_close_matches(key, _SUGGESTED, n=1)
         advice = f"; did you mean {near[0]!r}?" if near else ""
         raise _fault(where, f"unknown key {key!r}{advice}")
     text, tree = row.get("question"), row.get("tree") or None

@@ -200,7 +200,7 @@ class SourceSettings(Part):
         return encoding
 
     @model_validator(mode="after")
-    def _tables_have_names_of_their_own(self) -> "SourceSettings":
+    def _table_names_are_unique(self) -> "SourceSettings":
         labels = [table.label for table in self.tables]
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:

@@ -21,7 +21,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from raptor_core.documents.base import metadata_entries, with_tuples
+from raptor_core.documents.base import flat_metadata_entries, with_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import NODE_FIELDS, Fit, Node
@@ -52,7 +52,7 @@ def point_id(node: Node, facts: Facts) -> str:
 def check_storable(node: Node, facts: Facts | None = None) -> str:
     """Return the payload of a node as text; raise StoreError if storing it would lose something."""
     for name, values in (("metadata", node.metadata), ("quality", node.quality)):
-        for key, value in metadata_entries(values):
+        for key, value in flat_metadata_entries(values):
             finite = not isinstance(value, float) or math.isfinite(value)
             if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
                 raise StoreError(
@@ -90,7 +90,7 @@ def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live")
     payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["quality"] = json.dumps(dict(node.quality))
     payload |= (facts or own_facts(node)).payload()
-    if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
+    if any(isinstance(value, float) for _, value in flat_metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     return {**payload, "state": state}
 

@@ -140,9 +140,9 @@ class LayerFit:
         refit = self._split_large(groups)
         fitted = [members for members in refit.members if members not in unchanged]
         previous, current = (cohesion(vectors, members) for members in (changed, fitted))
-        is_better = previous < current * (1 - COHESION_LOSS)
+        is_more_cohesive = previous < current * (1 - COHESION_LOSS)
         current = cohesion(vectors, refit.members)
-        if not is_better or _closeness(vectors, fitted) <= _closeness(vectors, changed):
+        if not is_more_cohesive or _closeness(vectors, fitted) <= _closeness(vectors, changed):
             return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")
         n_placed = round(fit.n_placed * (1 - len(rows) / len(self._nodes)))
         reason = f"{fit.reason}: {len(changed)} touched clusters fitted again"

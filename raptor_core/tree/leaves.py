@@ -10,7 +10,7 @@ from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import add_tables, context_lines
 from raptor_core.chunking.outline import Parts, parts_of
 from raptor_core.curation import Curation
-from raptor_core.documents.base import MAX_METADATA_CHARS, Document, metadata_entries
+from raptor_core.documents.base import MAX_METADATA_CHARS, Document, flat_metadata_entries
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
 from raptor_core.tree.components import Components
@@ -49,7 +49,7 @@ def _with_tables(
 
 def _without_texts(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
     """Return metadata without texts longer than ``MAX_METADATA_CHARS``."""
-    texts = ((key, item) for key, item in metadata_entries(metadata) if isinstance(item, str))
+    texts = ((key, item) for key, item in flat_metadata_entries(metadata) if isinstance(item, str))
     long = {key for key, text in texts if len(text) > MAX_METADATA_CHARS}
     return {key: value for key, value in metadata.items() if key not in long}
 

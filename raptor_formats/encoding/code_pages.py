@@ -145,7 +145,7 @@ def guess_code_page(data: bytes) -> CodePage:
 
 
 def _score(words: bytes, page: str, languages: str) -> tuple[str, float]:
-    """Decode words with a code page; return its codec and the score in its best language."""
+    """Decode words with a code page; return the text and the score in its best language."""
     text = normalize("NFC", words.decode(page, "replace"))
     letters = Counter(text.lower().translate(_SAME_LETTER))
     score = max(_weigh(letters, language) for language in languages.split())

@@ -90,8 +90,8 @@ class Package:
 
 def alternative_texts(element: Any) -> list[str]:
     """Return the distinct alternative texts of the pictures inside an element."""
-    marks = element.iter("{*}docPr", "{*}cNvPr")
-    texts = (one_line(mark.get("descr") or mark.get("title") or "") for mark in marks)
+    properties = element.iter("{*}docPr", "{*}cNvPr")
+    texts = (one_line(each.get("descr") or each.get("title") or "") for each in properties)
     return list(dict.fromkeys(filter(None, texts)))
 
 

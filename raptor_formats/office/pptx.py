@@ -94,7 +94,7 @@ def _write_shape(blocks: Blocks, package: Package, part: str, shape: Any) -> Non
     labels: list[str] = []
     blocks.begin_table()
     for row in shape.iterfind(".//{*}tbl/{*}tr"):
-        labels = carry_down(map(_cell, row.iterfind("{*}tc")), labels)
+        labels = carry_down(map(_cell_text, row.iterfind("{*}tc")), labels)
         blocks.row(visible(labels))
     if labels:
         return
@@ -106,7 +106,7 @@ def _write_shape(blocks: Blocks, package: Package, part: str, shape: Any) -> Non
         blocks.paragraph(text)
 
 
-def _cell(cell: Any) -> str | None:
+def _cell_text(cell: Any) -> str | None:
     """Return the text of a cell; None if it continues the cell above."""
     if attribute(cell, "hMerge") in {"1", "true"}:
         return COVERED

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_settings
+from raptor_assets.cli.options import home_and_json, home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -54,7 +54,7 @@ def audit_command(
     the calls.
     """
     labelled = load_labelled(folder)
-    _, settings = home_settings(home, needed=False)
+    _, settings = home_and_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
     judge = make_judge(settings.audit, ledger=Ledger.of(settings))

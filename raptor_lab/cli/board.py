@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_settings
+from raptor_assets.cli.options import home_and_json, home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import SourceError
@@ -73,7 +73,7 @@ def board_command(
     if not files:
         raise SourceError(f"{data} contains no set; name files like their sets: {', '.join(SETS)}")
     systems = [make_system(name) for name in strategies]
-    settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
+    settings = preset(preset_name) if preset_name else home_and_settings(home, needed=False)[1]
     components = Components(settings)
     rows: list[BoardRow] = []
     sizes = {}

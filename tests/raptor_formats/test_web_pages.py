@@ -46,7 +46,7 @@ def test_the_content_is_read_and_nothing_around_it(maker):
 
 
 @pytest.mark.parametrize("maker", PAGES)
-def test_a_whole_page_is_read_with_what_stands_around(maker):
+def test_reading_a_whole_page_keeps_navigation_and_footers(maker):
     page = PAGES[maker].format(content=CONTENT).format(anchor=ANCHORS[maker])
     whole = read(page, is_whole=True)
     assert len(whole.split()) > len(READ.split()) + 1

@@ -159,7 +159,7 @@ def test_the_option_that_an_answer_names(answer, named):
     assert choice(answer, OPTIONS) == named
 
 
-def test_accuracy_and_hard_accuracy():
+def test_only_hard_questions_count_for_hard_accuracy():
     asked = Question("q", "?", options=OPTIONS, gold=1, hard=True)
     assert score_answer("quality", asked, "2") == {"accuracy": 1, "accuracy_hard": 1}
     easy = Question("q", "?", options=OPTIONS, gold=1, hard=False)

@@ -15,7 +15,7 @@ from raptor_assets.cli.options import (
     bounded,
     budget_options,
     home_and_json,
-    home_settings,
+    home_and_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json, usd_text
 from raptor_assets.corpus.changes import Changes, State
@@ -428,7 +428,7 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
 def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
     """Return a home, its settings with further sources, and a scan of all, without writing."""
     added = absolute_sources(sources)
-    home, settings = home_settings(path, needed=not added)
+    home, settings = home_and_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     scan = rescan(home.table_store(settings), source, is_whole=bool(added))

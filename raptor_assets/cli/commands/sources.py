@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import absolute_sources, home_and_json, home_settings, is_missing
+from raptor_assets.cli.options import absolute_sources, home_and_json, home_and_settings, is_missing
 from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say, say_text
@@ -100,7 +100,7 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
     """
     if source and not name and is_missing(source):
         source, name = None, source
-    _, settings = home_settings(home, needed=not source)
+    _, settings = home_and_settings(home, needed=not source)
     previews = Previews([source] if source else [], Components(settings))
     if name:
         document = _document(previews, name)

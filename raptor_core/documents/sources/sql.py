@@ -56,7 +56,7 @@ class SqlSource:
         files: dict[str, SourceFile] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
-            rights = self._rights_columns(connection)
+            rights = self._readers_columns(connection)
             columns: Any = [sa.column(name) for name in (*fields, *rights)]
             query: Any = sa.select(*columns).select_from(self._from())
             for number, row in enumerate(connection.execute(query), start=1):
@@ -72,7 +72,7 @@ class SqlSource:
                 self._raw_ids[place[0]] = row[0]
         return SourceListing([files[name] for name in sorted(files)], tuple(skipped))
 
-    def _rights_columns(self, connection: sa.Connection) -> Sequence[str]:
+    def _readers_columns(self, connection: sa.Connection) -> Sequence[str]:
         """Return the columns that may declare readers.
 
         They are compared, because in a query they may come from another table and change alone.

@@ -217,7 +217,7 @@ def renames(now, before):
         ({"a": ["ax"]}, {}, {}, {}),
     ],
 )
-def test_a_document_under_another_id_is_recognised_by_its_content_once(
+def test_a_renamed_document_is_matched_by_content_to_one_new_id_at_most(
     now, before, documents, successors
 ):
     def split(trees):

@@ -135,7 +135,7 @@ def test_layer_statistics_are_means_over_summaries():
     assert leaves["compression"] is None
 
 
-def test_findings_point_at_nodes_and_evidence_and_strangers_are_left_out():
+def test_findings_of_unknown_nodes_are_omitted_and_unknown_evidence_is_blanked():
     report = lighthouse()
     stranger = SentenceFinding(node_id("elsewhere"), "Gone.", "unsupported", 0.0)
     lost = SentenceFinding(

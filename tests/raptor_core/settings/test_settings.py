@@ -135,7 +135,7 @@ def test_dollars_need_a_price_of_every_endpoints_model_and_of_no_local_one(tmp_p
         ("", "[chunking]\nmax_tokens = 200"),
     ],
 )
-def test_texts_over_what_the_embedder_reads_are_warned_of(tmp_path, caplog, section, name):
+def test_a_max_tokens_above_the_embedders_limit_causes_a_warning(tmp_path, caplog, section, name):
     path = tmp_path / "raptor.toml"
     path.write_text(name)
     load_settings(path)

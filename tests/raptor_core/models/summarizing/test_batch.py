@@ -167,7 +167,7 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
 
 @pytest.mark.rare
 @pytest.mark.slow
-def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
+def test_a_build_by_the_batch_api_equals_one_by_single_calls(server, batches, tmp_path):
     settings = paid_settings(server.base_url, summarizer={"batch_from": 5})
     components = make_components(settings, tmp_path / "answers")
     tree = build_tree(DOCUMENTS, components=components)
@@ -176,7 +176,7 @@ def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
 
 
-def test_a_batch_that_is_refused_says_why_and_is_not_waited_for_again(server, batches):
+def test_a_failed_batch_reports_its_error_and_the_next_run_submits_a_new_one(server, batches):
     batches.status = "failed"
     for _ in range(2):
         with pytest.raises(EndpointError, match=r"line 1 is no request.*batch_from = 0"):
