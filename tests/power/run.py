@@ -58,7 +58,8 @@ def copy_product(folder: Path) -> Path:
     """Copy what the tests need into a folder, and return it."""
     for name in COPIED:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in ("pyproject.toml", "ARCHITECTURE.md"):
+        shutil.copy(ROOT / name, folder)
     return folder
 
 
