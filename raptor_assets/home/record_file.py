@@ -55,7 +55,7 @@ def read_failure_file(home: Home) -> dict[str, str] | None:
     failures = {}
     for partition, event in rows:
         observed = json.loads(event)["dagster_event"]["event_specific_data"]["asset_observation"]
-        if any(entry["label"] == names.FAILED_AT for entry in observed["flat_metadata_entries"]):
+        if any(entry["label"] == names.FAILED_AT for entry in observed["metadata_entries"]):
             failures[partition] = observed["description"].removeprefix(names.BUILD_FAILED)
     return failures
 
