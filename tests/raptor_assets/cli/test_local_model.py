@@ -108,8 +108,8 @@ def test_a_build_is_published_and_the_next_one_calls_nothing(place, built):
     assert (again.code, again.json["n_summarized"]) == (0, 0), again.err
 
 
-def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
-    local = settings(SummarizerSettings, max_tokens=16, max_retries=0)
+def test_an_answer_that_is_cut_in_its_first_sentence_fails_and_never_becomes_text(server):
+    local = settings(SummarizerSettings, max_retries=0).model_copy(update={"max_tokens": 5})
     remote = local.model_copy(update={"kind": "openai", "base_url": server, "timeout_seconds": 300})
     for part in (local, remote):
         (answer,) = answers(part, (*LIGHT, *DAY)).values()
@@ -159,7 +159,11 @@ def test_an_interrupted_build_stops_and_reports_it(place, tmp_path):
             [*command, "--home", str(other.home)],
             stdout=file,
             stderr=file,
-            env={**os.environ, "RAPTOR_SUMMARIZER__MAX_TOKENS": "400"},
+            env={
+                **os.environ,
+                "RAPTOR_SUMMARIZER__MAX_TOKENS": "400",
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+            },
             start_new_session=True,
         ) as process,
     ):
