@@ -203,7 +203,9 @@ class BuildPartitions:
 
 @dataclass(frozen=True)
 class Withdraw:
-    """Remove set-aside and deleted texts from trees that this run does not build."""
+    """Remove set-aside and deleted texts from trees that this run does not build, as ``trees``."""
+
+    trees: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -296,7 +298,7 @@ def decide(
         actions.append(BuildPartitions(tuple(changes.in_order(to_build))))
     resting = _resting_trees(access, changes)
     if to_build or outdated(access, Today.of(access, inventory), resting):
-        actions.append(Withdraw())
+        actions.append(Withdraw(tuple(resting)))
     if partitions is None and (removed := changes.droppable()):
         actions.append(DropPartitions(removed))
     return SyncDecision(changes, inventory, tuple(actions))

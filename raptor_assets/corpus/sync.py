@@ -167,8 +167,8 @@ def _apply(
             raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
         case ForgetBuilds(trees):
             forget_gone(access, trees, decision.inventory)
-        case Withdraw():
-            if n_nodes := withdraw(access, access.source.today()):
+        case Withdraw(trees):
+            if n_nodes := withdraw(access, access.source.today(), trees):
                 context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
 
 

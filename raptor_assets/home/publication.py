@@ -294,26 +294,23 @@ def _gone_for_good(today: Today, manifest: Manifest, store: VectorStore) -> set[
 
 
 def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[Manifest]:
-    """Return the manifests of the trees among these that show set-aside or deleted texts.
-
-    Only a pinned tree can still contain a deleted document; other trees are built without it.
-    """
+    """Return the manifests of the trees among these that show set-aside or deleted texts."""
     if not (trees and access.store.exists()):
         return []
     with access.store.open_existing() as store:
         return [
             manifest
             for manifest in store.manifests(list(trees))
-            if (manifest.pin and _gone_for_good(today, manifest, store))
+            if _gone_for_good(today, manifest, store)
             or today.forbids(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
         ]
 
 
-def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
-    """Remove set-aside texts from published trees, and deleted documents from pinned ones.
+def withdraw(access: CorpusAccess, inventory: Inventory, resting: Collection[str] = ()) -> int:
+    """Remove set-aside and deleted texts from published trees that no build publishes now.
 
-    A build does this for the trees that it publishes. The others are pinned, or their build failed
-    or waits for approval.
+    A build does this for the trees that it publishes. The others are pinned, or their build failed,
+    waits for approval, or has to wait for a document that cannot be read: the trees ``resting``.
 
     Returns:
         Number of nodes that are no longer published.
@@ -325,12 +322,9 @@ def withdraw(access: CorpusAccess, inventory: Inventory) -> int:
         pinned = {mark.tree for mark in store.marks() if mark.pin}
         decided = {name for decision in today.curation.decisions for name in decision.documents}
         chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
-        trees = sorted(pinned.union(node.tree for node in chunks))
+        trees = sorted(pinned.union((node.tree for node in chunks), resting))
     manifests = outdated(access, today, trees)
     if not manifests:
         return 0
-    of_pinned = [manifest for manifest in manifests if manifest.pin]
-    unpinned = [manifest for manifest in manifests if not manifest.pin]
     with access.store.open_existing() as store, publishing(access, store, today) as publication:
-        n_nodes = publication.bring_up_to_date(of_pinned, forgets=True)
-        return n_nodes + publication.bring_up_to_date(unpinned)
+        return publication.bring_up_to_date(manifests, forgets=True)

@@ -270,7 +270,10 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     assert decide(made.access()).actions == ()
 
 
-def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is_broken(tmp_path):
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["set aside", "deleted"])
+def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is_broken(
+    tmp_path, is_deleted
+):
     made = Workshop(tmp_path)
     made.configure(source={"paths": [str(made.docs)]}, grouping={"by": "folder"})
     for seed, name in enumerate(("north/a.md", "north/b.md", "south/c.md")):
@@ -278,7 +281,10 @@ def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is
     made.build()
     made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     made.write("north/a.md", f"---\nreaders: [{{{{ x\n---\n{prose(4)}")
-    Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
+    if is_deleted:
+        made.remove("north/b.md")
+    else:
+        Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
     assert made.build().built == []
     assert list(made.manifests()["north"].documents) == ["north/a.md"]
     assert decide(made.access()).actions == ()
