@@ -127,10 +127,9 @@ class Today:
     ) -> Today:
         """Return what the published trees ``below`` imply for the corpus trees above them.
 
-        The kept rows of the corpus tree give a text its readers, as long as they are those of what
-        is published below. Otherwise readers are only revoked, since the text above a tree may
-        still summarize what the tree lost. What stands above ``shortened`` trees,
-        which lost a text just now, is gone.
+        The kept rows of the corpus tree give a text its readers while they match what is published
+        below. Otherwise readers are only revoked, since the text above a tree may still summarize
+        what the tree lost. Texts above ``shortened`` trees, which have just lost a text, are gone.
         """
         readers = top_readers(m for m in below if m.tree not in shortened)
         is_current = access.source.settings.is_named and rows_are_of(access, below)
