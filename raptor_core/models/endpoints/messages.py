@@ -60,9 +60,9 @@ _LOADING = re.compile(
     re.IGNORECASE,
 )
 _RETRY_IN = re.compile("retry in", re.IGNORECASE)
+_LARGE = re.compile("request too large", re.IGNORECASE)
 
 _DOWN = range(500, 600)
-_UNFIT = {200, 400, 413, 422, *_DOWN}
 _REMEDIES = {
     400: "check the model's name and limits",
     401: "check the key",
@@ -70,6 +70,8 @@ _REMEDIES = {
     403: "check that the key may use this model",
     404: "check base_url and the model's name",
 }
+_TOO_MANY = "the call has too many texts: lower embedder.batch_size"
+_FILTERED = "the endpoint's content filter rejected the text"
 _MOVED = "redirects are not followed; set base_url to the final address"
 _TO_SHORTEN = {
     "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "
@@ -228,26 +230,29 @@ def fault_of_body(body: Any, status: int, secret: str, purpose: str) -> FaultErr
 
 
 def _meaning(words: str, status: int, purpose: str) -> tuple[Meaning | CallFault, str]:
-    """Return the meaning of an error, and what to do about it, or ""."""
-    if status in _UNFIT and purpose == "embedder" and _BATCH.search(words):
-        return "batch", "the call has too many texts: lower embedder.batch_size"
-    is_large = status == 429 and "request too large" in words.lower()
-    if is_large or (status in _UNFIT and _CONTEXT.search(words)):
-        remedy = _TO_SHORTEN.get(purpose, "shorten the text")
-        return "context", f"the call is too long for the model's context: {remedy}"
-    if status in {200, 400, 403, 413, 422} and _FILTER.search(words):
-        return "filtered", "the endpoint's content filter rejected the text"
-    if status in {200, 400, 404, 425, 429, *_DOWN} and _LOADING.search(words):
-        return "loading", ""
-    if _MONEY.search(words) and not (status == 429 and _RETRY_IN.search(words)):
-        return "stop", _REMEDIES[402]
-    if status == 429:
-        return "limit", ""
-    if status in _DOWN:
-        return "down", ""
-    if status in {200, 408, 409, 425}:
-        return "retry", ""
-    return "stop", _MOVED if 300 <= status < 400 else _REMEDIES.get(status, "")
+    """Return the meaning of an error, and what to do about it, or ""; the first rule decides."""
+    is_unfit, is_down = status in {200, 400, 413, 422, *_DOWN}, status in _DOWN
+    remedy = _TO_SHORTEN.get(purpose, "shorten the text")
+    shorten = f"the call is too long for the model's context: {remedy}"
+    rules: tuple[tuple[bool, re.Pattern[str] | None, Meaning | CallFault, str], ...] = (
+        (is_unfit and purpose == "embedder", _BATCH, "batch", _TOO_MANY),
+        (status == 429, _LARGE, "context", shorten),
+        (is_unfit, _CONTEXT, "context", shorten),
+        (status in {200, 400, 403, 413, 422}, _FILTER, "filtered", _FILTERED),
+        (is_down or status in {200, 400, 404, 425, 429}, _LOADING, "loading", ""),
+        (status == 429, _RETRY_IN, "limit", ""),
+        (True, _MONEY, "stop", _REMEDIES[402]),
+        (status == 429, None, "limit", ""),
+        (is_down, None, "down", ""),
+        (status in {200, 408, 409, 425}, None, "retry", ""),
+        (300 <= status < 400, None, "stop", _MOVED),
+        (True, None, "stop", _REMEDIES.get(status, "")),
+    )
+    return next(
+        (meaning, remedy)
+        for applies, form, meaning, remedy in rules
+        if applies and (form is None or form.search(words))
+    )
 
 
 def _refused_field(words: str) -> str:
