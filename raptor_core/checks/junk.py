@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
-from raptor_core.checks.languages import find_switch, writing
+from raptor_core.checks.languages import find_switch
 from raptor_core.identity import CUT_OFF, FALLBACK, REPLACED
 from raptor_core.models.summarizing.base import Unfit
 from raptor_core.nodes import Node
@@ -386,8 +386,8 @@ def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
-    switch = find_switch(writing(text), [writing(source) for source in sources])
+    switch = find_switch(text, sources)
     if switch is None or is_collage(text, sources):
         return None
     written, expected = switch
-    return Unfit(f"the answer is in {written}, its sources in {expected}", expected)
+    return Unfit(f"the answer is in language {written!r}, its sources in {expected!r}", expected)
