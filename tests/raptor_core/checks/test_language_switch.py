@@ -53,12 +53,8 @@ ENGLISH_TWO = (
 CODE = "def area(w, h):\n    if w is None or h is None:\n        return 0\n    return w * h\n"
 
 
-CODES = {
-    **{"English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it"},
-    **{"Dutch": "nl", "Swedish": "sv", "Polish": "pl", "Danish": "da", "Portuguese": "pt"},
-    **{"Czech": "cs", "Finnish": "fi", "Greek": "el", "Arabic": "ar", "Japanese": "ja"},
-    **{"Han": "zh", "Korean": "ko", "Thai": "th"},
-}
+LANGUAGES = "en de fr es it nl sv pl da pt cs fi ru el ar ja zh ko th"
+CODES = dict(zip([*TEXTS, *OTHER_SCRIPTS], LANGUAGES.split(), strict=True))
 
 
 def switched(text, *children):

@@ -130,7 +130,7 @@ def test_an_answer_in_another_language_is_asked_again_and_fails_where_it_stays_s
     server.fail(Fault.answering(RUSSIAN), times=None)
     (answer,) = summarizer(server).summarize([request])
     assert isinstance(answer, FailedSummary)
-    assert "in Cyrillic, its sources in Latin" in answer.reason
+    assert "in language 'ru', its sources in 'en'" in answer.reason
 
 
 @pytest.mark.parametrize("prompt", ["bounded", "paper", "simple"])
