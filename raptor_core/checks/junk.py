@@ -32,7 +32,7 @@ MIN_LETTERS = 0.35
 MIN_CHILD_LETTERS = 0.5
 """Minimum share of letters in a child that is prose; summaries of other children need not be."""
 _MAX_REPLACED = 0.02
-_MAX_REPEATED = 0.3
+_MAX_REPEATED = 0.5
 _RUN_CHARS = 12
 _SCANNED_CHARS = 20_000
 
@@ -87,13 +87,13 @@ def last_fragment(line: str) -> str:
 
 
 def loop(text: str) -> str | None:
-    """Return the most frequent run of characters if ``text`` or its second half repeats itself.
+    """Return the most frequent run of characters if ``text`` or its last third repeats itself.
 
-    Models repeat themselves up to the end. A text does if three of ten runs of twelve characters,
-    without spaces, occurred before.
+    A text repeats itself if half of its runs of twelve characters, without spaces, occurred before.
+    The last third is examined, too, because models repeat themselves up to the end.
     """
     chars = "".join(text[:_SCANNED_CHARS].casefold().split())
-    for part in (chars, chars[len(chars) // 2 :]):
+    for part in (chars, chars[2 * len(chars) // 3 :]):
         runs = Counter(part[n : n + _RUN_CHARS] for n in range(len(part) - _RUN_CHARS + 1))
         if len(runs) < (1 - _MAX_REPEATED) * runs.total():
             run = max(runs, key=runs.__getitem__)
@@ -280,7 +280,7 @@ def _contains_words(excerpt: str, texts: Iterable[str]) -> bool:
 _MARKS = (
     (FALLBACK, "fallback", 1.0, "written extractively, because the model gave no usable answer"),
     (REPLACED, "replaced", 0.7, "quoted from the children, because the model invented too much"),
-    (CUT_OFF, "cut_off", 0.5, "cut off, or written in parts"),
+    (CUT_OFF, "cut_off", 0.5, "cut off"),
 )
 """Marks of summaries, each with the name of its number, its weight among the worst, and why."""
 
@@ -289,8 +289,7 @@ _MARKS = (
     "model_answers",
     "warn",
     "Summaries that were written extractively because the model gave no usable answer or invented "
-    "facts, summaries whose answers were cut off, and those whose texts together were too long for "
-    "the model.",
+    "facts, and summaries whose answers were cut off.",
 )
 def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     """Count the marked summaries; the check fails if the model gave no usable answer for any."""
