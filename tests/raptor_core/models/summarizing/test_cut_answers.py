@@ -38,9 +38,10 @@ def test_a_cut_answer_is_kept_up_to_its_last_whole_sentence_and_marked(server):
 
 
 def test_an_answer_that_is_too_long_by_our_count_is_kept_up_to_a_sentence(server):
-    server.fail(Fault.answering("The sea was calm all day. " * 3 + "The boat came at noon."))
+    sentences = "The sea was calm all day. The oil ran low at dusk. A gull sat on the rail."
+    server.fail(Fault.answering(f"{sentences} The boat came at noon."))
     answer = answer_of(server, max_tokens=24)
-    assert answer.text == "The sea was calm all day. " * 2 + "The sea was calm all day."
+    assert answer.text == sentences
     assert answer.mark == CUT_OFF
 
 
