@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from raptor_core.checks.base import N_WORST, CheckMeasurement, WorstNode, check, percent
-from raptor_core.checks.languages import LATIN, writing
+from raptor_core.checks.languages import language
 from raptor_core.documents.base import Document, Skipped
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.settings import CheckSettings
@@ -18,21 +18,13 @@ from raptor_formats.base import DOUBT, UNKNOWN_GLYPHS
 
 _SAMPLE_CHARS = 4_000
 _PART_CHARS = 2_000
-_PARAGRAPH_CHARS = 80
 _NAMED = 5
 
 
 def language_of(document: Document) -> str:
-    """Return the language of a sample, or its script if that is not Latin; "" if it is unclear.
-
-    Each paragraph is examined separately, so that code in one does not hide words in others.
-    """
+    """Return the language of a sample of a document; "" if it is unclear."""
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
-    sample = document.text[start : start + _SAMPLE_CHARS]
-    long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]
-    first, *rest = map(writing, long)
-    together = sum(rest, first)
-    return together.language or (together.script if together.script != LATIN else None) or ""
+    return language(document.text[start : start + _SAMPLE_CHARS]) or ""
 
 
 MAX_GLUED = 0.05

@@ -7,7 +7,6 @@ a password.
 
 import itertools
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,10 +35,6 @@ from raptor_formats.text import one_line
 
 ROWS_PER_READ = 500
 """Maximum number of ids in a SELECT, because databases limit the parameters of a statement."""
-
-_TOKENS = re.compile(
-    r"""'(?:[^']|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\s+|;|[^\s;'"`/-]+|.""", re.DOTALL
-)
 
 
 class SqlSource:
@@ -122,7 +117,7 @@ class SqlSource:
     def _from(self) -> Any:
         if self._table.query:
             # SQLAlchemy would treat an unescaped colon as a parameter.
-            text = _without_end(self._table.query).replace(":", "\\:")
+            text = self._table.query.rstrip("; \n\t").replace(":", "\\:")
             return sa.text(f"({text}) AS documents")
         schema, _, name = self._table.table.rpartition(".")
         return sa.table(name, schema=schema or None)
@@ -196,14 +191,6 @@ def _parse_row(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[
         is_empty = table.text_field in row and not str(row[table.text_field] or "").strip()
         return [Skipped(name, str(error), is_empty, readers=error.readers)]
     return [(name, replace(document, id=name))]
-
-
-def _without_end(query: str) -> str:
-    """Return a statement without trailing semicolons and comments."""
-    tokens = _TOKENS.findall(query)
-    while tokens and (tokens[-1].isspace() or tokens[-1].startswith((";", "--", "/*"))):
-        tokens.pop()
-    return "".join(tokens)
 
 
 def _without_secrets(text: str, url: sa.URL) -> str:

@@ -87,9 +87,9 @@ class Dialect:
     """
 
     def __init__(self, endpoint: EndpointPart) -> None:
-        names = ["max_tokens", "max_completion_tokens"]
+        names = ("max_tokens", "max_completion_tokens")
         is_newer = is_official(endpoint.base_url) or is_azure(endpoint)
-        self._limits = [*(reversed(names) if is_newer else names), ""]
+        self._limits = names[::-1] if is_newer else names
         self._rejected: set[str] = set()
         self._lock = threading.Lock()
 
@@ -102,8 +102,8 @@ class Dialect:
         if "system" in self._rejected:
             messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
         body: dict[str, Any] = {"model": model, "messages": messages}
-        if self._limits[0]:
-            body[self._limits[0]] = ask.max_tokens
+        if limit := next((name for name in self._limits if name not in self._rejected), ""):
+            body[limit] = ask.max_tokens
         if "temperature" not in self._rejected:
             body["temperature"] = ask.temperature
         if form is not None:
@@ -125,20 +125,14 @@ class Dialect:
 
     def learn(self, field: str, sent: Mapping[str, Any]) -> bool:
         """Record that the endpoint rejected a field of ``sent``; return whether that is new."""
+        names = self._limits if field == "max_tokens" else (field,)
+        found = next((name for name in names if name in sent), "")
+        if field == "system" and len(sent.get("messages", ())) == 2:
+            found = field
         with self._lock:
-            if field == "max_tokens":
-                is_new = bool(self._limits[0]) and self._limits[0] in sent
-                self._limits = self._limits[1:] if is_new else self._limits
-                return is_new
-            is_sent = field in sent or (field == "system" and len(sent.get("messages", ())) == 2)
-            is_new = is_sent and field in _OMISSIBLE and field not in self._rejected
-            self._rejected |= {field} if is_new else set()
-            return is_new
-
-
-_OMISSIBLE = frozenset(
-    {"system", "temperature", "stream", "stream_options", "encoding_format", "response_format"}
-)
+            is_new = found not in {"", *self._rejected}
+            self._rejected |= {found} if is_new else set()
+        return is_new
 
 
 class EndpointState:

@@ -34,7 +34,7 @@ def test_files_to_read_and_files_to_skip_are_listed_and_nothing_is_written(place
     assert list(rows) == ["glued.txt", "guide/lamp.md", "a", "b"]
     lamp = rows["guide/lamp.md"]
     size = (place.docs / "guide" / "lamp.md").stat().st_size
-    assert (lamp["size_bytes"], lamp["n_sections"], lamp["language"]) == (size, 2, "English")
+    assert (lamp["size_bytes"], lamp["n_sections"], lamp["language"]) == (size, 2, "en")
     assert lamp["n_tokens"] >= lamp["n_chunks"] > 1
     assert "letters in glued words" in rows["glued.txt"]["doubt"]
     left_out = {s["name"]: s["reason"] for key in ("skipped", "omitted") for s in found.json[key]}

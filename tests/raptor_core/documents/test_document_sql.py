@@ -111,10 +111,7 @@ def declared(scan):
 def test_readers_are_read_at_each_look_though_the_row_did_not_change(database, rows_read, column):
     """A join, or a view over rights, changes them without a word in the column of changes."""
     run(database, "CREATE TABLE rights (id, names)")
-    query = (
-        f"SELECT wiki.*, names AS {column} FROM wiki LEFT JOIN rights ON rights.id = wiki.id; "
-        "-- who may read what\n;"
-    )
+    query = f"SELECT wiki.*, names AS {column} FROM wiki LEFT JOIN rights ON rights.id = wiki.id;\n"
     source = table(database, name="wiki", query=query)
     forms = {"readers": "{}", "metadata": '{{"readers": {}}}'}
 
