@@ -2,14 +2,15 @@
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded
+from raptor_core.audit.report import audit_key
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
@@ -64,12 +65,25 @@ class _Question:
     sentences: tuple[str, ...]
 
 
+class KeptAnswers(Protocol):
+    """Answers by ``audit_key``, kept until the trees that want them are published."""
+
+    def texts(self, content_keys: Iterable[str], /) -> Mapping[str, str]:
+        """Return the answers that are kept."""
+
+    def want(self, pairs: Iterable[tuple[str, str]], /) -> None:
+        """Record which trees need which keys."""
+
+    def keep_texts(self, texts: Mapping[str, str], /) -> None:
+        """Keep answers."""
+
+
 class LlmJudge:
     """A judge that asks a chat model for unsupported sentences, with reasons and quotations.
 
     Scores are 1 and 0. An answer that does not follow the JSON schema, or that names sentences or
     sources that do not exist, is retried; after ``audit.max_retries`` the summary is not judged. A
-    quotation that is not in its source is dropped.
+    quotation that is not in its source is dropped. Each answer is in ``kept`` at once.
     """
 
     def __init__(
@@ -77,8 +91,10 @@ class LlmJudge:
         settings: AuditSettings,
         ledger: Ledger | None = None,
         policy: RetryPolicy | None = None,
+        kept: KeptAnswers | None = None,
     ) -> None:
         self._settings = settings
+        self._kept = kept
         self.name = settings.judge
         # Only the model and the prompt change judgements, not the URL.
         self.version = f"1-{digest('llm', identity_of(settings), SYSTEM)[:12]}"
@@ -104,6 +120,23 @@ class LlmJudge:
         return findings_by_summary
 
     def _ask(self, question: _Question, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
+        key = audit_key(question.item, self)
+        text = self._kept.texts([key]).get(key) if self._kept else None
+        try:
+            text = text or self._answer(question, stop)
+        except EndpointError as error:
+            return question.at, _same_finding(question, "not judged", str(error))
+        if self._kept:
+            self._kept.want([(question.item.node.tree, key)])
+            self._kept.keep_texts({key: text})
+        faults = _read_answer(text).unsupported
+        return question.at, [
+            _finding(question, sentence, [fault for fault in faults if fault.sentence == number])
+            for number, sentence in enumerate(question.sentences, 1)
+        ]
+
+    def _answer(self, question: _Question, stop: threading.Event) -> str:
+        """Ask the model, and return its valid answer."""
         texts = [child.text for child in question.item.children]
         sentences = fence_all("sentence", question.sentences, *_TAGS)
         user = ["Sources:", *fence_all("source", texts, *_TAGS), "", "Sentences of the summary:"]
@@ -116,15 +149,7 @@ class LlmJudge:
             check=lambda text: _check(text, question),
             response_format=_response_format(),
         )
-        try:
-            answer = self._client.chat(ask, stop=stop)
-        except EndpointError as error:
-            return question.at, _same_finding(question, "not judged", str(error))
-        faults = _read_answer(answer.text).unsupported
-        return question.at, [
-            _finding(question, sentence, [fault for fault in faults if fault.sentence == number])
-            for number, sentence in enumerate(question.sentences, 1)
-        ]
+        return self._client.chat(ask, stop=stop).text
 
 
 def _read_answer(text: str) -> _Answer:
