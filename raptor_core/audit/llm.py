@@ -20,6 +20,7 @@ from raptor_core.models.endpoints.values import ChatAsk, fence_all, form_line
 from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS
+from raptor_core.nodes import Node
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.checks import AuditSettings
 
@@ -126,7 +127,7 @@ class LlmJudge:
             text = text or self._answer(question, stop)
         except EndpointError as error:
             return question.at, _same_finding(question, "not judged", str(error))
-        if self._kept:
+        if self._kept and isinstance(question.item.node, Node):
             self._kept.want([(question.item.node.tree, key)])
             self._kept.keep_texts({key: text})
         faults = _read_answer(text).unsupported
