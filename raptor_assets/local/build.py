@@ -122,6 +122,7 @@ def build(
             asks_again=True,
             is_confirmed=confirm_removal,
         )
+        access.source.look_again()  # a run may take hours, and publishes with the rights of its end
         inventory = decision.inventory
         report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
         if decision.to_build:
