@@ -114,6 +114,7 @@ def build(
         keep_catalog(access.tables, settings.source, scan)
         if reembeds:
             _reembed(instance, access, scan)
+            access.source.look_again()
         decision = decide(
             access,
             instance.get_dynamic_partitions(access.names.partitions),
