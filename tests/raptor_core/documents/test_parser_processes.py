@@ -64,17 +64,6 @@ def test_a_file_that_takes_too_long_is_reported_with_a_remedy_and_the_next_is_re
     assert document.title == "Lamp"
 
 
-@pytest.mark.slow
-@pytest.mark.rare
-def test_a_file_that_unpacks_to_more_than_the_memory_is_reported_with_a_remedy(pool):
-    data = b'{"text": [' + (b"[" * 50 + b"]" * 50 + b",") * 470_000 + b"1]}"
-    name = FileName("lists.jsonl", "lists.jsonl")
-    (skipped,) = pool.parse(name, data, SourceSettings(parse_seconds=600))
-    assert "needs more than 2048 MB to parse" in skipped.reason
-    assert "split it, or exclude it with source.exclude" in skipped.reason
-    assert not skipped.is_empty
-
-
 def stop_and_kill(pid):
     os.kill(pid, signal.SIGSTOP)
     timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
