@@ -119,10 +119,10 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     n_unknown = int(str(document.metadata.get(UNKNOWN_GLYPHS, 0)))
     unknown_share = n_unknown / len(document.text)
     shares = (
-        (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
-        (unknown_share, MAX_UNMAPPED, "omitted glyphs that stand for no letter", _VISIBLE),
-        (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
-        (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are not letters", _VISIBLE),
+        (n_unmapped / n_visible, MAX_UNMAPPED, "of the characters are unreadable", _UNMAPPED),
+        (unknown_share, MAX_UNMAPPED, "of the glyphs are unreadable and were omitted", _VISIBLE),
+        (n_glued / max(1, n_letters), MAX_GLUED, "of the letters are in glued words", _GLUED),
+        (1 - n_letters / n_visible, 1 - MIN_LETTERS, "of the characters are not letters", _VISIBLE),
     )
     for share, bound, label, pattern in shares:
         at = pattern.search(text)

@@ -226,8 +226,8 @@ def junk_text(layer: CheckedLayer) -> CheckMeasurement:
     }
     summary = f"None of {n_checked} summaries is junk."
     if kinds:
-        counts = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in kinds.most_common())
-        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk: {counts}."
+        counts = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in kinds.most_common())
+        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk ({counts})."
     worst = [
         WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
         for node, junk in junk_nodes

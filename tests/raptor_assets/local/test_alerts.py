@@ -92,11 +92,11 @@ def test_unpublished_partitions_and_unbuilt_sources_are_reported(watched):
     ((subject, lines),) = watched.tick()
     assert (subject, lines) == (
         "wiki: 1 new problem",
-        ["the source changed, and was not built since: c.md"],
+        ["the source has changed since the last build: c.md"],
     )
     assert watched.sync().success
     ((_, lines),) = watched.tick()
-    assert "recovered: the source changed, and was not built since: c.md" in lines
+    assert "recovered: the source has changed since the last build: c.md" in lines
 
 
 def test_a_run_status_sensor_gets_the_failed_checks_of_its_run(watched):
@@ -183,7 +183,7 @@ def test_the_functions_of_the_page_reach_slack_and_a_mail_server(tmp_path, monke
             sensor = space["defs"].resolve_sensor_def("handbook_alerts")
             cursor = sensor(dg.build_sensor_context(instance)).cursor
             sensor(dg.build_sensor_context(instance, cursor=cursor))
-    text = "the source changed, and was not built since: a.md"
+    text = "the source has changed since the last build: a.md"
     assert posted == [{"text": f"*handbook: 1 new problem*\n{text}"}]
     (mail,) = mailed
     assert "Subject: handbook: 1 new problem" in mail

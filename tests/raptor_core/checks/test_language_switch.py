@@ -128,10 +128,10 @@ GLUED = " ".join(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (GLUED, "letters in glued words"),
-        (PROSE.replace("s", "\ufffd"), "characters that stand for no letter"),
-        (PROSE.replace("e", "\ue012"), "characters that stand for no letter"),
-        ("1953 12.5 17.25 | 0.004 - - - 88 " * 20, "characters that are not letters"),
+        (GLUED, "of the letters are in glued words"),
+        (PROSE.replace("s", "\ufffd"), "of the characters are unreadable"),
+        (PROSE.replace("e", "\ue012"), "of the characters are unreadable"),
+        ("1953 12.5 17.25 | 0.004 - - - 88 " * 20, "of the characters are not letters"),
     ],
 )
 def test_a_text_that_was_read_wrongly_is_reported_with_a_piece_of_it(text, reason):
