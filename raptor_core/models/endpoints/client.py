@@ -146,7 +146,7 @@ class EndpointClient:
             return self._state.dialect.embeddings_body(self.endpoint.model, texts)
 
         def attempt() -> Vectors:
-            response = self._adapted(self._send_texts, body, worst, meter, stop)
+            response = self._paid(self._send_texts, body, worst, meter, stop)
             return read_embeddings(response, len(texts), self.require_key())
 
         try:
@@ -172,7 +172,7 @@ class EndpointClient:
             return rerank_body(self.endpoint, question, texts)
 
         def attempt() -> list[float]:
-            response = self._adapted(self._send_rerank, body, worst, meter, None)
+            response = self._paid(self._send_rerank, body, worst, meter, None)
             return read_scores(response, len(texts), self.require_key())
 
         with self._span("rerank", meter):
@@ -197,7 +197,7 @@ class EndpointClient:
                 return self._answer_locally(self._local, fields, stop, watch)
             return self._send_chat(fields, stop, watch)
 
-        return self._adapted(send, body, ask.worst(user), meter, stop)
+        return self._paid(send, body, ask.worst(user), meter, stop)
 
     def _answer_locally(
         self, part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
@@ -232,7 +232,7 @@ class EndpointClient:
         with create(**fields) as response:
             return parse(response.read())
 
-    def _adapted(
+    def _paid(
         self,
         send: Callable[[Mapping[str, Any]], Any],
         body: Callable[[], dict[str, Any]],
@@ -240,38 +240,31 @@ class EndpointClient:
         meter: Meter,
         stop: Stop,
     ) -> Any:
-        """Send a paid request, again without each field that is rejected; return the answer."""
-        while True:
-            fields = body()
-            try:
-                return self._paid(partial(send, fields), worst, meter, stop)
-            except FaultError as fault:
-                if not self._state.dialect.learn(fault.field, fields) and body() == fields:
-                    raise  # because neither this error nor another thread's changed the request
+        """Send a paid request within the budget and the endpoint's limits; return the answer.
 
-    def _paid(self, send: Callable[[], Any], worst: WorstCase, meter: Meter, stop: Stop) -> Any:
-        """Send a paid request within the budget and the endpoint's limits; return the answer."""
+        It is sent again without each field that is rejected.
+        """
         stop = stop or threading.Event()
         key = self.require_key()  # fails before anything is reserved
-
-        def send_checked() -> Any:
-            answer = send()
-            check_error(answer, key, self.endpoint.purpose)
+        while True:
+            fields = body()
+            begun = self._state.limiter.wait(sum(worst), stop, self._label("the call"))
+            with self._account.reserve(*worst) as reservation:
+                try:
+                    answer = self._send(partial(send, fields))
+                    check_error(answer, key, self.endpoint.purpose)
+                except FaultError as fault:
+                    if fault.unbilled:
+                        reservation.release()
+                    self._state.limiter.failed(fault, begun, self._policy)
+                    # Another thread's error may have changed the request meanwhile.
+                    if self._state.dialect.learn(fault.field, fields) or body() != fields:
+                        continue
+                    raise
+                self._state.limiter.answered()
+                meter.usage += reservation.charge(read_usage(answer, worst.prompt_tokens))
+            record_response(answer)
             return answer
-
-        begun = self._state.limiter.wait(sum(worst), stop, self._label("the call"))
-        with self._account.reserve(*worst) as reservation:
-            try:
-                answer = self._send(send_checked)
-            except FaultError as fault:
-                if fault.unbilled:
-                    reservation.release()
-                self._state.limiter.failed(fault, begun, self._policy)
-                raise
-            self._state.limiter.answered()
-            meter.usage += reservation.charge(read_usage(answer, worst.prompt_tokens))
-        record_response(answer)
-        return answer
 
     def _send(self, call: Callable[[], Result]) -> Result:
         """Return the result of a request, or raise its fault."""
