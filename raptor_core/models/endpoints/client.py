@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.dialects import (
     rerank_body,
     shown_url,
 )
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Stop, retry
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
 from raptor_core.models.endpoints.streams import StreamedAnswer, Watch
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, WorstCase
@@ -67,7 +67,6 @@ class EndpointClient:
             purpose, endpoint.shown_model, free=self._local is not None
         )
         self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
-        self._retrier = Retrier(self._policy)
         self._state = EndpointState.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
@@ -80,9 +79,8 @@ class EndpointClient:
 
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
         """Send a request that costs nothing, and return its result; errors name its ``kind``."""
-        return self._retrier.run(
-            lambda: self._send(lambda: call(self._connect())), label=self._label(kind)
-        )
+        send = partial(self._send, lambda: call(self._connect()))
+        return retry(send, self._policy, self._label(kind))
 
     def count_retry(self) -> Usage:
         """Count a retry, and return the usage to add to that of the call."""
@@ -130,7 +128,7 @@ class EndpointClient:
 
         with self._span("chat", counter, {"gen_ai.request.max_tokens": ask.max_tokens}) as current:
             label = self._label("chat")
-            text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+            text, is_cut = retry(attempt, self._policy, label, stop, note)
             record_messages(current, ask.system, ask.user, text)
         return ChatAnswer(text, counter.usage, is_cut)
 
@@ -151,12 +149,8 @@ class EndpointClient:
 
         try:
             with self._span("embeddings", meter):
-                return self._retrier.run(
-                    attempt,
-                    label=self._label("embeddings"),
-                    stop=stop,
-                    on_retry=lambda _fault: self._account.count_retry(),
-                )
+                label = self._label("embeddings")
+                return retry(attempt, self._policy, label, stop, lambda _: self.count_retry())
         except AnswerError as error:
             if error.kind != "context":
                 raise
@@ -176,7 +170,7 @@ class EndpointClient:
             return read_scores(response, len(texts), self.require_key())
 
         with self._span("rerank", meter):
-            return self._retrier.run(attempt, label=self._label("rerank"))
+            return retry(attempt, self._policy, self._label("rerank"))
 
     def _send_rerank(self, fields: Mapping[str, Any]) -> Any:
         from httpx import Response
