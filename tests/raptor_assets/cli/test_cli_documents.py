@@ -102,19 +102,6 @@ def golden(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figures_and_every_rank_are_printed_as_json(built, golden):
-    printed = built.call("eval", "golden", golden(), "--json")
-    assert printed.code == 0
-    found = printed.json
-    assert (found["questions"], found["hit_rate"], found["missed"]) == (3, 1.0, 0)
-    assert found["evidence_recall"] > 0.9
-    assert found["mrr"] > 0.6
-    assert [case["line"] for case in found["cases"]] == [1, 2, 3]
-    assert all(case["rank"] >= 1 for case in found["cases"])
-    assert found["cases"][1]["expected"] == ["farness/harbour.md"]
-
-
-@pytest.mark.slow
 def test_a_hit_rate_below_the_bound_exits_with_5_and_above_it_with_0(built, golden):
     wrong = {"question": "Who lit the lamp in 1872?", "expected": ["soup.md"]}
     path = golden(QUESTIONS[0], wrong)

@@ -131,15 +131,6 @@ def test_azures_v1_api_is_openais_with_another_key(server):
     assert vectors(settings).shape == (2, 8)
 
 
-def test_json_within_borders_is_read(server):
-    answer = '<think>\nAll is well.\n</think>\n```json\n{"unsupported": []}\n```</s>'
-    settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
-    judge = LlmJudge(settings.audit, policy=ONCE)
-    server.answer = lambda _body: answer
-    node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
-    assert judge.judge([node])[0][0].judgement == "supported"
-
-
 def summarizer_at(server, **values):
     return Settings.model_validate(
         {"summarizer": {"kind": "openai", "model": "m", "base_url": server.base_url, **values}}
