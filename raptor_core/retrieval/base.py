@@ -60,8 +60,10 @@ class Query:
         hybrid: hybrid only: weights of its signals.
         reranker: hybrid only: model that sorts the best chunks of a detail question again.
         scope: homes only: search the trees, the corpus tree ("corpus"), or both.
-        kind: hybrid only: whether the question is about a detail, or is general, so that the
-            context covers the whole text; "auto" decides by its words.
+        kind: whether the question is about a detail, or is general, so that the context of hybrid
+            covers the whole text; "auto" decides by its words.
+        summary_share: collapsed and traversal only: maximum share of the budget for summaries, if
+            the question is about a detail. 1 is the paper's form.
         history: earlier messages of the conversation, the latest last; see ``follow_up``.
     """
 
@@ -77,6 +79,7 @@ class Query:
     reranker: RerankerSettings = field(default_factory=RerankerSettings)
     scope: Scope = "trees"
     kind: Kind = "auto"
+    summary_share: float = 0.25
     history: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -96,6 +99,7 @@ class Query:
             budget_tokens=defaults.budget_tokens,
             top_k=defaults.top_k or None,
             max_per_document=defaults.max_per_document or None,
+            summary_share=defaults.summary_share,
             reranker=defaults.reranker,
         )
 
@@ -132,8 +136,8 @@ class Retrieval:
         n_tokens: tokens of the hits, at most ``query.budget_tokens``.
         n_candidates: number of nodes that were considered.
         n_passed_over: number of candidates that did not fit into the budget.
-        kind: hybrid only: "detail" or "general".
-        reason: hybrid only: why the question is of this kind.
+        kind: "detail" or "general"; empty if the strategy treats all questions alike.
+        reason: why the question is of this kind.
         note: a warning, such as that no document has the metadata that the query filters by.
         id: id of the question, if a server keeps it.
     """
@@ -262,17 +266,21 @@ def has_words(hit: Hit) -> bool:
 def fit_budget(
     question: str, query: Query, candidates: Sequence[Hit], max_nodes: int | None = None
 ) -> Retrieval:
-    """Take candidates in order, at most ``max_nodes``, and skip those that do not fit."""
+    """Take candidates in order, at most ``max_nodes``, and skip those that do not fit.
+
+    Summaries over their share are skipped, too, and do not count as passed over.
+    """
     hits: list[Hit] = []
-    spent = skipped = 0
+    spent = skipped = of_summaries = 0
     for hit in filter(has_words, candidates):
         if len(hits) == max_nodes:
             break
-        if spent + hit.node.n_tokens > query.budget_tokens:
+        size, above = hit.node.n_tokens, 0 if hit.node.is_leaf else hit.node.n_tokens
+        if spent + size > query.budget_tokens:
             skipped += 1
-            continue
-        hits.append(hit)
-        spent += hit.node.n_tokens
+        elif not above or of_summaries + above <= query.summary_share * query.budget_tokens:
+            hits.append(hit)
+            spent, of_summaries = spent + size, of_summaries + above
     return Retrieval(question, query, tuple(hits), spent, len(candidates), skipped)
 
 

@@ -3,11 +3,12 @@
 The default strategy is in ``hybrid``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, fit_budgets
+from raptor_core.retrieval.general import decide
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
@@ -34,12 +35,40 @@ class Nearest:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
         where = chunks_only(query) if self.only_chunks else query.where
 
-        def search(limit: int) -> Sequence[Sequence[Hit]]:
-            if self.by_words:
-                return store.search_text(questions.texts, limit, where)
-            return store.search(questions.vectors, limit, where)
+        def nearest(questions: Questions, query: Query) -> list[Retrieval]:
+            def search(limit: int) -> Sequence[Sequence[Hit]]:
+                if self.by_words:
+                    return store.search_text(questions.texts, limit, where)
+                return store.search(questions.vectors, limit, where)
 
-        return fill_budgets(questions, query, search)
+            return fill_budgets(questions, query, search)
+
+        if self.only_chunks:
+            return nearest(questions, query)
+        return _by_kind(questions, query, store, nearest)
+
+
+def _by_kind(
+    questions: Questions,
+    query: Query,
+    store: VectorStore,
+    retrieve: Callable[[Questions, Query], list[Retrieval]],
+) -> list[Retrieval]:
+    """Retrieve for each question, and limit the summaries of those that are about details.
+
+    Nothing is limited if the query asks for the paper's form, or excludes chunks.
+    """
+    paper = replace(query, summary_share=1.0)
+    layers, reaches_chunks = query.where.layers, query.n_layers is None
+    if query.summary_share >= 1 or not reaches_chunks or (layers and 0 not in layers):
+        return retrieve(questions, paper)
+    results = []
+    for row, text in enumerate(questions.texts):
+        decision = decide(text, query, store)
+        (found,) = retrieve(questions.select(row), paper if decision.is_general else query)
+        kind = "general" if decision.is_general else "detail"
+        results.append(replace(found, query=query, kind=kind, reason=decision.reason))
+    return results
 
 
 def chunks_only(query: Query) -> Where:
@@ -66,9 +95,13 @@ class Traversal:
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; nodes of higher layers come first."""
         starts = _start_filters(query, store)
-        rows = (questions.select(row).vectors for row in range(len(questions.texts)))
-        candidates = [self._traverse(vector, query, starts, store) for vector in rows]
-        return fit_budgets(questions, query, candidates)
+
+        def traverse(questions: Questions, query: Query) -> list[Retrieval]:
+            rows = (questions.select(row).vectors for row in range(len(questions.texts)))
+            candidates = [self._traverse(vector, query, starts, store) for vector in rows]
+            return fit_budgets(questions, query, candidates)
+
+        return _by_kind(questions, query, store, traverse)
 
     def _traverse(
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore

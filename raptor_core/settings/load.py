@@ -46,7 +46,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
             "foreign_facts": "report",
         },
         "tree": {"top_nodes": 11},
-        "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+        "retrieval": {
+            "strategy": "collapsed",
+            "budget_tokens": 2000,
+            "top_k": 20,
+            "summary_share": 1.0,
+        },
     },
     "quiet": {"checks": {"severity": QUIET}},
 }

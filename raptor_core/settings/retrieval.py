@@ -60,6 +60,10 @@ class RetrievalSettings(Part):
     """
     max_per_document: int = Field(0, ge=0, le=10_000)
     """Maximum number of chunks of one document in "hybrid"; 0 is no limit."""
+    summary_share: float = Field(0.25, ge=0, le=1)
+    """Maximum share of the budget for summaries in "collapsed" and "traversal", if the question is
+    about a detail. 1 is the paper's form.
+    """
     reranker: RerankerSettings = RerankerSettings()
     """Reranker, as a table ``[retrieval.reranker]``."""
 

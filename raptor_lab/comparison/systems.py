@@ -33,6 +33,8 @@ _NAME = re.compile(
 class StrategySystem:
     """System that uses a strategy of the retriever, with the weights of the index's settings.
 
+    ``collapsed`` and ``traversal`` have their form in the paper.
+
     Attributes:
         layers: layers to search, ascending; None for all. A traversal starts at the highest.
         top_k: maximum nodes, for a traversal on each layer; None for as many as fill the budget.
@@ -56,6 +58,7 @@ class StrategySystem:
             budget_tokens=budget_tokens,
             top_k=self.top_k,
             where=where,
+            summary_share=1.0,
         )
         if self.strategy == "traversal":  # its ``top_k`` is for each layer
             return self._walk(index, query)

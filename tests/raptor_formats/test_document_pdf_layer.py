@@ -93,7 +93,7 @@ class TestLetters:
         assert parsed.text.endswith("xy")
         odd = find_odd_text(Document("a.pdf", parsed.text * 2, metadata=parsed.metadata))
         assert odd is not None
-        assert odd.reason.endswith("% omitted glyphs that stand for no letter")
+        assert odd.reason.endswith("% of the glyphs are unreadable and were omitted")
 
     def test_a_private_letter_before_an_item_is_its_bullet(self):
         parsed = parse_pdf(pdf_of(lines_at(50, 600, ["\uf0b7 灯塔", "\uf0a7 看守人"])))

@@ -34,9 +34,9 @@ def test_files_to_read_and_files_to_skip_are_listed_and_nothing_is_written(place
     assert list(rows) == ["glued.txt", "guide/lamp.md", "a", "b"]
     lamp = rows["guide/lamp.md"]
     size = (place.docs / "guide" / "lamp.md").stat().st_size
-    assert (lamp["size_bytes"], lamp["n_sections"], lamp["language"]) == (size, 2, "English")
+    assert (lamp["size_bytes"], lamp["n_sections"], lamp["language"]) == (size, 2, "en")
     assert lamp["n_tokens"] >= lamp["n_chunks"] > 1
-    assert "letters in glued words" in rows["glued.txt"]["doubt"]
+    assert "of the letters are in glued words" in rows["glued.txt"]["doubt"]
     left_out = {s["name"]: s["reason"] for key in ("skipped", "omitted") for s in found.json[key]}
     assert left_out.pop("picture.svg").startswith("files of type .svg are not supported")
     assert "is taken, by the same text" in left_out.pop("rows.jsonl:3")

@@ -86,11 +86,11 @@ def test_unpublished_partitions_and_unbuilt_sources_are_reported(watched):
     ((subject, lines),) = watched.tick()
     assert (subject, lines) == (
         "wiki: 1 new problem",
-        ["the source changed, and was not built since: c.md"],
+        ["the source has changed since the last build: c.md"],
     )
     assert watched.sync().success
     ((_, lines),) = watched.tick()
-    assert "recovered: the source changed, and was not built since: c.md" in lines
+    assert "recovered: the source has changed since the last build: c.md" in lines
 
 
 def test_a_run_status_sensor_gets_the_failed_checks_of_its_run(watched):

@@ -49,6 +49,10 @@ def test_rows_of_what_teams_have():
         {"text": "One."},
         {"text": "Two."},
     ]
+    (row,) = rows([Document("d", "Text.", metadata={"readers": "ana"}, readers=("*",))])
+    assert (row["readers"], row["metadata"]) == (("*",), {"readers": "ana"})  # a conflict is seen
+    with pytest.raises(SourceError, match="several columns like 'readers'"):
+        rows(pd.DataFrame([["One.", "ana", "*"]], columns=["text", "readers", "readers"]))
     with pytest.raises(SourceError, match="gave str; expected a data frame"):
         rows("a text")
 

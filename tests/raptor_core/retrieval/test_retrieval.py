@@ -1,6 +1,7 @@
 """Retrieval against the definitions of the paper, computed by hand over the same trees."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,6 +199,21 @@ def test_without_a_number_of_nodes_the_budget_is_filled(retriever, strategy):
     assert len(found.hits) >= 40
     assert found.n_tokens > budget - max(node.n_tokens for node in known)
     assert len(retriever.search(question, Query(strategy, budget, top_k=20)).hits) == 20
+
+
+@pytest.mark.parametrize("strategy", ["collapsed", "collapsed-lexical", "traversal"])
+def test_a_context_about_a_detail_is_mostly_chunks(retriever, trees, strategy):
+    question = trees["a.md"].layers[-1].nodes[0].text
+
+    def summaries(query):
+        hits = retriever.search(question, query).hits
+        assert any(hit.node.is_leaf for hit in hits)
+        return sum(hit.node.n_tokens for hit in hits if not hit.node.is_leaf)
+
+    detail = Query(strategy, 500, kind="detail")
+    assert 0 < summaries(detail) <= 125
+    assert summaries(replace(detail, summary_share=1.0)) > 125
+    assert summaries(replace(detail, kind="general")) > 125
 
 
 def test_a_tree_is_named_by_its_documents(components):

@@ -126,11 +126,11 @@ def test_an_answer_in_another_language_is_asked_again_and_fails_where_it_stays_s
     assert answer.usage.retries == 1
     first, second = (body["messages"][1]["content"] for body in server.bodies)
     assert second.startswith(first)
-    assert "Write in the language that the text is written in (English)." in second
+    assert "Write in the language that the text is written in (en)." in second
     server.fail(Fault.answering(RUSSIAN), times=None)
     (answer,) = summarizer(server).summarize([request])
     assert isinstance(answer, FailedSummary)
-    assert "in Cyrillic, its sources in Latin" in answer.reason
+    assert "in language 'ru', its sources in 'en'" in answer.reason
 
 
 @pytest.mark.parametrize("prompt", ["bounded", "paper", "simple"])
