@@ -29,6 +29,7 @@ _QUOTES = "\"'`“”„«»‘’‚"
 _ODD_NAME = re.compile(rf"[\[\]{{}}<>\ufffd]|^[{_QUOTES}]|[{_QUOTES}]\Z")
 _SEPARATOR = re.compile(r"[,;]")
 _SCALARS = (str, int, float, type(None))
+_PATH = re.compile(r"(?:[.:]|__)(?=\w)")
 _KEY = re.compile(r"[^\w#]*([^:=#]*)[:=]")
 
 
@@ -65,10 +66,13 @@ def nested_fields(value: object) -> Mapping[str, Any] | None:
 
 
 def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object made of JSON pairs; raise UnreadableError if it declares readers twice."""
+    """Return the object made of pairs; raise UnreadableError if a repeated key concerns readers."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         refuse_repeated([key for key, _ in pairs])
+        for key, value in pairs:
+            if value is not fields[key]:
+                _refuse_within(key, _opened(key, value))
     return fields
 
 
@@ -109,7 +113,7 @@ def is_like_readers(key: object) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _folded(key: str) -> str:
-    last = unicodedata.normalize("NFKC", key).rpartition(".")[2]
+    last = _PATH.split(unicodedata.normalize("NFKC", key))[-1]
     return "".join(filter(str.isalnum, last.casefold()))
 
 
@@ -117,6 +121,12 @@ def resembles_declaration(line: str) -> bool:
     """Return whether a line consists of a key like "readers", then ":" or "="."""
     key = _KEY.match(unicodedata.normalize("NFKC", line))
     return key is not None and is_like_readers(key[1])
+
+
+def refuse_key(key: str) -> None:
+    """Raise UnreadableError if metadata that cannot declare readers has a key like "readers"."""
+    if is_like_readers(key):
+        raise _fault(f"declares readers in a place that is not supported: {key!r:.60}")
 
 
 def refuse_repeated(keys: Collection[object]) -> None:
@@ -133,12 +143,12 @@ def _declarations(fields: Mapping[Any, Any], nested: Collection[str]) -> Iterato
             yield from () if readers is None else (readers,)
         elif is_like_readers(key):
             raise _fault(f"has the field {key!r:.60}; write {READERS!r}")
-        elif key == METADATA and key in nested:
-            yield from _declarations(nested_fields(value) or {}, ())
+        elif key == METADATA and key in nested and (inner := nested_fields(value)) is not None:
+            yield from _declarations(inner, ())
         elif key == CHUNKS and key in nested and isinstance(value, list):
             yield from _of_chunks(value)
-        elif not isinstance(value, _SCALARS):
-            _refuse_within(str(key), value)
+        else:
+            _refuse_within(str(key), _opened(key, value))
 
 
 def _of_chunks(chunks: Iterable[object]) -> Iterator[tuple[str, ...]]:
@@ -158,11 +168,19 @@ def _refuse_within(path: str, value: object) -> None:
         for key, inner in value.items():
             if is_like_readers(key):
                 raise _fault(f"has the field {f'{path}.{key}'!r:.90}; move it out of {path!r:.60}")
-            _refuse_within(f"{path}.{key}", inner)
+            _refuse_within(f"{path}.{key}", _opened(key, inner))
     elif isinstance(value, list | tuple):
         for inner in value:
             if not isinstance(inner, _SCALARS):
                 _refuse_within(path, inner)
+
+
+def _opened(key: object, value: object) -> object:
+    """Return the value of JSON text, however often encoded, in a field like "metadata"."""
+    while _folded(str(key)) in (METADATA, CHUNKS) and isinstance(value, str | bytes):
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        value = _from_json(text.lstrip("\ufeff"))
+    return value
 
 
 def _fault(message: str) -> UnreadableError:

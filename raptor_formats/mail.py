@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from raptor_formats.base import MetadataValue, Parsed, UnreadableError
+from raptor_formats.declared import refuse_key
 from raptor_formats.encoding.decoding import as_utf8, decode, find_codec, read_text
 from raptor_formats.markup.html import parse_html
 from raptor_formats.metadata import clean_metadata
@@ -45,6 +46,8 @@ def parse_eml(data: bytes, encoding: str = "") -> Parsed:
         message = _read_message(data)
         if not message.keys():
             raise UnreadableError("is not a mail message: it does not begin with a header")
+        for name in message.keys():  # noqa: SIM118
+            refuse_key(name.lower().removeprefix("x-"))
         reading = _Reading(encoding)
         body = join(reading.texts(message))
         about = _describe(message)

@@ -66,7 +66,6 @@ PARSERS: Mapping[str, Parser] = {
 """Parser by format name. Formats in ``MANY_DOCUMENTS`` are absent; their rows are documents."""
 
 _IN_TEXT = frozenset({"text", "markdown", "rst", "html", "csv", "subtitles"})
-_WITHOUT_FRONT_MATTER = frozenset({"text", "rst", "html"})
 
 
 def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
@@ -80,7 +79,7 @@ def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
     encoding: dict[str, MetadataValue] = {}
     if kind in _IN_TEXT:
         data, encoding = as_utf8(data, options.encoding)
-        if kind in _WITHOUT_FRONT_MATTER and extension not in OPTIONAL:
+        if kind != "markdown" and extension not in OPTIONAL:
             refuse_declaration(data[:HEAD_CHARS].decode("utf-8-sig", "replace"))
     parsed = PARSERS[kind](data, options)
     if not parsed.list_blocks():

@@ -21,14 +21,6 @@ DEPLOY = Path(__file__).parents[1] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "docker-compose.yaml").read_text())
 VALUES = yaml.safe_load((DEPLOY / "kubernetes" / "values.yaml").read_text())
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
-KUBECONFIG = {
-    "apiVersion": "v1",
-    "kind": "Config",
-    "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}],
-    "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
-    "users": [{"name": "none", "user": {}}],
-    "current-context": "none",
-}
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
 EXAMPLE = dict(
     line.split("=", 1)
@@ -109,25 +101,6 @@ def test_names_of_variables_images_and_hosts_are_those_of_what_they_name():
     assert urlsplit(settings["store"]["url"]).hostname in COMPOSE["services"]
 
 
-def test_the_qdrant_server_of_compose_is_the_release_that_the_tests_ran_on():
-    page = (DEPLOY.parent / "docs" / "stores.md").read_text()
-    version = COMPOSE["services"]["qdrant"]["image"].partition(":v")[2]
-    assert f"was tested with Qdrant {version}," in " ".join(page.split())
-
-
-def test_runs_go_to_workers_through_dagsters_own_launcher():
-    from dagster_celery.launcher import CeleryRunLauncher
-
-    config = yaml.safe_load((DEPLOY / "dagster-workers.yaml").read_text())
-    launcher = config["run_launcher"]
-    assert (launcher["module"], launcher["class"]) == (
-        CeleryRunLauncher.__module__,
-        CeleryRunLauncher.__name__,
-    )
-    assert launcher["config"].keys() <= CeleryRunLauncher.config_type().keys()
-    assert {value["env"] for value in launcher["config"].values()} == {BROKER_VARIABLE}
-
-
 def test_no_file_holds_a_secret():
     assert set(EXAMPLE.values()) == {""}
     for service in COMPOSE["services"].values():
@@ -136,56 +109,3 @@ def test_no_file_holds_a_secret():
                 assert re.fullmatch(r"\$\{\w+:[?-].*\}", value), name
     for path in FILES:
         assert not re.search(r"://[^\s/:@]*:[^\s@]{3,}@", path.read_text()) or path.suffix == ".md"
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-def test_a_run_on_kubernetes_is_a_job_that_may_write_to_its_volumes(tmp_path):
-    from dagster_k8s import K8sRunLauncher
-    from dagster_k8s.container_context import K8sContainerContext
-    from dagster_k8s.job import UserDefinedDagsterK8sConfig, construct_dagster_k8s_job
-
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
-    launcher = K8sRunLauncher(
-        service_account_name="dagster",
-        instance_config_map="dagster-instance",
-        postgres_password_secret=VALUES["global"]["postgresqlSecretName"],
-        dagster_home=VALUES["global"]["dagsterHome"],
-        load_incluster_config=False,
-        kubeconfig_file=str(tmp_path / "kubeconfig"),
-    )
-    (deployment,) = VALUES["dagster-user-deployments"]["deployments"]
-    given = VALUES["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]
-    context = K8sContainerContext(
-        volumes=deployment["volumes"],
-        volume_mounts=deployment["volumeMounts"],
-        env_secrets=[secret["name"] for secret in deployment["envSecrets"]],
-        resources=deployment["resources"],
-        run_k8s_config=UserDefinedDagsterK8sConfig.from_dict(
-            {"pod_spec_config": given["podSpecConfig"]}
-        ),
-    )
-    job = construct_dagster_k8s_job(
-        job_config=context.get_k8s_job_config(
-            job_image="raptor-assets:0.1.0", run_launcher=launcher
-        ),
-        args=["dagster", "api", "execute_run"],
-        job_name="run",
-        pod_name="run",
-        component="run_worker",
-        user_defined_k8s_config=context.run_k8s_config,
-    )
-    pod = job.spec.template.spec
-    assert f"useradd --uid {pod.security_context.fs_group} " in DOCKERFILE
-    mounted = {mount.mount_path for mount in pod.containers[0].volume_mounts}
-    assert mounted == {"/raptor/answers", "/raptor/raptor.toml"}
-
-
-def test_only_a_run_that_died_is_tried_again():
-    workers = yaml.safe_load((DEPLOY / "dagster-workers.yaml").read_text())["run_retries"]
-    assert VALUES["dagsterDaemon"]["runRetries"] == {
-        "enabled": workers["enabled"],
-        "maxRetries": workers["max_retries"],
-        "retryOnAssetOrOpFailure": workers["retry_on_asset_or_op_failure"],
-    }
-    assert workers["retry_on_asset_or_op_failure"] is False

@@ -124,7 +124,7 @@ ELSEWHERE = {
     ("docs/applications.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/chat.md", "python"): "tests/raptor_assets/cli/test_applications_doc.py",
     ("docs/dagster.md", "python"): "tests/test_dagster_doc.py",
-    ("docs/dagster.md", "yaml"): "tests/test_dagster_doc.py",
+    ("docs/dagster.md", "yaml"): "tests/raptor_assets/local/test_dg_project.py",
 }
 """Blocks that a test of their page runs, by page and language."""
 PYTHON = ("docs/agents.md", "docs/retrieval.md", "docs/rights.md")

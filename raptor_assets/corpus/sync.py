@@ -79,10 +79,11 @@ def build_sync_job(
         fail_dead_runs(context.instance)
         if reason := explain_waiting(access, context.instance):
             raise SourceError(reason)
-        if config.reembed:
-            _reembed(context, access)
-        chosen = decision or _decide(context, config, access)
-        yield from execute(context, access, chosen, progress)
+        with access.components(context.instance).ledger.one_budget():
+            if config.reembed:
+                _reembed(context, access)
+            chosen = decision or _decide(context, config, access)
+            yield from execute(context, access, chosen, progress)
 
     return corpus_job(
         access,
@@ -96,7 +97,6 @@ def build_sync_job(
 def _reembed(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
     """Embed the published trees and the corpus tree again."""
     for each in [access] + ([corpus_tree_access(access)] if access.below is None else []):
-        each.components(context.instance).ledger.begin()
         reembed(each, context.log.info)
 
 

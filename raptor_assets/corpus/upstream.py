@@ -27,7 +27,7 @@ from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 from raptor_formats.base import READERS
-from raptor_formats.declared import CHUNKS
+from raptor_formats.declared import CHUNKS, is_like_readers
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """Asset in any form; in a string, slashes separate the parts of the key."""
@@ -146,15 +146,14 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     if hasattr(value, "to_pandas"):
         value = value.to_pandas()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
-        _require_text_column(list(value.columns), len(value), settings)
+        _check_columns(list(value.columns), len(value), settings)
         # Missing values are null in a row, not a text such as "nan" or "NaT".
         yield from value.astype(object).where(value.notna(), None).to_dict("records")
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
     elif isinstance(value, Document):
-        declared = {} if value.readers is None else {READERS: value.readers}
-        metadata = {**value.metadata, **declared}
-        yield {"id": value.id, "text": value.text, "title": value.title, "metadata": metadata}
+        row = {"id": value.id, "text": value.text, "title": value.title, READERS: value.readers}
+        yield {**row, "metadata": value.metadata}
     elif hasattr(value, "page_content"):
         yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}
     elif isinstance(value, Mapping):
@@ -171,8 +170,13 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
         )
 
 
-def _require_text_column(columns: list[Any], n_rows: int, settings: Settings) -> None:
+def _check_columns(columns: list[Any], n_rows: int, settings: Settings) -> None:
     text = settings.source.text_field
+    if sum(map(is_like_readers, columns)) > 1:
+        raise SourceError(
+            f"the upstream asset gave a data frame with several columns like {READERS!r}; rename "
+            "all but one. The source stays as it was"
+        )
     if n_rows and text not in columns:
         raise SourceError(
             f"the upstream asset gave a data frame without the column {text!r} "

@@ -124,7 +124,7 @@ def build(
         )
         inventory = decision.inventory
         report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
-        if decision.to_build and components is None:
+        if decision.to_build:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)

@@ -86,10 +86,14 @@ def forecast(
     previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
     known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
-    expected, most = plan_audits(plan.trees, _judged(access, prepared, plan.trees), settings)
-    plan = replace(plan, audits=expected, most_audits=most)
+    judged = _judged(access, prepared, plan.trees)
     if settings.corpus_tree.enabled:
-        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan, documents)))
+        above = corpus_tree_access(access)
+        tops = _plan_corpus_tree(access, above, plan, documents)
+        judged |= _judged(above, prepared, tops)
+        plan = replace(plan, trees=(*plan.trees, *tops))
+    expected, most = plan_audits(plan.trees, judged, settings)
+    plan = replace(plan, audits=expected, most_audits=most)
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
@@ -150,12 +154,15 @@ def _readers(documents: Iterable[Document]) -> dict[str, tuple[str, ...]]:
 
 
 def _plan_corpus_tree(
-    below: CorpusAccess, plan: RebuildPlan, documents: Mapping[str, Sequence[Document]]
+    below: CorpusAccess,
+    above: CorpusAccess,
+    plan: RebuildPlan,
+    documents: Mapping[str, Sequence[Document]],
 ) -> tuple[TreePlan, ...]:
     """Plan the corpus trees; for changed trees, the old top texts or tree names stand in."""
     from raptor_assets.corpus.corpus_tree import corpus_trees, documents_above  # loads Dagster
 
-    above, present = corpus_tree_access(below), documents_above(below)
+    present = documents_above(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
     tops = [document for document in present if document.source not in changed]
     for name, tree in changed.items():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from raptor_core.checks.base import N_WORST, CheckMeasurement, WorstNode, check, percent
-from raptor_core.checks.languages import LATIN, writing
+from raptor_core.checks.languages import language
 from raptor_core.documents.base import Document, Skipped
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.settings import CheckSettings
@@ -18,21 +18,13 @@ from raptor_formats.base import DOUBT, UNKNOWN_GLYPHS
 
 _SAMPLE_CHARS = 4_000
 _PART_CHARS = 2_000
-_PARAGRAPH_CHARS = 80
 _NAMED = 5
 
 
 def language_of(document: Document) -> str:
-    """Return the language of a sample, or its script if that is not Latin; "" if it is unclear.
-
-    Each paragraph is examined separately, so that code in one does not hide words in others.
-    """
+    """Return the language of a sample of a document; "" if it is unclear."""
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
-    sample = document.text[start : start + _SAMPLE_CHARS]
-    long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]
-    first, *rest = map(writing, long)
-    together = sum(rest, first)
-    return together.language or (together.script if together.script != LATIN else None) or ""
+    return language(document.text[start : start + _SAMPLE_CHARS]) or ""
 
 
 MAX_GLUED = 0.05
@@ -42,8 +34,8 @@ MAX_UNMAPPED = 0.005
 """Maximum share of replacement characters and of a font's private characters."""
 MIN_LETTERS = 0.2
 """Minimum share of letters; a text with fewer consists of figures, ruled lines or dot leaders."""
-MIN_PAGE_CHARS = 100
-"""Minimum mean of characters per page; with fewer, the pages are probably pictures."""
+MIN_PAGE_CHARS = 20
+"""Minimum characters of a page with text; one with fewer is probably a picture."""
 MAX_EMPTY_PAGES = 0.2
 """Maximum share of pages without text; with more, they are probably scans."""
 MAX_UNKNOWN = 0.3
@@ -84,11 +76,9 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
     bounds = [0, *chain(*runs), len(document.text)]
     text = "\n".join([document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)])
     odd = _find_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
-    if odd is None and unknown_share:
-        share = unknown_share(_sample(text))
-        if share > MAX_UNKNOWN:
-            reason = f"{percent(share)} of its tokens {UNKNOWN_REASON}"
-            odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
+    if odd is None and unknown_share and (share := unknown_share(_sample(text))) > MAX_UNKNOWN:
+        reason = f"{percent(share)} of its tokens {UNKNOWN_REASON}"
+        odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
     if odd is None and runs:
         start, n_chars = runs[0][0], sum(end - start for start, end in runs)
         reason = f"{n_chars:,} characters of encoded data or minified code, which chunks omit"
@@ -116,16 +106,11 @@ def _find_doubt(document: Document) -> OddText | None:
 def _find_misread_text(document: Document, text: str) -> OddText | None:
     """Return what looks wrong in a text from which runs of data were removed, or None."""
     n_visible = sum(map(len, text.split()))
-    n_pages = document.metadata.get("pages", 0)
-    if isinstance(n_pages, int) and n_pages and len(document.text) <= _READ_CHARS:
-        per_page = n_visible / n_pages
-        if per_page < MIN_PAGE_CHARS:
-            reason = f"{per_page:.0f} characters on each of {n_pages} pages"
-            return OddText(document.id, reason, per_page, text)
-    empty = [a for a, b in pairwise(document.pages) if not document.text[a:b].strip()]
-    if len(empty) > MAX_EMPTY_PAGES * len(document.pages):
-        reason = f"no text on {len(empty)} of {len(document.pages)} pages"
-        return OddText(document.id, reason, float(len(empty)), text[:_EXCERPT_CHARS])
+    pages = pairwise([*document.pages, len(document.text)])
+    n_empty = sum(len(document.text[a:b].strip()) < MIN_PAGE_CHARS for a, b in pages)
+    if n_empty > MAX_EMPTY_PAGES * len(document.pages):
+        reason = f"hardly any text on {n_empty} of {len(document.pages)} pages"
+        return OddText(document.id, reason, float(n_empty), text[:_EXCERPT_CHARS])
     if n_visible < _MIN_CHARS:
         return None
     n_letters = sum(map(len, _LETTERS.findall(text)))

@@ -7,22 +7,17 @@ do not show the same sign, because the summary of a document about errors, of a 
 of a poem with a refrain may look like junk.
 """
 
-import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
-from raptor_core.checks.languages import find_switch, writing
+from raptor_core.checks.languages import find_switch
 from raptor_core.identity import CUT_OFF, FALLBACK, REPLACED
 from raptor_core.models.summarizing.base import Unfit
 from raptor_core.nodes import Node
@@ -35,16 +30,9 @@ MIN_LETTERS = 0.35
 MIN_CHILD_LETTERS = 0.5
 """Minimum share of letters in a child that is prose; summaries of other children need not be."""
 _MAX_REPLACED = 0.02
-_MAX_PERIOD = 48
-_MIN_REPEATS = 4
-_MIN_LOOP = 0.25
-_RUN_WORDS = 6
-_MIN_RUN_TEXT = 40
-_MIN_RUN_REPEATS = 3
-_MAX_DISTINCT_RUNS = 0.5
-_INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
+_MAX_REPEATED = 0.5
+_RUN_CHARS = 12
 _SCANNED_CHARS = 20_000
-_LONG_CHARS = 24
 
 _NOTICE = re.compile(
     r"[\[(<]\s*(?:output|text|content)?\s*(?:truncated|cut off)\s*[\])>]\W*$", re.IGNORECASE
@@ -61,42 +49,30 @@ _MIN_FRAGMENT_WORDS = 4
 
 def empty(text: str) -> str | None:
     """Return a reason if ``text`` has no visible characters, or None."""
-    if all(unicodedata.category(c) in _INVISIBLE for c in text):
-        return "no visible character"
-    return None
+    is_visible = any(unicodedata.category(c)[0] not in "ZC" for c in text)
+    return None if is_visible else "no visible character"
 
 
-def truncated(text: str) -> str | None:
+def truncated(text: str, *, is_full: bool = False) -> str | None:
     """Return the end of a ``text`` that stops in mid-sentence, or None.
 
     A missing full stop alone is not a sign: list items, headings and some scripts have none. Signs
     are a comma, an opening bracket or a function word at the end, and an unfinished sentence
-    of four words or more after two finished ones in the same line.
+    of four words or more after two finished ones in the same line. If ``is_full``, the text is as
+    long as the limit allows, so a missing full stop is a sign except in scripts that have none.
     """
     bare = text.rstrip()
-    if not bare:
-        return None
     end = bare[-60:]
     if _NOTICE.search(bare) or _OPEN_END.search(end):
         return end
     line = bare.rsplit("\n", 1)[-1]
-    if _is_complete(line):
+    if not bare or _is_complete(line):
         return None
+    if is_full and not ends_unmarked(bare):
+        return end
     ends = sentence_ends(line, 0, len(line))
     unfinished = len(last_fragment(line).split()) >= _MIN_FRAGMENT_WORDS
     return end if unfinished and len(ends) > 1 else None
-
-
-def open_end(text: str) -> str | None:
-    """Return the end of a ``text`` whose last line has no full stop and is no list item, or None.
-
-    This sign is far weaker than ``truncated``, because headings have no full stop either. It is
-    None for scripts without full stops.
-    """
-    bare = text.rstrip()
-    if not bare or ends_unmarked(bare):
-        return None
-    return None if _is_complete(bare.rsplit("\n", 1)[-1]) else bare[-60:]
 
 
 def _is_complete(line: str) -> bool:
@@ -109,43 +85,18 @@ def last_fragment(line: str) -> str:
 
 
 def loop(text: str) -> str | None:
-    """Return the piece that ``text`` repeats at least four times in a row, or None.
+    """Return the most frequent run of characters if ``text`` or its last third repeats itself.
 
-    The repetitions must make up a quarter of the text, and at least eight words or 24 characters.
-    A run of six words that comes up again and again counts, too, if half of all such runs in a text
-    of 40 words or more are repetitions.
+    A text repeats itself if half of its runs of twelve characters, without spaces, occurred before.
+    The last third is examined, too, because models repeat themselves up to the end.
     """
-    pieces = text.casefold().split()
-    numbers: dict[str, int] = {}
-    codes = np.array([numbers.setdefault(word, len(numbers)) for word in pieces], dtype=np.uint32)
-    period = _period(codes, at_least=8)
-    if period:
-        return _with_words(" ".join(pieces[period[0] : period[0] + period[1]]))
-    if (start := _repeated_run(codes)) is not None:
-        return _with_words(" ".join(pieces[start : start + _RUN_WORDS]))
-    if max(map(len, pieces), default=0) < _LONG_CHARS:  # the search by words is sufficient
-        return None
-    chars = "".join(pieces)[:_SCANNED_CHARS]
-    period = _period(
-        np.frombuffer(chars.encode("utf-32-le", "surrogatepass"), np.uint32), _LONG_CHARS
-    )
-    return _with_words(chars[period[0] : period[0] + period[1]]) if period else None
-
-
-def _repeated_run(codes: NDArray[np.uint32]) -> int | None:
-    """Return the start of the most frequent run of words if half of all runs are repetitions."""
-    if len(codes) < _MIN_RUN_TEXT:
-        return None
-    runs = np.lib.stride_tricks.sliding_window_view(codes, _RUN_WORDS)
-    _, starts, counts = np.unique(runs, axis=0, return_index=True, return_counts=True)
-    if counts.max() < _MIN_RUN_REPEATS or len(starts) > _MAX_DISTINCT_RUNS * len(runs):
-        return None
-    return int(starts[counts.argmax()])
-
-
-def _with_words(piece: str) -> str | None:
-    """Return a repeated piece if it contains words; None for ruled lines and dot leaders."""
-    return piece if any(c.isalnum() for c in piece) else None
+    chars = "".join(text[:_SCANNED_CHARS].casefold().split())
+    for part in (chars, chars[2 * len(chars) // 3 :]):
+        runs = Counter(part[n : n + _RUN_CHARS] for n in range(len(part) - _RUN_CHARS + 1))
+        if len(runs) < (1 - _MAX_REPEATED) * runs.total():
+            run = max(runs, key=runs.__getitem__)
+            return run if any(c.isalnum() for c in run) else None  # not ruled lines, dot leaders
+    return None
 
 
 def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
@@ -158,22 +109,6 @@ def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
         return "unreadable characters"
     share = sum(n for c, n in counts.items() if unicodedata.category(c)[0] in "LM") / n_chars
     return f"{share:.0%} letters" if share < bound else None
-
-
-def _period(codes: NDArray[np.uint32], at_least: int) -> tuple[int, int] | None:
-    """Return start and period of the shortest loop in ``codes``, shape ``(n,)``, or None."""
-    needed = max(at_least, _MIN_LOOP * len(codes))
-    for period in range(1, min(_MAX_PERIOD, len(codes) // _MIN_REPEATS) + 1):
-        equal = codes[period:] == codes[:-period]
-        least = max(needed, _MIN_REPEATS * period) - period
-        if np.count_nonzero(equal) < least:
-            continue
-        breaks = np.flatnonzero(np.concatenate(([True], ~equal, [True])))
-        runs = np.diff(breaks) - 1
-        longest = int(runs.argmax())
-        if runs[longest] >= least:
-            return int(breaks[longest]), period
-    return None
 
 
 _LEAD = (
@@ -215,16 +150,6 @@ def error(text: str) -> str | None:
     return phrase
 
 
-def page(text: str) -> str | None:
-    """Return the start of ``text`` if it is HTML, XML or JSON, or None."""
-    bare, phrase = text.strip(), _find("pages", text)
-    if phrase is None and bare.startswith("{") and bare.endswith("}"):
-        with suppress(ValueError):
-            json.loads(bare)
-            return bare[:40]
-    return phrase
-
-
 SIGNS: dict[str, Callable[[str], str | None]] = {
     "empty": empty,
     "truncated": truncated,
@@ -232,7 +157,7 @@ SIGNS: dict[str, Callable[[str], str | None]] = {
     "letterless": letterless,
     "error": error,
     "refusal": lambda text: _find("refusals", text),
-    "page": page,
+    "page": lambda text: _find("pages", text),
     "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
 }
 """Detectors by kind of junk, in the order in which they run; see ``find_junk``."""
@@ -307,7 +232,7 @@ def _node_junk(node: Node, layer: CheckedLayer) -> Junk | None:
     junk = find_junk(node.text, children)
     if junk is not None or node.n_tokens < layer.settings.summarizer.max_tokens:
         return junk
-    end = open_end(node.text)
+    end = truncated(node.text, is_full=True)
     return Junk("truncated", end) if end and not is_collage(node.text, children) else None
 
 
@@ -322,11 +247,8 @@ def _is_in_children(kind: str, text: str, excerpt: str, children: Sequence[str])
         tail = folded(text)[-_TAIL_CHARS:]
         fragment = folded(last_fragment(text))[-_TAIL_CHARS:]
         return _is_quoted(tail, texts) or _is_quoted(fragment, texts)
-    detect = _CHILD_SIGNS[kind]
-    if any(detect(child) is not None for child in children):
+    if any(_CHILD_SIGNS[kind](child) is not None for child in children):
         return True
-    if kind == "loop":
-        return any(_is_quoted(glue.join([folded(excerpt)] * 3), texts) for glue in (" ", ""))
     opening = folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
     quoted = _is_quoted(opening, texts) or _is_quoted(folded(excerpt), texts)
     return quoted or (kind == "error" and _contains_words(excerpt, texts))
@@ -343,42 +265,36 @@ def _contains_words(excerpt: str, texts: Iterable[str]) -> bool:
     return len(sought) > 1 and any(sought <= set(words(child)) for child in texts)
 
 
+_MARKS = (
+    (FALLBACK, "fallback", 1.0, "written extractively, because the model gave no usable answer"),
+    (REPLACED, "replaced", 0.7, "quoted from the children, because the model invented too much"),
+    (CUT_OFF, "cut_off", 0.5, "cut off"),
+)
+"""Marks of summaries, each with the name of its number, its weight among the worst, and why."""
+
+
 @check(
     "model_answers",
     "warn",
     "Summaries that were written extractively because the model gave no usable answer or invented "
-    "facts, summaries whose answers were cut off, and those whose texts together were too long for "
-    "the model.",
+    "facts, and summaries whose answers were cut off.",
 )
 def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     """Count the marked summaries; the check fails if the model gave no usable answer for any."""
-    refused = [node for node in layer.summaries if FALLBACK in node.quality]
-    cut = [node for node in layer.summaries if CUT_OFF in node.quality]
-    replaced = [node for node in layer.summaries if REPLACED in node.quality]
-    n_checked = len(layer.summaries)
-    numbers = {"summaries": n_checked, "fallback": len(refused), "cut_off": len(cut)}
-    numbers["replaced"] = len(replaced)
-    summary = f"The model wrote all of {n_checked} summaries."
-    if refused:
-        summary = (
-            f"{len(refused)} of {n_checked} summaries were written extractively, because the model "
-            "gave no usable answer."
-        )
-    if cut:
-        summary += f" {len(cut)} end where their answer was cut off, or were written in parts."
-    if replaced:
-        summary += f" {len(replaced)} quote their children, because the model invented too much."
-    worst = [
-        *(WorstNode.of(node, 1.0, "written extractively") for node in refused),
-        *(WorstNode.of(node, 0.7, "written extractively: too much invented") for node in replaced),
-        *(WorstNode.of(node, 0.5, "its answer was cut off, or written in parts") for node in cut),
-    ]
+    n_checked, worst, counts = len(layer.summaries), [], []
+    numbers: dict[str, float] = {"summaries": n_checked}
+    for mark, name, value, why in _MARKS:
+        nodes = [node for node in layer.summaries if mark in node.quality]
+        numbers[name] = len(nodes)
+        worst += [WorstNode.of(node, value, why) for node in nodes]
+        counts += [f"{len(nodes)} are {why}"] if nodes else []
+    summary = f"Of {n_checked} summaries, {'; '.join(counts) or 'none is marked'}."
     remedy = (
         "Run `raptor build` again, which asks the model again; if it refuses again, read the "
         "chunks, set the offending one aside (`raptor curate set-aside`), or try another "
         "summarizer.model."
     )
-    return CheckMeasurement(not refused, summary, numbers, worst, remedy)
+    return CheckMeasurement(not numbers["fallback"], summary, numbers, worst, remedy)
 
 
 def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
@@ -386,8 +302,8 @@ def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
-    switch = find_switch(writing(text), [writing(source) for source in sources])
+    switch = find_switch(text, sources)
     if switch is None or is_collage(text, sources):
         return None
     written, expected = switch
-    return Unfit(f"the answer is in {written}, its sources in {expected}", expected)
+    return Unfit(f"the answer is in language {written!r}, its sources in {expected!r}", expected)

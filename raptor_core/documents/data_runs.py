@@ -1,4 +1,4 @@
-"""Detection of runs of data in a text: encoded files, hex dumps and minified code.
+"""Detection of runs of data in a text: encoded files and minified code.
 
 They contain no words that a model could use, but cost as many tokens as pages of prose. Chunks omit
 them, and the check ``document_text`` names documents that contain some.
@@ -18,8 +18,6 @@ _LONG_CHARS = 1000
 _MIN_ALTERNATION = 0.33
 """Minimum share of characters whose kind differs from the one before (lower case, upper case,
 digit); Base64 has 0.6, names have 0.2."""
-_MIN_HEX_LETTERS = 0.2
-"""Minimum share of bytes with a letter; random bytes have 0.6, columns of numbers none."""
 _MAX_WHITE = 0.05
 _MIN_SYMBOLS = 0.08
 """Maximum share of white space and minimum share of code symbols in a minified line. Prose has 0.15
@@ -33,15 +31,6 @@ _ENCODED = re.compile(
     r"(?:[ \t]*\n[ \t>]*(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]=|==|[A-Z0-9+/]{2}))?"
     r"(?![A-Za-z0-9+/_=-])"
 )
-_UUENCODED = re.compile(r"(?:\nM[!-`]{60}){2,}(?:\n[!-`]+)?")
-_DUMP = re.compile(
-    r"(?:\n[ \t]*(?:0x)?[0-9A-Fa-f]{6,16}:?[ \t|]+(?:[0-9A-Fa-f]{2,8}[ \t|]+){3,}[^\n]*){2,}"
-)
-"""Lines of hexadecimal bytes after an address."""
-_BYTES = re.compile(
-    r"[0-9A-Fa-f]{2,8}\b[,;:\s]*(?:(?:0x|\\x)?(?:[0-9A-Fa-f]{2}){1,4}\b[,;:\s]*){31,}"
-)
-_BYTE = re.compile(r"[0-9A-Fa-f]{2,8}\b")
 _LONG_LINE = re.compile(r"^[^\n]{500,}$", re.MULTILINE)
 _SYMBOL = re.compile(r"[{}();=\"'&|<>]")
 _ALTERNATION = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
@@ -67,16 +56,7 @@ def data_runs(text: str) -> tuple[Span, ...]:
 def _runs(text: str) -> Iterator[Span]:
     yield from (m.span() for m in _URI.finditer(text) if len(m[0]) >= _MIN_URI_CHARS)
     yield from (m.span() for m in _ENCODED.finditer(text) if _is_encoded(m[0]))
-    yield from (m.span() for m in _BYTES.finditer(text) if _is_hexadecimal(m[0]))
     yield from (m.span() for m in _LONG_LINE.finditer(text) if _is_minified(m[0]))
-    lines = f"\n{text}"
-    yield from (_shifted(m) for m in _DUMP.finditer(lines) if _is_hexadecimal(m[0]))
-    yield from (_shifted(m) for m in _UUENCODED.finditer(lines))
-
-
-def _shifted(match: re.Match[str]) -> Span:
-    """Return the span of a match in the text before a line end was put in front of it."""
-    return match.start(), match.end() - 1
 
 
 def _is_encoded(run: str) -> bool:
@@ -86,12 +66,6 @@ def _is_encoded(run: str) -> bool:
     if n_chars < MIN_RUN_CHARS or is_word:
         return False
     return n_chars >= _LONG_CHARS or len(_ALTERNATION.findall(run)) >= _MIN_ALTERNATION * n_chars
-
-
-def _is_hexadecimal(run: str) -> bool:
-    """Return whether enough bytes contain a letter, unlike those of a column of numbers."""
-    numbers = _BYTE.findall(run)
-    return sum(not n.isdigit() for n in numbers) >= _MIN_HEX_LETTERS * len(numbers)
 
 
 def _is_minified(line: str) -> bool:

@@ -11,11 +11,12 @@ from itertools import count, dropwhile, takewhile
 from typing import Any, NamedTuple
 
 from raptor_formats.base import READERS, MetadataScalar, MetadataValue, UnreadableError
-from raptor_formats.declared import declared_readers, refuse_repeated, resembles_declaration
+from raptor_formats.declared import declared_readers, object_of_pairs, resembles_declaration
 from raptor_formats.metadata import clean_metadata, metadata_values
 from raptor_formats.text import one_line
 
 _LEAD = re.compile(r"(?:\s+|<!--.*?-->)*", re.DOTALL)
+_COMMENT_ENDS = re.compile(r"\n|<!--|-->")
 _YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FENCES = ("---", "+++")
@@ -56,7 +57,8 @@ def read_front_matter(text: str) -> FrontMatter:
       paragraph begins with a word and ":" or "=";
     - a text that begins with ``{``, a word and ":", like JSON;
     - lines that begin with a key like "readers": between ``---`` or ``+++``, soon after one that is
-      never closed, in the first paragraph of a text, or after a ``---`` near its beginning.
+      never closed, in the first paragraph of a text or a comment before it, after a ``---`` near
+      its beginning, or as a field such as ``:readers:``.
 
     Raises:
         UnreadableError: one of these cannot be parsed, or the readers are malformed.
@@ -77,7 +79,10 @@ def read_front_matter(text: str) -> FrontMatter:
 
 def refuse_declaration(text: str) -> None:
     """Raise UnreadableError if a text without front matter begins with a declaration of readers."""
-    lines = _head(text, _start(text))
+    start = _start(text)
+    lines = _head(text, start)
+    _refuse_declarations(_COMMENT_ENDS.split(text[: min(start, HEAD_CHARS)]))
+    _refuse_declarations([line for line in lines if line.startswith(":")])
     _refuse_declarations(lines[1:] if lines[0].strip() in _FENCES else _paragraph(lines))
     in_code = False
     for number, line in enumerate(lines):
@@ -112,7 +117,7 @@ def _front_matter(values: Mapping[str, Any], block: re.Match[str]) -> FrontMatte
     is_blank = READERS in values and values[READERS] is None
     readers = declared_readers({READERS: ""} if is_blank else values, nested=())
     if readers is None:
-        _refuse_declarations(block[1].split("\n"))
+        _refuse_declarations(_COMMENT_ENDS.split(block.string[: block.end()]))
         refuse_declaration(block.string[block.end() :])
     fields = {key: value for key, value in values.items() if key != READERS}
     metadata = clean_metadata(metadata_values(dict(_flat("", fields))))
@@ -174,9 +179,8 @@ def _node_value(node: Any, numbers: Iterator[int]) -> Any:
         keys = [key.value for key, _ in node.value]
         if not all(isinstance(key, str) for key in keys):
             raise ValueError("a key is not a text")
-        refuse_repeated(keys)
-        values = (_node_value(value, numbers) for _, value in node.value)
-        return dict(zip(keys, values, strict=True))
+        values = [_node_value(value, numbers) for _, value in node.value]
+        return object_of_pairs(list(zip(keys, values, strict=True)))
     if node.id == "sequence":
         return [_node_value(item, numbers) for item in node.value]
     return node.value if node.style else _scalar(node.value)  # a quoted scalar is a text

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from raptor_formats.base import MetadataValue, Parsed
+from raptor_formats.declared import refuse_key
 from raptor_formats.encoding.decoding import decode, find_declared
 from raptor_formats.markup.html_tables import TABLE_TAGS, HtmlRows
 from raptor_formats.markup.mathml import Formula
@@ -277,7 +278,8 @@ class _Page:
         return f"{number}. "
 
     def _meta(self, values: Mapping[str, str]) -> None:
-        name = values.get("name", "").lower()
+        name = values.get("name", values.get("property", "")).lower()
+        refuse_key(name)
         content = one_line(values.get("content", ""))
         if name in _META and content:
             self.metadata.setdefault(name, content)

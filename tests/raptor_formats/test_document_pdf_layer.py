@@ -247,23 +247,6 @@ def test_running_lines_go_and_no_line_of_the_text():
     assert parsed.metadata["pages"] == 5
 
 
-def test_larger_lines_are_headings_where_there_is_no_outline():
-    pdf = FPDF()
-    pdf.add_page()
-    for title, size in (("Lights", 22), ("Lamps", 16), ("Oil", 13), ("Keepers", 16)):
-        pdf.set_font("Helvetica", size=size)
-        pdf.cell(0, 12, title, new_x="LMARGIN", new_y="NEXT")
-        pdf.set_font("Helvetica", size=10)
-        pdf.multi_cell(0, 6, " ".join(SENTENCES[:6]), new_x="LMARGIN", new_y="NEXT")
-    sections = parse_pdf(bytes(pdf.output())).sections
-    assert [(section.level, section.title) for section in sections] == [
-        (1, "Lights"),
-        (2, "Lamps"),
-        (3, "Oil"),
-        (2, "Keepers"),
-    ]
-
-
 def test_a_file_that_is_encrypted_with_an_empty_password_is_read():
     pdf = FPDF()
     pdf.add_page()

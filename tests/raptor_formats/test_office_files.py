@@ -137,16 +137,6 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
         parse(extension, pictures, max_file_mb=0.5)
 
 
-@pytest.mark.rare
-@pytest.mark.slow
-def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
-    book = openpyxl.Workbook()
-    for row in range(1, 400):
-        book.active.cell(row, 16_384, "x")
-    with pytest.raises(UnreadableError, match="more than 5,000,000 cells"):
-        parse("xlsx", offices.saved(book))
-
-
 def test_a_size_that_a_part_does_not_have_is_not_believed():
     data = offices.odt()
     at = data.index(b"PK\x01\x02") + 24

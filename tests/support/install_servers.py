@@ -1,6 +1,6 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, Redis, LiteLLM's proxy, axe, and a small chat model.
+PostgreSQL, Redis, axe, and a small chat model.
 
 python tests/support/install_servers.py
 """
@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from support import (
     axe,
-    litellm_proxy,
     local_model,
     postgres,
     redis_server,
@@ -44,6 +43,5 @@ if __name__ == "__main__":
     missing = [module.MISSING for module, find in SERVERS if not find()]
     if missing:
         raise SystemExit("; ".join(missing))
-    litellm_proxy.install_litellm()
     axe.install_axe()
     local_model.install_model()

@@ -37,6 +37,7 @@ from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
+from raptor_core.tree.components import Components
 
 _WORDS = {
     State.NEW: "new",
@@ -263,9 +264,11 @@ def build_command(
         hooks: dict[str, Any] = {"on_plan": progress.plan, "on_progress": progress.step}
         hooks["force"] = force
         flags: dict[str, Any] = {"confirm_removal": confirm_removal, "reembeds": reembeds}
-        report = build(opened, settings, keys, scan=scan, **flags, **hooks)
-        enabled = settings.corpus_tree.enabled
-        above = update_corpus_tree(opened, settings, **hooks) if enabled else None
+        hooks["components"] = components = Components(settings)
+        with components.ledger.one_budget():
+            report = build(opened, settings, keys, scan=scan, **flags, **hooks)
+            enabled = settings.corpus_tree.enabled
+            above = update_corpus_tree(opened, settings, **hooks) if enabled else None
     seconds = time.monotonic() - started
     failed_checks = [*report.failed_checks, *(above.failed_checks if above else ())]
     if as_json:

@@ -29,7 +29,8 @@ def read_mailbox(
         try:
             parsed = parse_eml(message, settings.encoding)
         except UnreadableError as error:
-            yield Skipped(name, str(error), isinstance(error, EmptyFileError), table.name)
+            is_empty = isinstance(error, EmptyFileError)
+            yield Skipped(name, str(error), is_empty, table.name, readers=error.readers)
             continue
         match = _ID.search(message)
         key = match[1].decode("ascii", "replace") if match else digest("document", parsed.text)

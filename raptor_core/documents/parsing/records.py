@@ -53,10 +53,11 @@ def read_json_lines(
 
 def _load(line: str) -> Mapping[str, Any]:
     try:
+        row = json.loads(line, parse_float=number_as_written)
         # The hook, which refuses repeated keys, doubles the time; other lines cannot have any.
-        may_repeat = line.count(READERS) > 1 or "\\u" in line
-        hook = object_of_pairs if may_repeat else None
-        row = json.loads(line, parse_float=number_as_written, object_pairs_hook=hook)
+        n_seen = int(isinstance(row, dict) and READERS in row)
+        if "\\u" in line or line.lower().count(READERS) > n_seen:
+            row = json.loads(line, parse_float=number_as_written, object_pairs_hook=object_of_pairs)
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg} at column {error.colno}"
         raise UnreadableError(problem, readers=()) from error

@@ -7,7 +7,7 @@ a password.
 
 import itertools
 import os
-import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,10 +36,6 @@ from raptor_formats.text import one_line
 ROWS_PER_READ = 500
 """Maximum number of ids in a SELECT, because databases limit the parameters of a statement."""
 
-_TOKENS = re.compile(
-    r"""'(?:[^']|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\s+|;|[^\s;'"`/-]+|.""", re.DOTALL
-)
-
 
 class SqlSource:
     """A table or query whose rows are documents; see ``Source``."""
@@ -47,13 +43,13 @@ class SqlSource:
     def __init__(self, table: DatabaseTable) -> None:
         self.name = f"table {table.label!r}"
         self._table = table
-        self._raw_ids: dict[str, Any] = {}
+        self._raw_ids: defaultdict[str, set[Any]] = defaultdict(set)
 
     def list(self) -> SourceListing:
         """List the rows; see ``Source.list``."""
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
-        files: dict[str, SourceFile] = {}
+        found: defaultdict[tuple[str, str], list[Sequence[Any]]] = defaultdict(list)
         skipped: list[Skipped] = []
         with self._connected() as connection:
             rights = self._readers_columns(connection)
@@ -61,16 +57,18 @@ class SqlSource:
             query: Any = sa.select(*columns).select_from(self._from())
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
-                version = "" if len(fields) < 2 or row[1] is None else str(row[1])
-                key = repr(row[len(fields) :]) if rights else ""
-                place = f"{table.label}/{name}", f"{table.label}:{name}"
-                if not name or place[0] in files:
-                    problem = "has the id of another row" if name else "has no id"
-                    skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
+                if not name:
+                    reason = f"has no id: {row[0]!r:.60}"
+                    skipped.append(Skipped(f"{table.label}:{number}", reason))
                     continue
-                files[place[0]] = SourceFile(*place, size_bytes=None, etag=version, change_key=key)
-                self._raw_ids[place[0]] = row[0]
-        return SourceListing([files[name] for name in sorted(files)], tuple(skipped))
+                place = f"{table.label}/{name}", f"{table.label}:{name}"
+                found[place].append(row[1:])
+                self._raw_ids[place[0]].add(row[0])
+        is_dated = len(fields) > 1
+        return SourceListing(
+            [_listed(place, found[place], is_dated=is_dated) for place in sorted(found)],
+            tuple(skipped),
+        )
 
     def _readers_columns(self, connection: sa.Connection) -> Sequence[str]:
         """Return the columns that may declare readers.
@@ -90,24 +88,28 @@ class SqlSource:
         """Read listed rows; see ``Source.load``. A row that was deleted since then is skipped."""
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
-            rows = self._read([self._raw_ids[file.id] for file in batch])
+            rows = self._read([each for file in batch for each in self._raw_ids[file.id]])
             for file in batch:
-                yield self._content(file, rows.get(file.id))
+                yield self._content(file, rows.get(file.id, ()))
 
-    def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
+    def _read(self, ids: Sequence[Any]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         condition = sa.column(self._table.id_field).in_(ids)
         with self._connected() as connection:
             mappings = connection.execute(self._rows(condition)).mappings().all()
         label = self._table.label
-        plain = [{str(name): _plain(value) for name, value in row.items()} for row in mappings]
-        return {f"{label}/{_id_text(row.get(self._table.id_field))}": row for row in plain}
+        rows: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for mapping in mappings:
+            row = {str(name): _plain(value) for name, value in mapping.items()}
+            rows[f"{label}/{_id_text(row.get(self._table.id_field))}"].append(row)
+        return rows
 
-    def _content(self, file: SourceFile, row: Mapping[str, Any] | None) -> Content:
-        if row is None:
+    def _content(self, file: SourceFile, rows: Sequence[Mapping[str, Any]]) -> Content:
+        if not rows:
             problem = Skipped(file.id, "was deleted from the table since it was listed")
             return Content("", partial(list[Named | Skipped], (problem,)))
-        items = (f"{name}={row[name]!r}" for name in sorted(row))
-        return Content(digest("row", *items), partial(_parse, self._table, file.id, row))
+        ordered = sorted(rows, key=_written)
+        content = digest("rows", *map(_written, ordered))
+        return Content(content, partial(_parse, self._table, file.id, ordered))
 
     def _rows(self, condition: Any) -> Any:
         return sa.select(sa.literal_column("*")).select_from(self._from()).where(condition)
@@ -115,7 +117,7 @@ class SqlSource:
     def _from(self) -> Any:
         if self._table.query:
             # SQLAlchemy would treat an unescaped colon as a parameter.
-            text = _without_end(self._table.query).replace(":", "\\:")
+            text = self._table.query.rstrip("; \n\t").replace(":", "\\:")
             return sa.text(f"({text}) AS documents")
         schema, _, name = self._table.table.rpartition(".")
         return sa.table(name, schema=schema or None)
@@ -156,7 +158,26 @@ class SqlSource:
             ) from None
 
 
-def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Named | Skipped]:
+def _written(row: Mapping[str, Any]) -> str:
+    return repr(sorted(row.items()))
+
+
+def _listed(place: tuple[str, str], rows: Sequence[Sequence[Any]], *, is_dated: bool) -> SourceFile:
+    """Return the file of the rows with one id, from their dates and what may declare readers."""
+    dates = sorted(str(row[0]) for row in rows if is_dated and row[0] is not None)
+    key = repr(sorted(repr(tuple(row[is_dated:])) for row in rows))
+    version = ", ".join(dates) if len(dates) == len(rows) else ""
+    return SourceFile(*place, size_bytes=None, etag=version, change_key=key)
+
+
+def _parse(
+    table: DatabaseTable, name: str, rows: Sequence[Mapping[str, Any]]
+) -> list[Named | Skipped]:
+    """Return the documents of the rows with one id; only one of them is used, see ``Unique``."""
+    return [item for row in rows for item in _parse_row(table, name, row)]
+
+
+def _parse_row(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Named | Skipped]:
     """Return the document of a row, without the column that shows changes."""
     fields = SourceSettings(
         id_field=table.id_field, text_field=table.text_field, title_field=table.title_field
@@ -170,14 +191,6 @@ def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Name
         is_empty = table.text_field in row and not str(row[table.text_field] or "").strip()
         return [Skipped(name, str(error), is_empty, readers=error.readers)]
     return [(name, replace(document, id=name))]
-
-
-def _without_end(query: str) -> str:
-    """Return a statement without trailing semicolons and comments."""
-    tokens = _TOKENS.findall(query)
-    while tokens and (tokens[-1].isspace() or tokens[-1].startswith((";", "--", "/*"))):
-        tokens.pop()
-    return "".join(tokens)
 
 
 def _without_secrets(text: str, url: sa.URL) -> str:

@@ -22,19 +22,15 @@ from raptor_core.vectors import Vectors
 MAX_TEXT_CHARS = 400_000
 """Maximum length of an answer, many times the longest that any part of a build requests."""
 
-_FINISH_REASONS = {
-    "finished": """stop eos eos_token stop_sequence stop_token end_turn end end_of_turn complete
-        completed finish finished done normal success none null unspecified""",
-    "cut off": """length max_tokens max_token max_output_tokens max_length model_length token_limit
-        incomplete model_context_window_exceeded context_length_exceeded error_limit""",
-    "filtered": """content_filter content_filtered safety recitation blocklist prohibited_content
-        spii sensitive guardrail_intervened error_toxic language""",
-    "refused": "refusal",
-    "called a tool": "tool_calls tool_call tool_use function_call",
-    "broken off": """error abort aborted cancel cancelled canceled user_cancel timeout load
-        network_error insufficient_system_resource""",
-}
-_MEANINGS = {word: meaning for meaning, ws in _FINISH_REASONS.items() for word in ws.split()}
+_FINISH_REASONS = (
+    ("cut off", r"length|max_|limit|window|incomplete"),
+    ("filtered", r"filter|safety|recitation|blocklist|prohibited|spii|sensitive|guardrail|toxic"),
+    ("refused", r"refus"),
+    ("called a tool", r"tool|function"),
+    ("broken off", r"error|abort|cancel|timeout|load|insufficient"),
+    ("finished", r"stop|eos|\bend|complete|finish|done|normal|success|none|null|unspecified|^$"),
+)
+"""Meanings of finish reasons by words in them; the first that matches decides."""
 _LETTER = re.compile(r"\w")
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
 _REASONING_PARTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
@@ -157,19 +153,16 @@ def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
     """Return the finish reason in lower case, or ""."""
     keys = ("finish_reason", "finishReason", "stop_reason", "finish_details")
     reason = next((choice[key] for key in keys if key in choice), None)
-    if isinstance(reason, Mapping):
-        reason = reason.get("type") or reason.get("reason")
     is_call = message.get("tool_calls") or message.get("function_call")
     if not reason and is_call and not message.get("content"):
         return "tool_calls"
-    word = str(reason or "").partition(":")[0].rpartition(".")[2].strip().lower()
-    word = word.replace("-", "_").replace(" ", "_")
-    return word.removeprefix("finish_reason_").removeprefix("stop_reason_")
+    return str(reason or "").lower()
 
 
 def _check_finish(finish: str, text: str, secret: str, purpose: str) -> None:
     """Raise a fault unless the finish reason means that the answer is complete."""
-    meaning = _MEANINGS.get(finish, "unknown") if finish else "finished"
+    forms = (meaning for meaning, form in _FINISH_REASONS if re.search(form, finish))
+    meaning = next(forms, "unknown")
     shown = scrub(repr(finish), secret)
     if meaning == "cut off":
         remedy = "" if text else f" within its reasoning; {_reasoning_remedy(purpose)}"
@@ -206,12 +199,11 @@ def _reasoning_remedy(purpose: str) -> str:
     )
 
 
-def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embedder") -> Vectors:
+def read_embeddings(answer: Any, n_texts: int, secret: str) -> Vectors:
     """Return vectors in the texts' order, ``(n_texts, n_dims)`` float32, or raise FaultError.
 
     Vectors that are not finite are returned, too, because they may concern only one text.
     """
-    check_error(answer, secret, purpose)
     items = _items(answer)
     if items is None:
         raise _malformed("vectors", answer, secret)

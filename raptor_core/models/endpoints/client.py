@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from raptor_core.errors import AnswerError, EndpointError, RaptorError
 from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_scores, read_usage
@@ -61,9 +62,9 @@ class EndpointClient:
         purpose: str = "",
     ) -> None:
         self.endpoint = endpoint
-        self._host = _host_of(endpoint)
+        self._local = endpoint if isinstance(endpoint, ChatPart) and endpoint.is_local else None
         self._account = (ledger or Ledger()).account(
-            purpose, endpoint.shown_model, free=self._host.is_free
+            purpose, endpoint.shown_model, free=self._local is not None
         )
         self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
         self._retrier = Retrier(self._policy)
@@ -73,7 +74,9 @@ class EndpointClient:
 
     def require_key(self) -> str:
         """Return the key to send, or a placeholder if the endpoint needs none."""
-        return self._host.find_key()
+        if self._local is not None:
+            return PLACEHOLDER
+        return find_key(self.endpoint.api_key_env, self.endpoint.base_url, self.endpoint.purpose)
 
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
         """Send a request that costs nothing, and return its result; errors name its ``kind``."""
@@ -125,17 +128,9 @@ class EndpointClient:
                 fault.meaning = "stop" if is_seen else fault.meaning
                 raise
 
-        label, previous = self._label("chat"), counter.usage
-        values = self._span_values("chat")
-        details = {"gen_ai.request.max_tokens": ask.max_tokens}
-        with span(f"chat {self.endpoint.shown_model}", values | details, "CLIENT") as current:
-            try:
-                text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
-            finally:
-                usage = counter.usage
-                n_input = usage.prompt_tokens - previous.prompt_tokens
-                n_output = usage.completion_tokens - previous.completion_tokens
-                record_usage(values, n_input, n_output)
+        with self._span("chat", counter, {"gen_ai.request.max_tokens": ask.max_tokens}) as current:
+            label = self._label("chat")
+            text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
             record_messages(current, ask.system, ask.user, text)
         return ChatAnswer(text, counter.usage, is_cut)
 
@@ -154,27 +149,24 @@ class EndpointClient:
             response = self._adapted(self._send_texts, body, worst, meter, stop)
             return read_embeddings(response, len(texts), self.require_key())
 
-        label, values = self._label("embeddings"), self._span_values("embeddings")
-        with span(f"embeddings {self.endpoint.shown_model}", values, "CLIENT"):
-            try:
+        try:
+            with self._span("embeddings", meter):
                 return self._retrier.run(
                     attempt,
-                    label=label,
+                    label=self._label("embeddings"),
                     stop=stop,
                     on_retry=lambda _fault: self._account.count_retry(),
                 )
-            except AnswerError as error:
-                if error.kind != "context":
-                    raise
-                longest = max(texts, key=len)
-                raise AnswerError(str(error), "context", longest, is_permanent=True) from error
-            finally:
-                record_usage(values, meter.usage.prompt_tokens)
+        except AnswerError as error:
+            if error.kind != "context":
+                raise
+            longest = max(texts, key=len)
+            raise AnswerError(str(error), "context", longest, is_permanent=True) from error
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return scores for how well each text answers a question, from ``/rerank``."""
         worst = WorstCase(sum(estimate_tokens(f"{question} {text}") for text in texts), 0)
-        label, values, meter = self._label("rerank"), self._span_values("rerank"), Meter()
+        meter = Meter()
 
         def body() -> dict[str, Any]:
             return rerank_body(self.endpoint, question, texts)
@@ -183,11 +175,8 @@ class EndpointClient:
             response = self._adapted(self._send_rerank, body, worst, meter, None)
             return read_scores(response, len(texts), self.require_key())
 
-        with span(f"rerank {self.endpoint.shown_model}", values, "CLIENT"):
-            try:
-                return self._retrier.run(attempt, label=label)
-            finally:
-                record_usage(values, meter.usage.prompt_tokens)
+        with self._span("rerank", meter):
+            return self._retrier.run(attempt, label=self._label("rerank"))
 
     def _send_rerank(self, fields: Mapping[str, Any]) -> Any:
         from httpx import Response
@@ -204,11 +193,23 @@ class EndpointClient:
             return dialect.chat_body(self.endpoint.model, ask, user) | dialect.stream_fields()
 
         def send(fields: Mapping[str, Any]) -> Any:
-            if self._host.complete is not None:
-                return self._host.complete(fields, stop, watch)
+            if self._local is not None:
+                return self._answer_locally(self._local, fields, stop, watch)
             return self._send_chat(fields, stop, watch)
 
         return self._adapted(send, body, ask.worst(user), meter, stop)
+
+    def _answer_locally(
+        self, part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
+    ) -> Any:
+        """Return the answer of the model in this process; end early if ``stop`` is set."""
+        from raptor_core.models.local.engine import engine_of
+
+        answer = StreamedAnswer(watch)
+        engine_of(part).stream(fields, stop, answer.add)
+        if stop.is_set():
+            raise EndpointError(f"{self._label('chat')} was cancelled")
+        return answer.joined()
 
     def _send_chat(self, fields: Mapping[str, Any], stop: threading.Event, watch: Watch) -> Any:
         from openai import Stream
@@ -292,45 +293,21 @@ class EndpointClient:
                 weakref.finalize(self, self._connection.close)
             return self._connection
 
-    def _span_values(self, operation: str) -> dict[str, Any]:
-        host = self._host
-        return model_values(operation, self.endpoint.shown_model, host.provider, host.address)
+    @contextmanager
+    def _span(self, operation: str, meter: Meter, details: Mapping[str, Any] = {}) -> Iterator[Any]:
+        """Trace a call in a span, which records the usage of the call at its end."""
+        model, local = self.endpoint.shown_model, self._local is not None
+        provider, address = ("llama.cpp", "") if local else ("openai", self.endpoint.base_url)
+        values = model_values(operation, model, provider, address)
+        before = meter.usage
+        with span(f"{operation} {model}", {**values, **details}, "CLIENT") as current:
+            try:
+                yield current
+            finally:
+                usage = meter.usage - before
+                record_usage(values, usage.prompt_tokens, usage.completion_tokens)
 
     def _label(self, kind: str) -> str:
         endpoint = self.endpoint
-        return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {self._host.place}"
-
-
-class _Host(NamedTuple):
-    """Where a model runs: on a server, or in this process.
-
-    ``complete`` answers a chat request in this process; None if requests go to a server.
-    """
-
-    provider: str
-    address: str
-    place: str
-    is_free: bool
-    find_key: Callable[[], str]
-    complete: Callable[[Mapping[str, Any], threading.Event, Watch], Any] | None
-
-
-def _host_of(part: EndpointPart) -> _Host:
-    if isinstance(part, ChatPart) and part.is_local:
-        complete = partial(_complete, part)
-        return _Host("llama.cpp", "", "in this process", True, lambda: PLACEHOLDER, complete)
-    key = partial(find_key, part.api_key_env, part.base_url, part.purpose)
-    return _Host("openai", part.base_url, f"at {shown_url(part.base_url)}", False, key, None)
-
-
-def _complete(
-    part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
-) -> Any:
-    """Return the answer of the model in this process; end early if ``stop`` is set."""
-    from raptor_core.models.local.engine import engine_of
-
-    answer = StreamedAnswer(watch)
-    engine_of(part).stream(fields, stop, answer.add)
-    if stop.is_set():
-        raise EndpointError(f"{part.purpose}: the answer was cancelled")
-    return answer.joined()
+        place = "in this process" if self._local else f"at {shown_url(endpoint.base_url)}"
+        return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {place}"

@@ -53,17 +53,8 @@ def shown_url(base_url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
-_AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
-
-
-def is_azure(endpoint: EndpointPart) -> bool:
-    """Return whether the endpoint is on a host of Azure."""
-    host = urlsplit(endpoint.base_url).hostname or ""
-    return host.endswith(_AZURE)
-
-
 def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
-    """Create a client for an endpoint; Azure needs the key in the header "api-key".
+    """Create a client for an endpoint.
 
     It does not follow redirects, so that texts and keys reach no other server. It does not retry,
     because every attempt must first be counted in the budget.
@@ -73,7 +64,6 @@ def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
     return OpenAI(
         base_url=endpoint.base_url,
         api_key=key,
-        default_headers={"api-key": key} if is_azure(endpoint) else None,
         max_retries=0,
         http_client=DefaultHttpxClient(follow_redirects=False),
         timeout=Timeout(endpoint.timeout_seconds, connect=CONNECT_SECONDS),
@@ -83,13 +73,12 @@ def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
 class Dialect:
     """The request fields that an endpoint accepts, learnt from its errors; threads may share one.
 
-    OpenAI's newer models reject ``max_tokens``, so OpenAI and Azure get the newer name first.
+    OpenAI's newer models reject ``max_tokens``, so OpenAI gets the newer name first.
     """
 
     def __init__(self, endpoint: EndpointPart) -> None:
-        names = ["max_tokens", "max_completion_tokens"]
-        is_newer = is_official(endpoint.base_url) or is_azure(endpoint)
-        self._limits = [*(reversed(names) if is_newer else names), ""]
+        names = ("max_tokens", "max_completion_tokens")
+        self._limits = names[::-1] if is_official(endpoint.base_url) else names
         self._rejected: set[str] = set()
         self._lock = threading.Lock()
 
@@ -102,8 +91,8 @@ class Dialect:
         if "system" in self._rejected:
             messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
         body: dict[str, Any] = {"model": model, "messages": messages}
-        if self._limits[0]:
-            body[self._limits[0]] = ask.max_tokens
+        if limit := next((name for name in self._limits if name not in self._rejected), ""):
+            body[limit] = ask.max_tokens
         if "temperature" not in self._rejected:
             body["temperature"] = ask.temperature
         if form is not None:
@@ -125,20 +114,14 @@ class Dialect:
 
     def learn(self, field: str, sent: Mapping[str, Any]) -> bool:
         """Record that the endpoint rejected a field of ``sent``; return whether that is new."""
+        names = self._limits if field == "max_tokens" else (field,)
+        found = next((name for name in names if name in sent), "")
+        if field == "system" and len(sent.get("messages", ())) == 2:
+            found = field
         with self._lock:
-            if field == "max_tokens":
-                is_new = bool(self._limits[0]) and self._limits[0] in sent
-                self._limits = self._limits[1:] if is_new else self._limits
-                return is_new
-            is_sent = field in sent or (field == "system" and len(sent.get("messages", ())) == 2)
-            is_new = is_sent and field in _OMISSIBLE and field not in self._rejected
-            self._rejected |= {field} if is_new else set()
-            return is_new
-
-
-_OMISSIBLE = frozenset(
-    {"system", "temperature", "stream", "stream_options", "encoding_format", "response_format"}
-)
+            is_new = found not in {"", *self._rejected}
+            self._rejected |= {found} if is_new else set()
+        return is_new
 
 
 class EndpointState:

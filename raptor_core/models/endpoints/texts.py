@@ -15,21 +15,17 @@ _NAMES = (
     r"(?:seed:|mm:|longcat_|ant)?think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad"
     r"|internal_monologue|chain_of_thought"
 )
-_BLOCKS = (
-    (rf"<(?:{_NAMES})(?:\s[^<>]*)?>", rf"</(?:{_NAMES})\s*>"),
-    (r"\[THINK\]", r"\[/THINK\]"),
-    ("[\u25c1\u25c2]think[\u25b7\u25b8]", "[\u25c1\u25c2]/think[\u25b7\u25b8]"),
-    (
-        r"<\|(?:begin_of_thought|START_THINKING|thinking|think)\|>",
-        r"<\|(?:end_of_thought|END_THINKING|/thinking|/think)\|>",
-    ),
-    (r"<unused94>(?:thought)?", r"<unused95>"),
-    (r"<\|channel>thought", r"<channel\|>"),
-    (r'<details type="reasoning"[^<>]*>', r"</details>"),
+_OPENING = re.compile(
+    rf"<(?:{_NAMES})(?:\s[^<>]*)?>|\[THINK\]|[\u25c1\u25c2]think[\u25b7\u25b8]"
+    r"|<\|(?:begin_of_thought|START_THINKING|thinking|think)\|>|<unused94>(?:thought)?"
+    r"|<\|channel>thought|<details type=\"reasoning\"[^<>]*>",
+    re.IGNORECASE,
 )
-_OPENING = re.compile("|".join(f"({opening})" for opening, _ in _BLOCKS), re.IGNORECASE)
-_CLOSINGS = [re.compile(closing, re.IGNORECASE) for _, closing in _BLOCKS]
-_LONE_CLOSING = re.compile("|".join(closing for _, closing in _BLOCKS[:-1]), re.IGNORECASE)
+_CLOSING = re.compile(
+    rf"</(?:{_NAMES})\s*>|\[/THINK\]|[\u25c1\u25c2]/think[\u25b7\u25b8]"
+    r"|<\|(?:end_of_thought|END_THINKING|/thinking|/think)\|>|<unused95>|<channel\|>|</details>",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?:^|[\n.!?:\u3002\uff01\uff1f])[^\S\n]{0,8}$")
 _LOWER = re.compile(r"[^\S\n]{0,8}[a-z,;]")
 _MENTION_WORDS = 3
@@ -198,8 +194,7 @@ def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
 
     If the text only mentions the tags, the result is the end of the opening tag.
     """
-    closings = _CLOSINGS[(opening.lastindex or 1) - 1].finditer(text, opening.end())
-    ends = list(islice(closings, _MAX_BLOCKS))
+    ends = list(islice(_CLOSING.finditer(text, opening.end()), _MAX_BLOCKS))
     if not ends:
         return None
     content = text[opening.end() : ends[0].start()]
@@ -212,7 +207,7 @@ def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
 def _after_lone_closing(text: str) -> str:
     """Return the text after a closing tag of reasoning whose opening tag is in the prompt."""
     end = 0
-    for match in islice(_LONE_CLOSING.finditer(text), _MAX_BLOCKS):
+    for match in islice(_CLOSING.finditer(text), _MAX_BLOCKS):
         head = text[: match.start()]
         if _OPENING.search(head, end) or head.count("`") % 2:
             break

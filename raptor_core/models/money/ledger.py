@@ -8,8 +8,8 @@ next call does not fit, the budget is exhausted, and every further reservation i
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Self
 
@@ -36,6 +36,8 @@ class Ledger:
         self._reserved = Usage()
         self._n_reserved = 0
         self._end: str | None = None
+        self._earlier = Usage()
+        self._is_shared = False
 
     @classmethod
     def of(cls, settings: Settings) -> Ledger:
@@ -51,8 +53,20 @@ class Ledger:
     def begin(self) -> None:
         """Begin a new run; calls that are still open count for the new run."""
         with self._lock:
+            self._earlier = self._total() if self._is_shared else Usage()
             self._spendings.clear()
-            self._end = None
+            self._end = self._end if self._is_shared else None
+
+    @contextmanager
+    def one_budget(self) -> Iterator[None]:
+        """Begin a run; runs that begin before the block ends share its budget."""
+        is_outer = not self._is_shared
+        self.begin()
+        self._is_shared = True
+        try:
+            yield
+        finally:
+            self._is_shared = not is_outer
 
     @property
     def spendings(self) -> tuple[Spending, ...]:
@@ -88,7 +102,7 @@ class Ledger:
             BudgetError: it does not fit in addition to the open calls, or an earlier one did not.
         """
         with self._lock:
-            spent = sum((s.usage + s.lost for s in self._spendings.values()), Usage())
+            spent = self._total()
             bound = self._exceeded(spent + self._reserved + worst)
             if self._end is None and bound is not None:
                 self._end = self._message(bound, spent, worst)
@@ -111,6 +125,9 @@ class Ledger:
             old = self._spendings.get(key, Spending(*key))
             usage, lost = old.usage + more.usage, old.lost + more.lost
             self._spendings[key] = replace(old, usage=usage, lost=lost)
+
+    def _total(self) -> Usage:
+        return sum((s.usage + s.lost for s in self._spendings.values()), self._earlier)
 
     def _exceeded(self, usage: Usage) -> str | None:
         """Return the name of the first limit that ``usage`` exceeds, or None."""

@@ -55,8 +55,7 @@ class Summary:
     """A finished summary, which is never empty, an error message, or part of a sentence.
 
     Attributes:
-        mark: ``CUT_OFF`` for the complete sentences of an answer that was cut off or too long, and
-            for a text that was written in parts because its sources are too long for the model;
+        mark: ``CUT_OFF`` for the complete sentences of an answer that was cut off or too long;
             ``REPLACED`` for sentences of the sources; "" for a complete answer.
     """
 

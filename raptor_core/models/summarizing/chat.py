@@ -11,7 +11,7 @@ from raptor_core.identity import CUT_OFF, INVENTED, REPLACED, fingerprint, marke
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.limits import run_concurrently
-from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
+from raptor_core.models.endpoints.values import ChatAsk, Meter
 from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, Usage
@@ -42,10 +42,10 @@ class ChatSummarizer:
 
     If an answer is refused, filtered, empty, cut off, unfit, or longer than ``max_tokens`` by the
     tree's token counter, it is retried at a higher temperature. If not even a sentence of a long
-    answer fits, the retry requests fewer words. After ``max_retries`` the summary fails. Texts that
-    together are too long for the model are summarized in halves. With ``grounding``, the model is
-    told about foreign facts once; then sentences with such facts are removed, and if too little is
-    left, the summary quotes the texts. ``keep`` receives each answer first, in the call's thread.
+    answer fits, the retry requests fewer words. After ``max_retries`` the summary fails. With
+    ``grounding``, the model is told about foreign facts once; then sentences with such facts are
+    removed, and if too little is left, the summary quotes the texts. ``keep`` receives each answer
+    first, in the call's thread.
     """
 
     calls_model = True
@@ -122,7 +122,7 @@ class ChatSummarizer:
         """Return the model's answer without foreign facts; see the class docstring."""
         earlier = self.find_foreign(request, request.invented) if request.invented else None
         try:
-            answer = self._chat(request, meter, stop)
+            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
         except (EndpointError, BudgetError) as error:
             if earlier is None or (earlier.share < ENOUGH and not isinstance(error, AnswerError)):
                 raise
@@ -168,30 +168,6 @@ class ChatSummarizer:
                 if isinstance(quoted, Summary):
                     return replace(quoted, usage=usage, mark=REPLACED)
         raise AnswerError(f"the answer invents {', '.join(best.facts[:5])}", "unfit")
-
-    def _chat(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> ChatAnswer:
-        try:
-            return self._client.chat(self.ask(request), meter=meter, stop=stop)
-        except AnswerError as error:
-            if error.kind != "context" or len(request.texts) == 1:
-                raise
-            return self._chat_in_parts(request, meter, stop)
-
-    def _chat_in_parts(
-        self, request: SummaryRequest, meter: Meter, stop: threading.Event
-    ) -> ChatAnswer:
-        """Summarize both halves of the texts, and then these two summaries."""
-        middle = len(request.texts) // 2
-        texts = tuple(
-            self._chat(
-                replace(request, texts=request.texts[part], n_tokens=request.n_tokens[part]),
-                meter,
-                stop,
-            ).text
-            for part in (slice(middle), slice(middle, None))
-        )
-        joined = replace(request, texts=texts, n_tokens=tuple(self._counter.count(texts)))
-        return replace(self._client.chat(self.ask(joined), meter=meter, stop=stop), cut_off=True)
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check for its answers."""

@@ -21,9 +21,7 @@ READING = [("status",), ("build",)]
 NEEDING = {
     "history/runs/event_log.db": [*READING, *RUNNING],
     "schedules/schedules.db": RUNNING,
-    "dagster.yaml": [*READING, ("plan",), *RUNNING],
 }
-DATABASES = list(NEEDING)[:2]
 PARTITIONS = ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
 
 
@@ -41,11 +39,6 @@ def test_the_file_of_the_records_says_what_dagster_says(built):
 
 def overwrite(path):
     path.write_bytes(b"\xff" * 9000)
-
-
-def make_folder(path):
-    path.unlink()
-    path.mkdir()
 
 
 def refusals(home, name, monkeypatch):
@@ -68,7 +61,7 @@ def check_home(home):
     assert [tree["tree"] for tree in home.call("status", "--json").json["trees"]] == PARTITIONS
 
 
-@pytest.mark.parametrize("name", DATABASES)
+@pytest.mark.parametrize("name", NEEDING)
 def test_a_damaged_database_is_an_error_and_moving_the_records_away_helps(own, monkeypatch, name):
     path = own.home / "dagster" / name
     overwrite(path)
@@ -79,28 +72,3 @@ def test_a_damaged_database_is_an_error_and_moving_the_records_away_helps(own, m
     check_home(own)
     path.write_bytes(b"")  # counts as a new one
     check_home(own)
-
-
-EVENTS = "event_log_storage:\n  module: {}\n  class: {}\n  config: {{{}: 1}}\n"
-SETTINGS = {
-    "Is a directory": make_folder,
-    "while parsing": lambda path: path.write_text("run_storage: [\n : :"),
-    "import module nosuch": lambda path: path.write_text(EVENTS.format("nosuch", "Log", "x")),
-    'entry "base"': lambda path: path.write_text(
-        EVENTS.format("raptor_assets.local.storage", "PooledSqliteEventLogStorage", "base")
-    ),
-}
-
-
-@pytest.mark.rare
-def test_instance_settings_that_cannot_be_read_are_named_and_written_anew(own, monkeypatch):
-    path = own.home / "dagster" / "dagster.yaml"
-    for reason, damage in SETTINGS.items():
-        damage(path)
-        for code, message in refusals(own, "dagster.yaml", monkeypatch):
-            assert code == 3
-            assert message.startswith(f"{path}, Dagster's instance settings, cannot be read: ")
-            assert reason in message
-        follow_remedy(message)
-        assert own.call("status").code == 0
-    assert own.call("build", "--json").json["unchanged"] == PARTITIONS

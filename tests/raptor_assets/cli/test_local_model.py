@@ -3,31 +3,18 @@
 The model is small and behaves badly, which is part of what is tested: cut answers and loops.
 """
 
-import os
-import signal
-import subprocess
-import sys
-import threading
-from pathlib import Path
-
 import numpy as np
 import pytest
 from support.command import Place
 from support.local_model import model_file, serve
-from support.processes import kill_group, wait_until
 from support.trees import leaf, summary
 from support.word_counter import WordCounter
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import AuditedSummary
-from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest
 from raptor_core.settings import AuditSettings, SummarizerSettings
-from raptor_core.settings.models import ReaderSettings
 from raptor_core.vectors import Vectors
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(600)]
@@ -117,26 +104,6 @@ def test_an_answer_that_is_cut_in_its_first_sentence_fails_and_never_becomes_tex
         assert "cut off at its token limit" in answer.reason
 
 
-def test_an_answer_is_shown_while_this_process_writes_it():
-    pieces, passages = [], [Passage(LIGHT[0], "a"), Passage(DAY[0], "b")]
-    answer = Reader(settings(ReaderSettings)).stream(
-        "When was the lamp lit?", passages, pieces.append, threading.Event()
-    )
-    assert len(pieces) > 1
-    assert "".join(pieces).startswith(answer.text[:5])
-    assert answer.usage.completion_tokens > 0
-
-
-def test_a_cancelled_answer_ends_at_its_next_token_and_frees_the_engine():
-    client, stop = EndpointClient(settings(SummarizerSettings, max_retries=0)), threading.Event()
-    story = "Tell a long story about a lighthouse and its keepers."
-    ask = ChatAsk("", story, 900, 0.0, lambda _n: "")
-    threading.Timer(0.3, stop.set).start()
-    with pytest.raises(EndpointError, match="cancelled"):
-        client.chat(ask, stop=stop)
-    assert client.chat(ChatAsk("", "Say yes.", 8, 0.0, lambda _n: "", lambda text, _: text)).text
-
-
 def test_an_audit_holds_to_the_schema_that_the_engine_enforces():
     judge = make_judge(settings(AuditSettings, max_tokens=160, max_retries=0))
     children = tuple(leaf(f"c{at}", text) for at, text in enumerate(LIGHT))
@@ -144,38 +111,3 @@ def test_an_audit_holds_to_the_schema_that_the_engine_enforces():
     ((first, second),) = judge.judge([AuditedSummary(node, children)])
     assert judge.name == "local"
     assert "is not JSON" not in first.reason + second.reason
-
-
-def test_an_interrupted_build_stops_and_reports_it(place, tmp_path):
-    other = Place(tmp_path)
-    other.write("light.md", " ".join((*LIGHT, *DAY) * 6))
-    other.home.mkdir()
-    other.settings.write_text(place.settings.read_text().replace(str(place.docs), str(other.docs)))
-    command = [sys.executable, "-c", "from raptor_assets.cli import main; main()", "build"]
-    log = tmp_path / "log"
-    with (
-        log.open("w") as file,
-        subprocess.Popen(
-            [*command, "--home", str(other.home)],
-            stdout=file,
-            stderr=file,
-            env={
-                **os.environ,
-                "RAPTOR_SUMMARIZER__MAX_TOKENS": "400",
-                "PYTHONPATH": str(Path(__file__).parents[2]),
-            },
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            wait_until(lambda: _has_model(process.pid), [log], needed=[process])
-            process.send_signal(signal.SIGINT)
-            assert process.wait(120) == 130
-        finally:
-            kill_group(process)
-    assert "interrupted" in log.read_text()
-
-
-def _has_model(pid):
-    """Whether a process has a model's file in its memory."""
-    return model_file().name in Path(f"/proc/{pid}/maps").read_text()

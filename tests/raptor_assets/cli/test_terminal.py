@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import JUDGE, SMALL_PARTS, Place
+from support.command import SMALL_PARTS, Place
 from support.openai_server import FakeOpenAI, Fault
 from support.stores import PROCESS_PATH
-from support.workshop import prose
 
 import raptor_assets.cli
 from raptor_assets.assets.names import CHAIN_NAMES
@@ -223,36 +222,6 @@ def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted
         assert line.replace("\t", "").isprintable(), ascii(line)
     n_good = lines.index(f"<<{len(good) - 1} 0>>")
     assert not [line for line in lines[n_good:] if line.startswith("error: forged line")]
-
-
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-@pytest.mark.slow
-@pytest.mark.rare
-def test_the_bar_moves_while_a_layer_is_built_and_shows_calls_cost_and_time(tmp_path):
-    place = Place(tmp_path)
-    place.write("a.md", prose(60, seed=1))
-    with FakeOpenAI(delay_seconds=0.1) as server:
-        place.call("init", place.docs)
-        endpoint = f'kind = "openai"\nbase_url = "{server.base_url}"\nconcurrency = 1'
-        place.configure(f'[embedder]\n{endpoint}\nmodel = "vectors"\nbatch_size = 3')
-        place.configure(f'[summarizer]\n{endpoint}\nmodel = "words"')
-        place.configure(JUDGE)
-        place.configure('[tokens]\ncounter = "words"')
-        place.configure("[chunking]\nmax_tokens = 40")
-        place.settings.write_text(
-            place.settings.read_text() + '\n[prices."words"]\ninput = 1.0\noutput = 2.0\n'
-            '\n[prices."vectors"]\ninput = 1.0\n'
-        )
-        commands = [("build", "--home", place.home)]
-        seen = ESCAPES.sub("", on_a_terminal(commands, tmp_path / "commands.json", columns=200))
-    for layer in ("layer_0/embeddings", "layer_1/summaries"):
-        shares = re.findall(rf"{layer} of 1 partition; 0 of 1 partition published.*?(\d+)%", seen)
-        assert len(set(shares)) > 2, (layer, shares)
-        assert sorted(map(int, shares)) == list(map(int, shares))
-    assert re.search(r"layer_1/summaries .* \d+ calls, 0\.\d+ USD .* 0:00:\d\d left", seen)
-    assert "partitions: 1 built" in seen
 
 
 @pytest.mark.slow

@@ -104,28 +104,6 @@ def test_the_corpus_is_listed_and_found_by_title_and_text(show):
     assert refusal_of_script(page) == show.troubles.pop()
 
 
-@pytest.mark.rare
-def test_a_point_of_the_map_leads_to_its_node_with_path_and_spans(show):
-    page = show(f"#map=&tree={LIGHTHOUSE}")
-    page.locator(".legend button").first.click()
-    page.locator(".atlas-node .spans blockquote").first.wait_for()
-    assert "Summary · layer" in page.locator(".atlas-node").inner_text()
-    page.locator(".plane[data-labels]:not([data-labels='0'])").wait_for()
-    box = page.locator(".plane").bounding_box()
-    page.get_by_role("button", name="Show all").click()
-    title = page.locator(".atlas-node h2").inner_text()
-    page.wait_for_timeout(600)
-    steps = ((x, y) for y in range(10, int(box["height"]), 18) for x in range(10, 1200, 18))
-    for x, y in steps:  # until a click hits another point
-        if x < box["width"]:
-            page.mouse.click(box["x"] + x, box["y"] + y)
-        if page.locator(".atlas-node h2").inner_text() != title:
-            break
-    assert page.locator(".atlas-node h2").inner_text() != title
-    page.get_by_role("link", name="Open in the tree").click()
-    page.locator(".identity code").wait_for()
-
-
 def test_an_answer_has_citations_and_two_strategies_light_up_tree_map_and_layers(show):
     page = show("#ask")
     page.get_by_label("Question").fill(KEEPER)
@@ -181,26 +159,6 @@ def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
 
 
 @pytest.mark.rare
-def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(
-    built, show, monkeypatch
-):
-    monkeypatch.delenv("RAPTOR_READER__BASE_URL")  # that of the server beside this one
-    with serving(built.home, RAPTOR_API_KEY=KEY, OPENAI_API_KEY="") as keyed:
-        page = show("#ask", at=keyed)
-        give_key(page, "wrong")
-        page.get_by_text("The server refused this key.").wait_for()
-        give_key(page, KEY)
-        page.get_by_text("No model is set up to answer").wait_for()
-        assert page.get_by_role("button", name="Ask the model").count() == 0
-        message = page.locator(".ask .note").inner_text()
-        assert all(name in message for name in ("OPENAI_API_KEY", "reader.base_url"))
-        page.get_by_role("link", name="Map").click()
-        page.locator(".plane[data-frames]").wait_for()
-    assert all("401" in message for message in show.troubles)
-    show.troubles.clear()
-
-
-@pytest.mark.rare
 def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
     with serving(own.home, RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY="to write") as keyed:
         page = show(f"#tree={LIGHTHOUSE}", at=keyed)
@@ -234,25 +192,6 @@ def apart(call, *arguments):
     """The command in a thread of its own: the browser's has an event loop."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(call, *arguments).result()
-
-
-@pytest.mark.rare
-def test_the_tree_above_the_trees_is_shown_and_walked(own, show):
-    own.configure("[corpus_tree]\nenabled = true")
-    assert apart(own.call, "build", "--json").json["corpus_tree"]["failed"] == {}
-    with serving(own.home) as address:
-        page = show(at=address)
-        row = page.locator(".tree-row").first
-        row.wait_for()
-        assert "The corpus tree" in row.inner_text()
-        assert page.get_by_text("3 documents", exact=False).count() == 0
-        assert page.locator(".tree-row").count() == 4
-        row.click()
-        page.locator("main .top-texts a").first.click()
-        page.get_by_role("heading", name="Children (3)").wait_for()
-        page.get_by_role("link", name="Map").click()
-        page.locator(".plane[data-frames]").wait_for()
-        assert serious_faults(page) == []
 
 
 def give_key(page, key):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 from support.command import SMALL_PARTS, Place
-from support.openai_server import FakeOpenAI
-from support.workshop import Workshop, prose
+from support.openai_server import FakeOpenAI, default_answer
+from support.workshop import NAMED_PARTS, Workshop, prose, settings_text
 
 from raptor_assets.shown.progress import by_cause
 
@@ -77,3 +77,28 @@ def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):
     unpriced = place.call("build", "--max-usd", 1, "--json")
     assert (unpriced.code, unpriced.json["error"]) == (3, "SettingsError")
     assert "writer" in unpriced.json["message"]
+
+
+def test_a_command_has_one_budget_and_one_plan_with_the_corpus_tree(tmp_path):
+    def answer(body):
+        return '{"unsupported": []}' if body["model"] == "judge" else default_answer(body)
+
+    place = Place(tmp_path)
+    place.home.mkdir()
+    for number in range(2):
+        place.write(f"{number}.md", prose(12, seed=number))
+    with FakeOpenAI(answer=answer) as server:
+        endpoint = {"base_url": server.base_url, "concurrency": 1}
+        parts = {
+            "summarizer": {"kind": "openai", "model": "writer", **endpoint},
+            "audit": {"judge": "llm", "model": "judge", **endpoint},
+            "components": {"embedder": NAMED_PARTS["embedder"]},
+            "corpus_tree": {"enabled": True, "min_trees": 2},
+        }
+        place.settings.write_text(settings_text(place.docs, **parts))
+        planned = place.call("plan", "--json").json
+        calls = planned["summaries"]["calls"] + planned["audits"]["calls"]
+        assert place.call("build", "--max-calls", calls - 1).code == 8
+        assert server.n_requests == calls - 1
+        assert place.call("build", "--max-calls", 1).code == 0
+        assert server.n_requests == calls

@@ -1,6 +1,5 @@
 """Definitions: a component in a project of dg's own, and the code location of a home."""
 
-import json
 import os
 import runpy
 import subprocess
@@ -8,9 +7,10 @@ import sys
 
 import dagster as dg
 import pytest
+import yaml
+from dagster.components.testing import create_defs_folder_sandbox
 from jsonschema import Draft202012Validator
 from support.fenced import ROOT, fenced
-from support.stores import PROCESS_PATH
 from test_architecture import HEAVY
 
 from raptor_assets import RaptorCorpusComponent
@@ -20,93 +20,23 @@ from raptor_assets.local.code_location import build_definitions
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
 
-PYPROJECT = """\
-[project]
-name = "team"
-version = "0.1.0"
-[tool.dg]
-directory_type = "project"
-[tool.dg.project]
-root_module = "team"
-code_location_target_module = "team.definitions"
-"""
-DEFINITIONS = """\
-from pathlib import Path
-
-from dagster import definitions, load_from_defs_folder
-
-
-@definitions
-def defs():
-    return load_from_defs_folder(path_within_project=Path(__file__).parent)
-"""
-IN_TURN = """\
-import json, sys
-from dagster_dg_cli.cli import cli
-for words in json.loads(sys.argv[1]):
-    cli(words, standalone_mode=False)
-"""
-
-
-@pytest.fixture
-def defs(tmp_path):
-    """The folder of the definitions of a new project, which stands in ``tmp_path``."""
-    package = tmp_path / "src" / "team"
-    (package / "defs").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "defs" / "__init__.py").touch()
-    (package / "definitions.py").write_text(DEFINITIONS)
-    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
-    return package / "defs"
-
-
-def run_dg(root, *commands):
-    """Run commands of dg in the folder of a project, in one process; its exit code and output."""
-    path = os.pathsep.join((str(root / "src"), PROCESS_PATH))
-    environment = {
-        "PYTHONPATH": path,
-        "DAGSTER_DG_CLI_CONFIG": str(root / "none"),
-        "COLUMNS": "200",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", IN_TURN, json.dumps(commands)],
-        cwd=root,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
-
 
 @pytest.mark.slow
-@pytest.mark.rare
-def test_the_component_of_the_page_is_listed_checked_and_scaffolded(defs, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::dagster.PreviewWarning")
+def test_the_component_of_the_page_is_loaded_and_one_is_scaffolded(monkeypatch):
     (text,) = (block for block in fenced("docs/dagster.md", "yaml") if block.startswith("type:"))
-    handbook = defs / "handbook" / "defs.yaml"
-    handbook.parent.mkdir()
-    handbook.write_text(text)
     monkeypatch.setenv("SUMMARY_MODEL", "small")
-    scaffold = ["scaffold", "defs", "raptor_assets.RaptorCorpusComponent", "guides"]
-    code, printed = run_dg(
-        tmp_path,
-        ["list", "components"],
-        [*scaffold, "--name", "guides", "--path", "guides"],
-        ["check", "yaml"],
-        ["list", "defs"],  # which loads them all
-    )
-    assert code == 0, printed
-    components, _, listed = printed.partition("All component YAML validated")
-    assert "raptor_assets.RaptorCorpusComponent" in components
-    assert "handbook/tree" in listed
-    assert "guides_source_sensor" in listed
-    scaffolded = (defs / "guides" / "defs.yaml").read_text()
-    assert "{{ context.project_root }}/guides" in scaffolded
-    assert "{{ context.project_root }}/.raptor/guides" in scaffolded
-    handbook.write_text(text.replace("paths:", "path:"))
-    code, printed = run_dg(tmp_path, ["list", "defs"])
-    assert code
-    assert "unknown setting source.path; did you mean paths" in printed
+    with create_defs_folder_sandbox() as sandbox:
+        given = {"scaffold_params": {"name": "guides", "path": "guides"}}
+        guides = sandbox.scaffold_component(RaptorCorpusComponent, "guides", **given)
+        values = yaml.safe_load((guides / "defs.yaml").read_text())["attributes"]
+        assert values["settings"] == {"source": {"paths": ["{{ context.project_root }}/guides"]}}
+        assert values["home"] == "{{ context.project_root }}/.raptor/guides"
+        handbook = sandbox.scaffold_component(RaptorCorpusComponent, "handbook")
+        (handbook / "defs.yaml").write_text(text)
+        with sandbox.build_all_defs() as defs:
+            assert dg.AssetKey(["handbook", "tree"]) in defs.resolve_all_asset_keys()
+            assert defs.resolve_sensor_def("guides_source_sensor")
 
 
 @pytest.mark.parametrize(
@@ -149,13 +79,12 @@ def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.rare
-@pytest.mark.parametrize("is_root", [True, False])
-def test_the_workspace_of_the_repository_loads_from_anywhere(is_root, tmp_path):
+def test_the_workspace_of_the_repository_loads_from_anywhere(tmp_path):
     command = ["-m", "dagster", "definitions", "validate", "-w", str(ROOT / "workspace.yaml")]
     environ = {**os.environ, "RAPTOR_HOME": str(tmp_path / "home")}
     done = subprocess.run(
         [sys.executable, "-P", *command],  # without the folder of the process on its path
-        cwd=ROOT if is_root else tmp_path,
+        cwd=tmp_path,
         env={name: value for name, value in environ.items() if name != "PYTHONPATH"},
         capture_output=True,
         check=False,

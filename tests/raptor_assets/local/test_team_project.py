@@ -1,7 +1,6 @@
 """Corpora in a team's own Dagster project, beside definitions that go by the same names as ours."""
 
 import json
-import warnings
 
 import dagster as dg
 import pandas as pd
@@ -11,7 +10,6 @@ from support.team import run_requested
 from support.workshop import NAMED_PARTS, SMALL, TWO_LAYERS, Workshop, prose
 
 from raptor_assets import build_raptor_corpus, corpus_partitions
-from raptor_assets.assets.specs import QDRANT
 from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 
@@ -215,24 +213,6 @@ def longest_summary(context: dg.AssetExecutionContext, summaries: pd.DataFrame) 
     context.add_asset_metadata({"layer": row["layer"], "n_children": len(row["children"])})
 
 
-def vectors_of_a_range():
-    """An asset that takes the leaves of all partitions of its run at once."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)
-
-        @dg.asset(
-            partitions_def=corpus_partitions(),
-            backfill_policy=dg.BackfillPolicy.single_run(),
-            ins={"leaves": dg.AssetIn(["layer_0", "embeddings"], input_manager_key=QDRANT)},
-        )
-        def vector_counts(context: dg.AssetExecutionContext, leaves) -> None:
-            for name, frame in leaves.items():
-                found = {"n": len(frame), "n_dims": len(frame["vector"].iloc[0])}
-                context.add_asset_metadata(found, partition_key=name)
-
-        return vector_counts
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     workshop = Workshop(tmp_path_factory.mktemp("team"), tree={"max_layers": 1})
@@ -260,16 +240,6 @@ def test_a_downstream_asset_gets_the_nodes_of_its_partition(built):
     found = built.metadata("longest_summary", "a.md")
     assert found["layer"] == 1
     assert found["n_children"] >= 2
-
-
-def test_a_downstream_asset_of_several_partitions_gets_vectors_by_partition(built):
-    assert materialize(
-        built, ["vector_counts"], "a.md", "b.md", assets=[vectors_of_a_range()]
-    ).success
-    for name in ("a.md", "b.md"):
-        found = built.metadata("vector_counts", name)
-        assert found["n"] == built.metadata("chunks", name)["n_nodes"]
-        assert found["n_dims"] == 32
 
 
 def test_one_layer_of_one_partition_is_made_from_what_is_kept(built):

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 import dagster as dg
 import pandas as pd
 import pytest
-from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
-from dagster._core.loader import LoadingContextForTest
 from support.team import Team, follow
 from support.workshop import prose
 
@@ -25,32 +23,6 @@ pytestmark = [
 ]
 
 UNCHANGED = "no file changed since the last request"
-
-
-@pytest.mark.rare
-def test_nothing_of_the_chain_is_stale_by_what_another_document_did(tmp_path):
-    """Dagster would call all partitions stale, since all depend on the one upstream asset."""
-    rows = {"a": prose(12, seed=1), "b": prose(12, seed=2)}
-
-    @dg.asset
-    def pages():
-        return [{"id": key, "text": text} for key, text in rows.items()]
-
-    team = Team(tmp_path, pages)
-    for _ in range(2):
-        team.materialize(["pages"])
-        follow(team)
-        team.tick()
-        rows["b"] += "\n\nAnother sentence stands at the end now."
-    team.materialize(["pages"])
-    follow(team)
-    graph = team.definitions.resolve_asset_graph()
-    resolver = CachingStaleStatusResolver(
-        team.instance, graph, LoadingContextForTest(team.instance)
-    )
-    for asset in ("documents", "chunks", "tree"):
-        status = resolver.get_status(dg.AssetKey(["wiki", asset]), "a")
-        assert status == StaleStatus.FRESH, asset
 
 
 def test_partitions_of_the_upstream_are_one_source(tmp_path):
@@ -80,6 +52,10 @@ def test_rows_of_what_teams_have():
         {"text": "One."},
         {"text": "Two."},
     ]
+    (row,) = rows([Document("d", "Text.", metadata={"readers": "ana"}, readers=("*",))])
+    assert (row["readers"], row["metadata"]) == (("*",), {"readers": "ana"})  # a conflict is seen
+    with pytest.raises(SourceError, match="several columns like 'readers'"):
+        rows(pd.DataFrame([["One.", "ana", "*"]], columns=["text", "readers", "readers"]))
     with pytest.raises(SourceError, match="gave str; expected a data frame"):
         rows("a text")
 

@@ -5,7 +5,7 @@ from support.trees import checked_layer, checked_trees, leaf, summary
 from support.workshop import prose
 
 from raptor_core.checks.injection import HIDDEN, MARKUP, injection_signs, prompt_injection
-from raptor_core.checks.junk import find_junk, junk_text, loop, open_end, truncated
+from raptor_core.checks.junk import find_junk, junk_text, loop, truncated
 from raptor_core.settings import Settings
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
@@ -125,7 +125,7 @@ def test_a_finished_text_is_none(text):
 )
 def test_an_open_end_is_a_cut_only_where_the_limit_was_reached(text, is_open):
     assert truncated(text) is None
-    assert (open_end(text) is not None) is is_open
+    assert (truncated(text, is_full=True) is not None) is is_open
     for n_tokens in (5, 20):
         node = summary("s", "ab", text=text, n_tokens=n_tokens)
         assert junk_text(checked_layer([node], BELOW, LIMITED)).passed is not (

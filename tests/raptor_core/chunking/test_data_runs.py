@@ -1,7 +1,6 @@
 """Runs of data are left out of chunks and named; prose, numbers, hashes and paths stay."""
 
 import base64
-import binascii
 import hashlib
 import json
 import random
@@ -32,16 +31,6 @@ RUNS = {
     "field of a record": f'{{"blob":"{BASE64}"}}',
     "token of a web service": base64.urlsafe_b64encode(BYTES[:300]).decode(),
     "hexadecimal": BYTES[:150].hex(),
-    "spaced bytes": BYTES[:150].hex(" "),
-    "bytes in C": "{" + ", ".join(f"0x{byte:02X}" for byte in BYTES[:150]) + "}",
-    "bytes in Python": "".join(f"\\x{byte:02x}" for byte in BYTES[:150]),
-    "dump with addresses": "\n".join(
-        f"{at:08x}: {BYTES[at : at + 16].hex(' ', 2)}  .O..k..a.%..z..." for at in range(0, 320, 16)
-    ),
-    "uuencoded": "\n".join(
-        binascii.b2a_uu(BYTES[at : at + 45], backtick=True).decode().rstrip()
-        for at in range(0, 450, 45)
-    ),
     "minified script": SCRIPT,
     "minified style": STYLE,
     "compact records": json.dumps([{"n": n, "v": n / 7} for n in range(60)], separators=(",", ":")),

@@ -85,6 +85,11 @@ HIDDEN = {
     "in a list": front("access:\n  - readers: [group:hr]"),
     "merged": front("base: &b\n  readers: [group:hr]\n<<: *b"),
     "list of pairs": front("- title: Pay\n- readers: [group:hr]"),
+    "in a table that is repeated": front("acl: {readers: [group:hr]}\nacl: {}"),
+    "in metadata as JSON": front('metadata: \'{"readers": ["group:hr"]}\''),
+    "in a comment before": "<!--\nreaders: [group:hr]\n-->\n# Pay\n\nText.",
+    "in a comment before front matter": "<!-- readers: ana -->\n" + front("title: Pay"),
+    "with a parent in the name": front("acl__readers: [group:hr]"),
     "in a block of text": front("title: |\n  Pay\n  readers: [group:hr]"),
     "yaml in toml": front("readers: [group:hr]", "+++"),
     "toml in yaml": front('readers = ["group:hr"]'),
@@ -147,10 +152,27 @@ def test_a_rule_of_dashes_before_prose_is_text(tmp_path, shape):
     assert {entry.id: entry.readers for entry in inventory.documents}["mill.md"] == ("*",)
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.rst", "a.html"])
-def test_front_matter_in_another_format_is_named_and_hidden(tmp_path, name):
-    (tmp_path / name).write_text(front(KEYS))
-    assert readers_of(look(tmp_path), name) == ()
+OTHERS = {
+    **dict.fromkeys(["a.txt", "a.rst", "a.csv", "a.vtt"], front(KEYS)),
+    "b.rst": "Pay\n===\n\n:readers: group:hr\n\nThe night shift earns 31 crowns.\n",
+    "c.vtt": "WEBVTT\nreaders: group:hr\n\n00:01.000 --> 00:02.000\nThe night shift.\n",
+    "m.eml": "Subject: Pay\nX-Readers: group:hr\n\nThe night shift earns 31 crowns.\n",
+    "m.mbox": "From a\nSubject: Pay\nReaders: group:hr\n\nThe night shift earns 31 crowns.\n",
+}
+PAGES = {
+    "a.html": front(KEYS),
+    "b.html": '<meta name="readers" content="group:hr"><p>The night shift earns 31 crowns.',
+    "c.html": '<meta content="group:hr" property="acl:Readers"><p>The night shift earns 31.',
+    "d.html": "<!--\nreaders: group:hr\n--><p>The night shift earns 31 crowns.",
+}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *PAGES])
+def test_readers_in_another_format_are_named_and_hidden(tmp_path, name):
+    (tmp_path / name).write_text({**OTHERS, **PAGES}[name])
+    inventory = look(tmp_path)
+    assert [entry.id for entry in inventory.documents] == ["open.md"]
+    assert readers_of(inventory, name) == ()
 
 
 TEXT = {"text": "The vault has three keys."}
@@ -182,6 +204,15 @@ ROWS = {
     "deeper": ({**TEXT, "metadata": {"acl": {"readers": ["group:hr"]}}}, ()),
     "another object": ({**TEXT, "acl": [{"readers": ["group:hr"]}]}, ()),
     "dotted": ({**TEXT, "metadata.readers": ["group:hr"]}, ()),
+    "metadata in a list": ({**TEXT, "metadata": [{"readers": HR}]}, ()),
+    "text of metadata in a list": ({**TEXT, "metadata": '[{"readers": "group:hr"}]'}, ()),
+    "text of a text": ({**TEXT, "metadata": json.dumps('{"readers": "group:hr"}')}, ()),
+    "text within metadata": ({**TEXT, "metadata": {"metadata": '{"readers": "ana"}'}}, ()),
+    "text of metadata in other case": ({**TEXT, "METADATA": '{"readers": "group:hr"}'}, ()),
+    "mark before metadata": ({**TEXT, "metadata": '\ufeff{"readers": "group:hr"}'}, ()),
+    "text of chunks": ({**TEXT, "chunks": json.dumps([{**CHUNKS[0], "readers": HR}])}, ()),
+    "metadata of a chunk": ({"chunks": [{**CHUNKS[0], "metadata": [{"readers": HR}]}]}, ()),
+    "metadata that is no object": ({**TEXT, "metadata": "On readers"}, ("*",)),
     "one chunk": ({"chunks": [{**CHUNKS[0], "readers": HR}, CHUNKS[1]]}, ()),
     "one chunk has less": (
         {"chunks": [{**CHUNKS[0], "readers": []}, {**CHUNKS[1], "readers": HR}]},
@@ -228,7 +259,17 @@ def test_of_two_rows_with_one_id_the_readers_of_both_count(tmp_path, lines, read
     assert readers_of(look(tmp_path), "row", "rows.jsonl") == readers
 
 
-@pytest.mark.parametrize("end", ["", ', "readers": "group:hr", "readers": "*"}'])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        ', "readers": "group:hr", "readers": "*"}',
+        ', "metadata": {"readers": "group:hr"}, "metadata": {}}',
+        ', "metadata": "{\\"readers\\": \\"group:hr\\"}", "metadata": {"year": 1999}}',
+        ', "acl": {"READERS": "group:hr"}, "acl": null}',
+        ', "chunks": [{"readers": "group:hr"}], "chunks": []}',
+    ],
+)
 def test_a_line_that_is_no_json_or_declares_twice_is_hidden(tmp_path, end):
     (tmp_path / "rows.jsonl").write_text(f'{{"id": "row", "text": "A text."{end}')
     assert readers_of(look(tmp_path), "row", "rows.jsonl") == ()
@@ -242,6 +283,8 @@ def test_a_line_that_is_no_json_or_declares_twice_is_hidden(tmp_path, end):
         ({"readers": [[]]}, ()),
         ({"Readers": [["group:hr"]]}, ()),
         ({"acl": [{"readers": ["group:hr"]}]}, ()),
+        ({"metadata": [[{"readers": "group:hr"}]]}, ()),
+        ({"metadata": [b'{"readers": "group:hr"}']}, ()),
         ({"metadata": pa.array([[("readers", "group:hr")]], pa.map_("string", "string"))}, HR),
     ],
 )

@@ -15,14 +15,11 @@ from raptor_core.documents import (
     Document,
     Entry,
     FileReading,
-    Inventory,
     Skipped,
     load_documents,
     parser_fingerprint,
-    read_scanned,
 )
 from raptor_core.documents import scan_source as scan_at
-from raptor_core.documents.parsing import files as parsing
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.identity import digest
@@ -88,30 +85,6 @@ def ids(scan):
 
 def hashes(scan):
     return {entry.id: entry.content_hash for entry in scan.inventory.documents}
-
-
-@pytest.fixture
-def parses(monkeypatch):
-    """Ids of the files that were parsed."""
-    names = []
-    original = parsing.parse_file
-
-    def counted(file, *given):
-        names.append(file.id)
-        return original(file, *given)
-
-    monkeypatch.setattr(parsing, "parse_file", counted)
-    return names
-
-
-def test_a_new_file_is_parsed_once(folder, parses):
-    scan = scan_source(of(folder))
-    assert read_scanned(scan, ids(scan)).documents == load_documents(folder).documents
-    assert parses == ["a.md", "b.txt", "sub/c.md"] * 2  # once by the scan, once by the loading
-    parses.clear()
-    write(folder / "b.txt", "It was changed.")
-    read_scanned(scan, ids(scan))
-    assert parses == ["b.txt"]
 
 
 def test_new_and_removed_files_cost_no_other_reading(folder, reads):
@@ -257,21 +230,3 @@ def test_a_reading_in_a_row_is_read_as_it_was(named, skipped):
     copy.add_rows(catalog.rows())
     assert copy == catalog
     assert copy[b"a"].ids == [found.id for _, found in pairs]
-
-
-def test_their_digest_changes_with_any_version_and_with_nothing_else():
-    entries = [entry(name) for name in "abc"]
-    whole = Inventory(tuple(entries))
-    assert whole.digest == Inventory(tuple(map(entry, "abc"))).digest
-    assert whole.digest != whole.without({"a"}).digest
-    moved = Entry("a", entries[0].content_hash, digest("elsewhere"))
-    assert whole.digest != Inventory((moved, *entries[1:])).digest
-
-
-def test_what_a_scan_found_is_read_as_it_is_now_or_reported_as_gone(folder):
-    scan = scan_source(of(folder))
-    write(folder / "a.md", "Another text.")
-    (folder / "b.txt").unlink()
-    corpus = read_scanned(scan, {"a.md", "b.txt"})
-    assert [document.text for document in corpus.documents] == ["Another text."]
-    assert [skipped.name for skipped in corpus.skipped] == ["b.txt"]

@@ -111,10 +111,7 @@ def declared(scan):
 def test_readers_are_read_at_each_look_though_the_row_did_not_change(database, rows_read, column):
     """A join, or a view over rights, changes them without a word in the column of changes."""
     run(database, "CREATE TABLE rights (id, names)")
-    query = (
-        f"SELECT wiki.*, names AS {column} FROM wiki LEFT JOIN rights ON rights.id = wiki.id; "
-        "-- who may read what\n;"
-    )
+    query = f"SELECT wiki.*, names AS {column} FROM wiki LEFT JOIN rights ON rights.id = wiki.id;\n"
     source = table(database, name="wiki", query=query)
     forms = {"readers": "{}", "metadata": '{{"readers": {}}}'}
 
@@ -136,6 +133,22 @@ def test_readers_are_read_at_each_look_though_the_row_did_not_change(database, r
     assert versions[1].items() <= versions[0].items()
 
 
+def test_of_rows_with_one_id_the_readers_of_all_count(database, rows_read):
+    """As of a join that gives a row for each name."""
+    run(database, "CREATE TABLE rights (id, name)")
+    for number, name in [(0, "ana"), (0, "ben"), (1, "ana"), ("1", "ana"), (2, "*"), (2, "[]")]:
+        run(database, "INSERT INTO rights VALUES (?, ?)", number, name)
+    query = "SELECT rights.id, text, name AS readers, updated_at FROM wiki "
+    query += "JOIN rights ON wiki.id = CAST(rights.id AS INTEGER)"
+    source = table(database, name="wiki", query=query)
+    first = scan_source(source, clock=at(NOW))
+    assert declared(first)[:3] == [(), ("ana",), ()]
+    run(database, "UPDATE rights SET name = 'ana' WHERE name = 'ben'")
+    rows_read.clear()
+    assert declared(scan_source(source, first.catalog, clock=at(NOW + 90)))[:1] == [("ana",)]
+    assert rows_read == [0]
+
+
 def test_bad_rows_are_named(database):
     run(database, "INSERT INTO wiki VALUES (1, 'Again.', '', '', 0)")
     run(database, "INSERT INTO wiki VALUES (NULL, 'No id.', '', '', 0)")
@@ -144,7 +157,7 @@ def test_bad_rows_are_named(database):
     corpus = load_documents(settings=table(database))
     found = {item.name: (item.reason, item.is_empty) for item in corpus.skipped}
     assert len(corpus.documents) == 5
-    assert found["wiki:6"] == ("has the id of another row: 1", False)
+    assert "its id 'wiki/1' is taken, by another document" in found["wiki/1"][0]
     assert found["wiki:7"] == ("has no id: None", False)
     assert found["wiki/7"] == ("contains no text", True)
     assert "'text' is missing" in found["wiki/8"][0]

@@ -64,32 +64,11 @@ def test_a_file_that_takes_too_long_is_reported_with_a_remedy_and_the_next_is_re
     assert document.title == "Lamp"
 
 
-@pytest.mark.slow
-@pytest.mark.rare
-def test_a_file_that_unpacks_to_more_than_the_memory_is_reported_with_a_remedy(pool):
-    data = b'{"text": [' + (b"[" * 50 + b"]" * 50 + b",") * 470_000 + b"1]}"
-    name = FileName("lists.jsonl", "lists.jsonl")
-    (skipped,) = pool.parse(name, data, SourceSettings(parse_seconds=600))
-    assert "needs more than 2048 MB to parse" in skipped.reason
-    assert "split it, or exclude it with source.exclude" in skipped.reason
-    assert not skipped.is_empty
-
-
 def stop_and_kill(pid):
     os.kill(pid, signal.SIGSTOP)
     timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
     timer.start()
     return timer
-
-
-@pytest.mark.slow
-@pytest.mark.rare
-def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(pool):
-    pool.parse(PAGE, HTML, SourceSettings())
-    timer = stop_and_kill(pool._idle[0].process.pid)
-    ((_, document),) = pool.parse(PAGE, HTML, SourceSettings())
-    timer.join()
-    assert document.title == "Lamp"
 
 
 @pytest.mark.slow

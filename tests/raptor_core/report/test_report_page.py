@@ -220,31 +220,6 @@ def many(n_leaves):
 
 
 @pytest.mark.slow
-@pytest.mark.rare
-def test_a_hundred_thousand_nodes_are_drawn_zoomed_and_clicked(show):
-    nodes, document, vectors = many(86_000)
-    assert len(nodes) > 100_000
-    report = Report("t", (tree_of(nodes, document),), points=lay_out(nodes, vectors))
-    # The layout differs between processors: on a large screen four names have room on each.
-    page = show(report, "#map", viewport={"width": 2000, "height": 1400})
-    plane = page.locator(".plane[data-frames]")
-    plane.wait_for()
-    assert int(plane.get_attribute("data-labels")) > 3
-    assert page.locator("*").count() < 500
-    frames = int(plane.get_attribute("data-frames"))
-    box = plane.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.wheel(0, -400)
-    page.wait_for_function(
-        "n => Number(document.querySelector('.plane').dataset.frames) > n", arg=frames
-    )
-    page.locator(".legend button").first.click()
-    page.locator(".atlas-node .spans blockquote").first.wait_for()
-    page.goto(page.url.partition("#")[0] + "#layers")
-    page.locator(".icicle[data-frames]").wait_for()
-
-
-@pytest.mark.slow
 def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
     nodes, _, vectors = many(5_000)
     points = lay_out(nodes, vectors)

@@ -180,10 +180,6 @@ def frame(word, n_rows=3):
     return pd.DataFrame({"tree": [word] * n_rows, "position": range(n_rows)})
 
 
-def trees(table):
-    return set(table.column("tree").to_pylist())
-
-
 @pytest.mark.rare
 @pytest.mark.slow
 def test_a_table_comes_back_and_goes(s3):
@@ -197,25 +193,6 @@ def test_a_table_comes_back_and_goes(s3):
     assert store.delete(*AT)
     assert not store.delete(*AT)
     assert s3.keys(bucket) == set()
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-def test_a_write_that_fails_leaves_what_stood_there(s3, monkeypatch):
-    import pyarrow.parquet as pq
-
-    store = TableStore(f"s3://{s3.new_bucket()}/tables")
-    store.write(*AT, frame("one"))
-
-    def half(_table, file, **_options):
-        file.write(b"PAR1 and no more")
-        raise ValueError("no room")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pq, "write_table", half)
-        with pytest.raises(ValueError, match="no room"):
-            store.write(*AT, frame("two"))
-    assert trees(store.read(*AT)) == {"one"}
 
 
 @pytest.mark.rare

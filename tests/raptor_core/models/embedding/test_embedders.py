@@ -88,28 +88,6 @@ LONG = "".join(map(FILLER.format, range(60)))
 END = "A green whistle calls the pilot."
 
 
-@pytest.fixture(scope="module", params=["bundled", "sentence-transformers"])
-def prefixed(request, tmp_path_factory):
-    model = str(build_tiny_model(tmp_path_factory.mktemp("tiny")))
-    return make_embedder(
-        EmbedderSettings(kind=request.param, model=model, passage_prefix="passage: ")
-    )
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", [LONG + END, "码头上的起重机已经检修完毕" * 60 + END, "x" * 6000 + END]
-)
-def test_no_part_of_a_long_text_is_unseen(prefixed, text):
-    segments = prefixed.segments(text)
-    assert "".join(segments) == text
-    assert len(segments) > 1
-    whole, cut = prefixed.embed([text, text.removesuffix(END)])
-    assert abs(whole - cut).max() > 1e-4
-    np.testing.assert_allclose(np.linalg.norm(whole), 1, atol=1e-5)
-
-
 @pytest.fixture(scope="module")
 def retriever():
     components = Components(Settings(chunking={"max_tokens": 1000}))

@@ -1,8 +1,5 @@
 """Exact vectors: a text has the same bits alone, in any batch and order, with any threads."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -95,31 +92,3 @@ def test_the_bundled_vectors_are_those_of_sentence_transformers():
     settings = EmbedderSettings(kind="sentence-transformers", model=model, precision="float32")
     theirs = make_embedder(settings)._transformer.encode(texts)
     assert np.abs(embedder.embed(texts) - theirs).max() < 1e-6
-
-
-def test_a_model_without_packed_products_gives_the_same_vectors_but_for_rounding(monkeypatch):
-    import torch
-
-    packed = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES[:6])
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    plain = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES[:6])
-    assert np.abs(packed - plain).max() < 1e-6
-
-
-def test_bfloat16_is_near_float32():
-    half = make_embedder(EmbedderSettings(precision="bfloat16")).embed(SENTENCES)
-    full = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES)
-    assert (half * full).sum(axis=1).min() > 0.9995
-    assert not np.array_equal(half, full)
-
-
-def test_the_bundled_model_loads_without_the_libraries_over_torch():
-    code = (
-        "import sys\n"
-        "from raptor_core.models.embedding import make_embedder\n"
-        "from raptor_core.settings import EmbedderSettings\n"
-        "make_embedder(EmbedderSettings()).embed(['a tide gauge'])\n"
-        "print(sorted({'transformers', 'sentence_transformers', 'sklearn'} & set(sys.modules)))\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"

@@ -12,7 +12,7 @@ from support.word_counter import WordCounter
 from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.messages import fault_of_text
+from raptor_core.models.endpoints.messages import fault_of_body
 from raptor_core.models.endpoints.values import fence
 from raptor_core.models.reading.reader import Passage, ask
 from raptor_core.models.summarizing.base import SummaryRequest
@@ -60,7 +60,7 @@ FILTER = {
 
 
 def fault(status, message, codes="", purpose="summarizer"):
-    return fault_of_text(message, codes, status, "", purpose)
+    return fault_of_body({"message": message, "code": codes}, status, "", purpose)
 
 
 @pytest.mark.parametrize("form", CONTEXT)

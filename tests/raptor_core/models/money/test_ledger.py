@@ -56,6 +56,21 @@ def test_once_ended_it_refuses_what_would_still_fit_until_another_run_begins():
     pay(account, 10, 0)
 
 
+def test_runs_of_one_budget_add_up_and_each_counts_its_own_spending():
+    ledger, account = account_of(tokens=10)
+    with ledger.one_budget():
+        pay(account, 6, 0)
+        with ledger.one_budget():
+            assert ledger.spendings == ()
+            with pytest.raises(BudgetError):
+                account.reserve(5, 0)
+        ledger.begin()
+        with pytest.raises(BudgetError):
+            account.reserve(1, 0)
+    ledger.begin()
+    pay(account, 10, 0)
+
+
 def test_what_is_under_way_counts_with_its_worst_case():
     ledger, account = account_of(tokens=10)
     first = account.reserve(3, 3)

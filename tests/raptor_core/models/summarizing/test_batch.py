@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from support.openai_batches import FakeBatches
 from support.openai_server import Fault
-from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.word_counter import WordCounter
 
 from raptor_core.errors import BudgetError, EndpointError
@@ -14,7 +13,6 @@ from raptor_core.models.summarizing import batch, make_summarizer
 from raptor_core.models.summarizing.base import Summary, SummaryRequest
 from raptor_core.models.summarizing.batch import BatchSummarizer
 from raptor_core.settings import BudgetSettings, PriceSettings, Settings, SummarizerSettings
-from raptor_core.tree.build import build_tree
 
 PRICES = {"small": PriceSettings(input=1.0, output=2.0)}
 
@@ -163,17 +161,6 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
     settings = Settings.model_validate({"summarizer": values, "prices": prices})
     few, many = (summary_cost(n, 1000 * n, 100 * n, settings).usd for n in (9, 10))
     assert (few / 9, many / 10) == (pytest.approx(0.0012), pytest.approx(0.0006))
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-def test_a_build_by_the_batch_api_equals_one_by_single_calls(server, batches, tmp_path):
-    settings = paid_settings(server.base_url, summarizer={"batch_from": 5})
-    components = make_components(settings, tmp_path / "answers")
-    tree = build_tree(DOCUMENTS, components=components)
-    assert len(batches.batches) >= 2
-    at_once = build_tree(DOCUMENTS, components=make_components(paid_settings(server.base_url)))
-    assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
 
 
 def test_a_failed_batch_reports_its_error_and_the_next_run_submits_a_new_one(server, batches):

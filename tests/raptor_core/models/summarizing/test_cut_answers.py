@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.openai_server import Fault
 from support.word_counter import WordCounter
+from support.workshop import prose
 
 from raptor_core.checks.junk import find_unfit
 from raptor_core.identity import CUT_OFF, marked_content_key
@@ -18,7 +19,6 @@ CUT = "The lamp was lit in May. The keeper came by boat. The storm then broke th
 REQUEST = SummaryRequest(
     "key", "node", ("The lamp was lit.", "The keeper came."), (4, 3), np.eye(2, dtype=np.float32)
 )
-TOO_LONG = Fault.error(400, "the prompt exceeds the context window")
 
 
 def answer_of(server, keep=None, **values):
@@ -26,10 +26,6 @@ def answer_of(server, keep=None, **values):
     chat = ChatSummarizer(settings, WordCounter(), QUICK, keep=keep, unfit=find_unfit)
     (answer,) = chat.summarize([REQUEST])
     return answer
-
-
-def prompts_of(server):
-    return [body["messages"][1]["content"] for body in server.bodies]
 
 
 def test_a_cut_answer_is_kept_up_to_its_last_whole_sentence_and_marked(server):
@@ -42,9 +38,10 @@ def test_a_cut_answer_is_kept_up_to_its_last_whole_sentence_and_marked(server):
 
 
 def test_an_answer_that_is_too_long_by_our_count_is_kept_up_to_a_sentence(server):
-    server.fail(Fault.answering("The sea was calm all day. " * 3 + "The boat came at noon."))
+    sentences = "The sea was calm all day. The oil ran low at dusk. A gull sat on the rail."
+    server.fail(Fault.answering(f"{sentences} The boat came at noon."))
     answer = answer_of(server, max_tokens=24)
-    assert answer.text == "The sea was calm all day. " * 2 + "The sea was calm all day."
+    assert answer.text == sentences
     assert answer.mark == CUT_OFF
 
 
@@ -68,31 +65,13 @@ def test_a_request_whose_answer_was_unusable_is_never_sent_again_as_it_was(serve
     assert [body["temperature"] for body in server.bodies] == [0.0, 0.3, 0.6]
 
 
-def test_texts_that_are_too_long_together_are_summarized_in_halves_and_marked(server):
-    server.fail(
-        TOO_LONG, times=None, when=lambda body: all(text in str(body) for text in REQUEST.texts)
-    )
-    kept = {}
-    answer = answer_of(server, kept.__setitem__)
-    _, lamp, keeper, both = prompts_of(server)
-    assert ("The lamp" in lamp, "The keeper" in lamp) == (True, False)
-    assert ("The lamp" in keeper, "The keeper" in keeper) == (False, True)
-    assert both.count("In short:") == 2
-    assert answer.mark == CUT_OFF
-    assert list(kept) == [marked_content_key("key", CUT_OFF)]
-    assert answer.usage.calls == 3
-
-
 def test_long_answers_reach_the_papers_length_with_one_call(server):
-    sentences = [
-        f"In part {n} the keeper wrote of lamp, oil, sea and storm again." for n in range(40)
-    ]
-    server.answer = lambda _body: " ".join(sentences)
+    server.answer = lambda _body: prose(40)
     paper = preset("paper").summarizer.model_dump(exclude={"base_url", "kind"})
     answer = answer_of(server, **paper)
     assert server.n_requests == 1
     assert 120 <= WordCounter().count([answer.text])[0] <= 150  # table 10: 131 tokens
-    assert answer.text.endswith("again.")
+    assert answer.text.endswith(".")
 
 
 @pytest.mark.parametrize(
