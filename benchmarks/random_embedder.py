@@ -23,7 +23,6 @@ class RandomEmbedder:
 
     model = "random"
     n_dims = N_DIMS
-    max_tokens = 4096
     fingerprint = "random-words-1"
 
     def __init__(self) -> None:

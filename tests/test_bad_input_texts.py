@@ -7,19 +7,8 @@ from support.clusterers import WINDOWS
 from support.hashing import HashingEmbedder
 from support.invariants import violations
 
-from raptor_core import Components, Document, Settings, build_tree, load_documents
-from raptor_core.chunking.sentences import sentences
+from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import EmptySourceError
-from raptor_core.settings import SourceSettings
-
-CHINESE = (
-    "水位计每十分钟记录一次海平面的高度。风暴来临时，仪器由电池供电。"
-    "工程师李明在凌晨四点发现了误差！他立即通知了港口吗？"
-)
-ARABIC = (
-    "يسجل مقياس المد مستوى سطح البحر كل عشر دقائق. "
-    "عندما تأتي العاصفة يعمل الجهاز بالبطارية. هل أبلغ المهندس الميناء؟ "
-)
 
 
 def components(**parts):
@@ -61,19 +50,6 @@ def test_an_endless_sentence_is_cut_between_words():
     assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)
 
 
-@pytest.mark.parametrize("text", [CHINESE * 25, ARABIC * 25], ids=["Chinese", "Arabic"])
-def test_text_of_other_scripts_is_cut_at_its_own_sentence_ends(text):
-    tree = build(text)
-    assert len(tree.layers) > 1
-    ends = [leaf.text.rstrip()[-1] for leaf in tree.layers[0].nodes]
-    assert sum(end in "。！？.؟" for end in ends) > 0.9 * len(ends)
-    summaries = [node for layer in tree.layers[1:] for node in layer.nodes]
-    for node in summaries:
-        written = [node.text[start:end] for start, end in sentences(node.text)]
-        assert written
-        assert all(sentence in text for sentence in written)
-
-
 def test_control_characters_never_reach_a_summary_as_junk():
     noise = "".join(map(chr, [*range(1, 9), 11, 12, *range(14, 32), 127, 0x85, 0x200B, 0x202E]))
     lines = [f"Gauge {n} reads {n * 3} cm.{noise[n % 30]}" for n in range(120)]
@@ -81,35 +57,3 @@ def test_control_characters_never_reach_a_summary_as_junk():
     summaries = [node for layer in tree.layers[1:] for node in layer.nodes]
     assert summaries
     assert all("Gauge" in node.text for node in summaries)
-
-
-def test_bytes_that_are_no_text_are_read_or_reported_and_never_half_kept(tmp_path):
-    line = b"The gauge reads \xed\xa0\x80 and \xff\xfe stays there.\n"
-    (tmp_path / "bad.txt").write_bytes(line * 9)
-    (tmp_path / "good.txt").write_text("The gauge reads zero.")
-    corpus = load_documents(settings=SourceSettings(paths=(str(tmp_path),)))
-    names = [document.id for document in corpus.documents]
-    assert [*names, *(item.name for item in corpus.skipped)].count("bad.txt") == 1
-    tree = build_tree(corpus.documents, components=components())
-    assert all(leaf.text.encode("utf-8") for leaf in tree.layers[0].nodes)
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_file_of_a_megabyte_is_a_tree(tmp_path):
-    text = large_text(paragraphs=2_400)
-    (tmp_path / "large.md").write_text(text)
-    assert (tmp_path / "large.md").stat().st_size > 1_000_000
-    (document,) = load_documents(settings=SourceSettings(paths=(str(tmp_path),))).documents
-    assert document.text == text
-    tree = build(text, max_tokens=400)
-    assert len(tree.layers) > 3
-
-
-def large_text(paragraphs):
-    """Paragraphs of five sentences of twelve words, about 420 characters each."""
-    return "\n\n".join(
-        " ".join(words(12, seed=n * 5 + k).capitalize() + "." for k in range(5))
-        for n in range(paragraphs)
-    )

@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import time
 
 import pytest
 from support.homes import copy_home, put_back
@@ -111,18 +110,6 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     assert len(tables.read(CHAIN_NAMES.documents.path, "a.md"))
 
 
-@pytest.mark.rare
-def test_a_removed_document_goes_though_its_tables_are_damaged(home):
-    workshop, before = home
-    workshop.remove("b.md")
-    for path in workshop.home.tables.rglob("b.md.parquet"):
-        change(path)
-    report = workshop.build()
-    assert (report.dropped, report.failed) == (["b.md"], {})
-    assert [tree for tree, _ in seen(workshop)[2]] == ["a.md"]
-    assert before[2][0] in seen(workshop)[2]
-
-
 @pytest.mark.parametrize(
     "name", ["identity.json", pytest.param("version.info", marks=pytest.mark.rare)]
 )
@@ -154,16 +141,3 @@ def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_of_the_error(ho
     assert report.built == ["a.md", "b.md"]
     assert report.produced["layer_1/summaries"] == 0
     assert seen(workshop) == before
-
-
-@pytest.mark.rare
-@pytest.mark.parametrize("hours", [-48, 48])
-def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
-    workshop, _ = home
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
-    assert workshop.build().built == []
-    workshop.write("a.md", prose(40, seed=6))
-    assert workshop.build().built == ["a.md"]
-    monkeypatch.undo()
-    assert workshop.build().built == []

@@ -109,13 +109,3 @@ def test_no_file_holds_a_secret():
                 assert re.fullmatch(r"\$\{\w+:[?-].*\}", value), name
     for path in FILES:
         assert not re.search(r"://[^\s/:@]*:[^\s@]{3,}@", path.read_text()) or path.suffix == ".md"
-
-
-def test_only_a_run_that_died_is_tried_again():
-    workers = yaml.safe_load((DEPLOY / "dagster-workers.yaml").read_text())["run_retries"]
-    assert VALUES["dagsterDaemon"]["runRetries"] == {
-        "enabled": workers["enabled"],
-        "maxRetries": workers["max_retries"],
-        "retryOnAssetOrOpFailure": workers["retry_on_asset_or_op_failure"],
-    }
-    assert workers["retry_on_asset_or_op_failure"] is False

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.determinism import FOLDER, HANDBOOK, SMALL, contents, handbook, make_components
+from support.determinism import FOLDER, HANDBOOK, SMALL, contents, make_components
 from support.examples import examples
 from support.workshop import Workshop
 
@@ -21,7 +21,6 @@ from raptor_core.nodes import Layer
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
 
-EMBEDDERS = ["hashing", pytest.param("default", marks=[pytest.mark.slow, pytest.mark.rare])]
 PARAGRAPHS = (HANDBOOK / "vault" / "operating-the-cold-store.md").read_text().split("\n\n")
 TESTS = Path(__file__).parents[2]
 
@@ -78,18 +77,6 @@ def test_a_published_summary_stays_while_its_children_have_the_same_texts():
 
     assert (rebuilt(" ").id, rebuilt(" ").text) == (summary.id, "As published.")
     assert (rebuilt("\n").id, rebuilt("\n").text) == (summary.id, summary.text)
-
-
-@pytest.mark.rare
-@pytest.mark.parametrize("embedder", EMBEDDERS)
-@pytest.mark.slow
-def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):
-    is_quick = embedder == "hashing"
-    documents, components = handbook(4 if is_quick else 2), make_components(embedder)
-    alone = contents(documents, "alone", components)
-    assert len(set(alone.values())) == len(documents) == (5 if is_quick else 3)
-    for way in ("together", "backwards")[: 1 + is_quick]:
-        assert contents(documents, way, components) == alone
 
 
 @pytest.mark.rare

@@ -43,7 +43,7 @@ def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
 def past_top(checks: Iterable[str]) -> list[CheckResult]:
     """Return passed results for a layer that no tree of the partition reaches any more."""
     summary = "This layer is above the top of every tree of this partition now."
-    return [CheckResult(name, True, "warn", summary, {}) for name in sorted(checks)]
+    return [CheckResult(True, summary, {}, name=name, severity="warn") for name in sorted(checks)]
 
 
 def _arguments(verdict: CheckResult) -> dict[str, Any]:

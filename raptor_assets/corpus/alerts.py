@@ -24,8 +24,8 @@ from raptor_core.models.money.ledger import BUDGET_ENDED
 
 SECONDS = 60  # between two ticks
 NAMED = 5  # partitions that a line names
-BUDGET, FAILED = "the budget ended", "a build published nothing"
-WAITS, STALE = "a build waits for approval", "the source changed, and was not built since"
+BUDGET, FAILED = "the budget was reached", "a build published nothing"
+WAITS, STALE = "a build waits for approval", "the source has changed since the last build"
 
 
 @dataclass(frozen=True, slots=True)

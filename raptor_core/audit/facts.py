@@ -7,14 +7,13 @@ decide. Names are found only by their capitals. How terms are compared is in ``t
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 
 from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.numbers import COUNTABLE, decimal, find_numbers
-from raptor_core.audit.terms import Item, Needs, find_needs, terms, union
+from raptor_core.audit.terms import Item, find_missing, find_needs, terms, union
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.summarizing.base import Foreign
 from raptor_core.text.sentence_ends import ends_sentence
@@ -47,15 +46,6 @@ _ABOUT = re.compile(
 _ABOUT_CHARS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignSentence:
-    """A sentence of a summary, from ``start`` to ``end`` (exclusive), and its foreign facts."""
-
-    start: int
-    end: int
-    facts: tuple[str, ...]
-
-
 class Sources:
     """The leaves below a summary, with which its facts are compared."""
 
@@ -63,27 +53,25 @@ class Sources:
         self._texts = texts
         self._terms = union([terms(text) for text in texts])
 
-    def foreign_sentences(self, summary: str) -> list[ForeignSentence]:
-        """Return the sentences of a summary that contain foreign facts, in order."""
-        spans = [(start, end, summary[start:end]) for start, end in sentences(summary)]
-        needs = [find_needs(text.strip(), self._terms) for _, _, text in spans]
-        foreign_names = {name.text for need in needs for name in self._missing(need.names)}
-        found = []
-        for (start, end, _), need in zip(spans, needs, strict=True):
+    def foreign_facts(self, summary: str) -> dict[Span, tuple[str, ...]]:
+        """Return the foreign facts of each sentence of a summary that contains some, in order."""
+        spans = sentences(summary)
+        needs = [find_needs(summary[start:end].strip(), self._terms) for start, end in spans]
+        missing_names = [find_missing(need.names, self._terms) for need in needs]
+        foreign_names = frozenset().union(*missing_names)
+        found: dict[Span, tuple[str, ...]] = {}
+        for span, need, names in zip(spans, needs, missing_names, strict=True):
+            numbers = (item for item in need.numbers if not self._terms.supports(item.forms))
+            facts = [
+                item.text
+                for item in numbers
+                if not (item.counts or self._is_derived(item, need.text))
+            ]
             # The first word of a sentence is a name if it is one in another sentence.
-            facts = [*self._foreign_numbers(need), *(i.text for i in self._missing(need.names))]
-            facts += (word.text for word in need.words if word.text in foreign_names)
+            facts += [*names, *(word.text for word in need.words if word.text in foreign_names)]
             if facts:
-                found.append(ForeignSentence(start, end, tuple(dict.fromkeys(facts))))
+                found[span] = tuple(dict.fromkeys(facts))
         return found
-
-    def _missing(self, items: Sequence[Item]) -> list[Item]:
-        return [item for item in items if not self._terms.supports(item.forms)]
-
-    def _foreign_numbers(self, needs: Needs) -> Iterator[str]:
-        for item in self._missing(needs.numbers):
-            if not item.counts and not self._is_derived(item, needs.text):
-                yield item.text
 
     def _is_derived(self, item: Item, sentence: str) -> bool:
         """Return whether a number is a sum, difference or rounding of numbers of a leaf."""
@@ -141,8 +129,8 @@ def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None
     With ``embed``, sentences that resemble no sentence of the leaves are removed, too, and each
     removed sentence is replaced by the leaves' most similar one, if any is near.
     """
-    found = Sources(leaves).foreign_sentences(summary)
-    removed = dict.fromkeys(((sentence.start, sentence.end) for sentence in found), "")
+    found = Sources(leaves).foreign_facts(summary)
+    removed = dict.fromkeys(found, "")
     if embed:
         removed |= _quotations(summary, leaves, embed, removed)
     kept, start = [], 0
@@ -150,7 +138,7 @@ def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None
         kept.append(f"{summary[start:begin].rstrip(' ')} {quotation}".rstrip(" "))
         start = end
     rest = "".join([*kept, summary[start:]]).strip()
-    facts = dict.fromkeys(fact for sentence in found for fact in sentence.facts)
+    facts = dict.fromkeys(chain.from_iterable(found.values()))
     return Foreign(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))
 
 

@@ -121,7 +121,7 @@ def terms(text: str) -> SupportedTerms:
     for date in find_dates(text):
         forms.update(*date.forms)
     forms.update(f"@{months()[w]}" for word in all_words if (w := fold(word.text)) in months())
-    forms.update(paired_words(text), *map(code_forms, codes(text)))
+    forms.update(paired_words(text), (f"={code}" for code in codes(text)))
     initialisms = (fold(re.sub(r"\W|_", "", match[0])) for match in _INITIALS.finditer(text))
     forms.update(map(stem, initialisms))
     n_words = max(1, len(all_words))
@@ -167,11 +167,6 @@ def _roots(word: Word, inflects: bool) -> Iterator[str]:
         ends = (end for end in _ROOT_ENDINGS if stem.endswith(end))
         yield from (root for end in ends if len(root := stem[: -len(end)]) >= _MIN_ROOT)
     yield stem
-
-
-def code_forms(code: str) -> frozenset[str]:
-    """Return the form that a source must contain to support ``code``: the same characters."""
-    return frozenset({f"={code}"})
 
 
 def codes(text: str) -> list[str]:
@@ -307,7 +302,7 @@ def _exact(text: str) -> Iterator[Item]:
             yield Item(number.text, forms, number.counts)
     for code in codes(bare):
         values = possible_values(code) if is_grouped(code) else ()  # 1.234.567 is not a version
-        yield Item(code, code_forms(code).union(f"#{value}" for value in values))
+        yield Item(code, frozenset({f"={code}", *(f"#{value}" for value in values)}))
 
 
 def find_missing(items: Iterable[Item], sources: SupportedTerms) -> list[str]:

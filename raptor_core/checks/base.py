@@ -16,7 +16,6 @@ from raptor_core.errors import InvariantError
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import CheckSettings, Settings
-from raptor_core.vectors import Vectors
 
 Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
@@ -51,27 +50,36 @@ class WorstNode:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The result of a check.
+class CheckMeasurement:
+    """What the function of a check measured.
 
     Attributes:
         passed: False if a bound is exceeded.
-        severity: "error" blocks the publication if the check failed.
         summary: the result in a sentence or two.
         numbers: finite numbers whose names are the same in every build, to be plotted over time.
-        worst: at most ``N_WORST`` nodes, worst first, also if the check passed.
-        remedy: what to do, in one line; "" if the check passed.
+        worst: nodes to look at, worst first, also if the check passed.
+        remedy: what to do if the check failed, in one line.
         only_warns: it never blocks the publication, whatever severity the settings give it.
     """
 
-    name: str
     passed: bool
-    severity: Severity
     summary: str
     numbers: Mapping[str, float]
-    worst: tuple[WorstNode, ...] = ()
+    worst: Iterable[WorstNode] = ()
     remedy: str = ""
     only_warns: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult(CheckMeasurement):
+    """The result of a check: at most ``N_WORST`` worst nodes, and no remedy if it passed.
+
+    A failed check of severity "error" blocks the publication.
+    """
+
+    name: str
+    severity: Severity
+    worst: tuple[WorstNode, ...] = ()
 
     def without_texts(self) -> "CheckResult":
         """Return the result without texts of nodes and without quoted texts."""
@@ -82,21 +90,6 @@ class CheckResult:
 def without_quotations(text: str) -> str:
     """Replace texts between quotation marks in a message by "…"."""
     return _QUOTATION.sub("“…”", text)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckMeasurement:
-    """What the function of a check measured; see ``CheckResult``.
-
-    The ``remedy`` may always be given; the result omits it if the check passed.
-    """
-
-    passed: bool
-    summary: str
-    numbers: Mapping[str, float]
-    worst: Iterable[WorstNode] = ()
-    remedy: str = ""
-    only_warns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +108,14 @@ class CheckInfo:
     def result(self, measured: CheckMeasurement) -> CheckResult:
         """Return the result of a measurement."""
         return CheckResult(
-            self.name,
             measured.passed,
-            "warn" if measured.only_warns else self.severity,
             measured.summary,
             {name: float(number) for name, number in measured.numbers.items()},
-            tuple(measured.worst)[:N_WORST],
-            "" if measured.passed else measured.remedy,
-            measured.only_warns,
+            remedy="" if measured.passed else measured.remedy,
+            only_warns=measured.only_warns,
+            name=self.name,
+            severity="warn" if measured.only_warns else self.severity,
+            worst=tuple(measured.worst)[:N_WORST],
         )
 
 
@@ -209,7 +202,6 @@ class CheckedLayer:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
         quotes: summaries quote sentences of their children, so checks of a model's texts are moot.
-        vectors: unit vectors of the nodes and of those below, by id; empty if there are none yet.
         leaves: by node id, texts of the leaves below each node that a chat model wrote.
     """
 
@@ -217,7 +209,6 @@ class CheckedLayer:
     below: Mapping[str, Node]
     settings: Settings
     quotes: bool = False
-    vectors: Mapping[str, Vectors] = field(default_factory=dict)
     leaves: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property

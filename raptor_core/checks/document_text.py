@@ -16,15 +16,13 @@ from raptor_core.documents.data_runs import data_runs
 from raptor_core.settings import CheckSettings
 from raptor_formats.base import DOUBT, UNKNOWN_GLYPHS
 
-_SAMPLE_CHARS = 4_000
 _PART_CHARS = 2_000
 _NAMED = 5
 
 
 def language_of(document: Document) -> str:
     """Return the language of a sample of a document; "" if it is unclear."""
-    start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
-    return language(document.text[start : start + _SAMPLE_CHARS]) or ""
+    return language(_sample(document.text)) or ""
 
 
 MAX_GLUED = 0.05
@@ -34,8 +32,8 @@ MAX_UNMAPPED = 0.005
 """Maximum share of replacement characters and of a font's private characters."""
 MIN_LETTERS = 0.2
 """Minimum share of letters; a text with fewer consists of figures, ruled lines or dot leaders."""
-MIN_PAGE_CHARS = 100
-"""Minimum mean of characters per page; with fewer, the pages are probably pictures."""
+MIN_PAGE_CHARS = 20
+"""Minimum characters of a page with text; one with fewer is probably a picture."""
 MAX_EMPTY_PAGES = 0.2
 """Maximum share of pages without text; with more, they are probably scans."""
 MAX_UNKNOWN = 0.3
@@ -76,11 +74,9 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
     bounds = [0, *chain(*runs), len(document.text)]
     text = "\n".join([document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)])
     odd = _find_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
-    if odd is None and unknown_share:
-        share = unknown_share(_sample(text))
-        if share > MAX_UNKNOWN:
-            reason = f"{percent(share)} of its tokens {UNKNOWN_REASON}"
-            odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
+    if odd is None and unknown_share and (share := unknown_share(_sample(text))) > MAX_UNKNOWN:
+        reason = f"{percent(share)} of its tokens {UNKNOWN_REASON}"
+        odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
     if odd is None and runs:
         start, n_chars = runs[0][0], sum(end - start for start, end in runs)
         reason = f"{n_chars:,} characters of encoded data or minified code, which chunks omit"
@@ -108,16 +104,11 @@ def _find_doubt(document: Document) -> OddText | None:
 def _find_misread_text(document: Document, text: str) -> OddText | None:
     """Return what looks wrong in a text from which runs of data were removed, or None."""
     n_visible = sum(map(len, text.split()))
-    n_pages = document.metadata.get("pages", 0)
-    if isinstance(n_pages, int) and n_pages and len(document.text) <= _READ_CHARS:
-        per_page = n_visible / n_pages
-        if per_page < MIN_PAGE_CHARS:
-            reason = f"{per_page:.0f} characters on each of {n_pages} pages"
-            return OddText(document.id, reason, per_page, text)
-    empty = [a for a, b in pairwise(document.pages) if not document.text[a:b].strip()]
-    if len(empty) > MAX_EMPTY_PAGES * len(document.pages):
-        reason = f"no text on {len(empty)} of {len(document.pages)} pages"
-        return OddText(document.id, reason, float(len(empty)), text[:_EXCERPT_CHARS])
+    pages = pairwise([*document.pages, len(document.text)])
+    n_empty = sum(len(document.text[a:b].strip()) < MIN_PAGE_CHARS for a, b in pages)
+    if n_empty > MAX_EMPTY_PAGES * len(document.pages):
+        reason = f"hardly any text on {n_empty} of {len(document.pages)} pages"
+        return OddText(document.id, reason, float(n_empty), text[:_EXCERPT_CHARS])
     if n_visible < _MIN_CHARS:
         return None
     n_letters = sum(map(len, _LETTERS.findall(text)))
@@ -126,10 +117,10 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     n_unknown = int(str(document.metadata.get(UNKNOWN_GLYPHS, 0)))
     unknown_share = n_unknown / len(document.text)
     shares = (
-        (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
-        (unknown_share, MAX_UNMAPPED, "omitted glyphs that stand for no letter", _VISIBLE),
-        (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
-        (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are not letters", _VISIBLE),
+        (n_unmapped / n_visible, MAX_UNMAPPED, "of the characters are unreadable", _UNMAPPED),
+        (unknown_share, MAX_UNMAPPED, "of the glyphs are unreadable and were omitted", _VISIBLE),
+        (n_glued / max(1, n_letters), MAX_GLUED, "of the letters are in glued words", _GLUED),
+        (1 - n_letters / n_visible, 1 - MIN_LETTERS, "of the characters are not letters", _VISIBLE),
     )
     for share, bound, label, pattern in shares:
         at = pattern.search(text)

@@ -7,12 +7,10 @@ do not show the same sign, because the summary of a document about errors, of a 
 of a poem with a refrain may look like junk.
 """
 
-import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -152,16 +150,6 @@ def error(text: str) -> str | None:
     return phrase
 
 
-def page(text: str) -> str | None:
-    """Return the start of ``text`` if it is HTML, XML or JSON, or None."""
-    bare, phrase = text.strip(), _find("pages", text)
-    if phrase is None and bare.startswith("{") and bare.endswith("}"):
-        with suppress(ValueError):
-            json.loads(bare)
-            return bare[:40]
-    return phrase
-
-
 SIGNS: dict[str, Callable[[str], str | None]] = {
     "empty": empty,
     "truncated": truncated,
@@ -169,7 +157,7 @@ SIGNS: dict[str, Callable[[str], str | None]] = {
     "letterless": letterless,
     "error": error,
     "refusal": lambda text: _find("refusals", text),
-    "page": page,
+    "page": lambda text: _find("pages", text),
     "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
 }
 """Detectors by kind of junk, in the order in which they run; see ``find_junk``."""
@@ -226,8 +214,8 @@ def junk_text(layer: CheckedLayer) -> CheckMeasurement:
     }
     summary = f"None of {n_checked} summaries is junk."
     if kinds:
-        counts = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in kinds.most_common())
-        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk: {counts}."
+        counts = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in kinds.most_common())
+        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk ({counts})."
     worst = [
         WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
         for node, junk in junk_nodes

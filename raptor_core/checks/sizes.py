@@ -6,13 +6,11 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from raptor_core.checks.base import (
     DIGITS,
-    N_WORST,
     CheckedClusters,
     CheckedLayer,
     CheckMeasurement,
@@ -52,13 +50,10 @@ def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
     if parents := Counter(node.id for cluster in checked.clusters for node in cluster):
         several = sum(n > 1 for n in parents.values()) / len(parents)
         numbers["several_parents_share"] = round(several, DIGITS)
-    remedy = "Look at clustering.threshold, max_components and max_tokens: clusters are " + (
-        "too small." if mean < low else "too large."
-    )
-    ranked = sorted(checked.clusters, key=lambda cluster: (-len(cluster), cluster[0].id))
+    remedy = "Look at clustering.threshold, max_components and max_tokens."
     worst = [
         WorstNode.of(cluster[0], len(cluster), f"first of {len(cluster)} nodes of a cluster")
-        for cluster in ranked[:N_WORST]
+        for cluster in sorted(checked.clusters, key=len, reverse=True)
     ]
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
@@ -94,32 +89,17 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
 PAPER_RATIO = 0.28
 
 
-@dataclass(frozen=True, slots=True)
-class Compression:
-    """A summary and the total tokens of its children, which are more than 0."""
+def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[tuple[Node, float]]:
+    """Return summaries with the ratios of their tokens to those of their children.
 
-    node: Node
-    child_tokens: int
-
-    @property
-    def ratio(self) -> float:
-        """Ratio of the summary's tokens to those of its children."""
-        return self.node.n_tokens / self.child_tokens
-
-    @property
-    def deviation(self) -> float:
-        """Distance from the paper's ratio: the absolute logarithm of their quotient."""
-        return abs(math.log(max(self.ratio, 1e-6) / PAPER_RATIO))
-
-
-def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
-    """Return the compression of each summary, if all its children are in ``below``."""
+    Summaries are left out if a child is not in ``below``, or the children have no tokens.
+    """
     measured = []
     for node in nodes:
         children = children_of(node, below)
         child_tokens = sum(child.n_tokens for child in children)
         if child_tokens and len(children) == len(node.children):
-            measured.append(Compression(node, child_tokens))
+            measured.append((node, node.n_tokens / child_tokens))
     return measured
 
 
@@ -133,14 +113,11 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     """Compare the mean ratio with ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
     measured = compressions(layer.summaries, layer.below)
-    ratios = [entry.ratio for entry in measured]
-    child_tokens = [entry.child_tokens / len(entry.node.children) for entry in measured]
+    ratios = [ratio for _, ratio in measured]
     numbers = {
         "summaries": len(measured),
         "unmeasured": len(layer.summaries) - len(measured),
         **distribution("ratio", ratios),
-        **distribution("summary_tokens", [entry.node.n_tokens for entry in measured]),
-        **distribution("child_tokens", child_tokens),
     }
     mean = float(np.mean(ratios or [low]))  # a layer without summaries passes
     summary = "No summary to measure."
@@ -149,17 +126,9 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
             f"Summaries have {mean:.2f} of their children's tokens on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_RATIO})."
         )
-    change, bound = "Lower", "raise checks.max_compression"
-    if mean < low:
-        change, bound = "Raise", "lower checks.min_compression"
-    ranked = sorted(measured, key=lambda entry: (-entry.deviation, entry.node.id))[:N_WORST]
-    worst = [
-        WorstNode.of(
-            entry.node, entry.ratio, f"{entry.node.n_tokens} tokens from {entry.child_tokens}"
-        )
-        for entry in ranked
-    ]
-    remedy = f"{change} summarizer.ratio, min_tokens or max_tokens, or {bound}."
+    measured.sort(key=lambda pair: pair[1], reverse=mean >= low)
+    worst = [WorstNode.of(node, ratio, f"{ratio:.2f} of its children") for node, ratio in measured]
+    remedy = "Change summarizer.ratio, min_tokens or max_tokens, or the bounds of this check."
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
@@ -172,12 +141,9 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
 def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement:
     """Measure the share of chunks over the token limits."""
     limit, embedded = settings.chunking.max_tokens, settings.max_embedded_tokens or math.inf
-    over = sorted(
-        (node for node in chunks if node.n_tokens > min(limit, embedded)),
-        key=lambda node: (-node.n_tokens, node.id),
-    )
-    n_over = sum(node.n_tokens > limit for node in chunks)
-    n_long = sum(node.n_tokens > embedded for node in chunks)
+    over = [node for node in chunks if node.n_tokens > min(limit, embedded)]
+    over.sort(key=lambda node: (-node.n_tokens, node.id))
+    n_over, n_long = (sum(n.n_tokens > most for n in over) for most in (limit, embedded))
     numbers = {
         "chunks": len(chunks),
         **distribution("chunk_tokens", [node.n_tokens for node in chunks]),

@@ -64,17 +64,11 @@ def staleness(published: Hashes, source: Hashes) -> CheckMeasurement:
         {(tree, document): h for tree, hashes in side.items() for document, h in hashes.items()}
         for side in (published, source)
     )
-    differing = {
-        "changed": {
-            place for place in built.keys() & current.keys() if built[place] != current[place]
-        },
-        "added": current.keys() - built.keys(),
-        "vanished": built.keys() - current.keys(),
-    }
-    numbers = {
-        "documents": len(built),
-        **{f"documents_{change}": len(places) for change, places in differing.items()},
-    }
+    changed = {place for place in built.keys() & current.keys() if built[place] != current[place]}
+    differing = {"changed": changed, "added": current.keys() - built.keys()}
+    differing["vanished"] = built.keys() - current.keys()
+    numbers = {"documents": len(built)}
+    numbers |= {f"documents_{change}": len(places) for change, places in differing.items()}
     changes = ", ".join(f"{len(places)} {change}" for change, places in differing.items() if places)
     summary = f"All {len(built)} documents are as in the source."
     if changes:

@@ -103,17 +103,17 @@ OLE = b"\xd0\xcf\x11\xe0"
 @pytest.mark.parametrize(
     ("extension", "data", "reason"),
     [
-        ("docx", offices.archived({"x": "x"}), "damaged, or no Word"),
+        ("docx", offices.archived({"x": "x"}), "damaged, or not a valid Word"),
         ("pptx", OLE, r"old \.ppt format"),
-        ("pptx", offices.archived({"x": "x"}), "damaged, or no PowerPoint"),
-        ("pptx", offices.workbook(), "damaged, or no PowerPoint"),
+        ("pptx", offices.archived({"x": "x"}), "damaged, or not a valid PowerPoint"),
+        ("pptx", offices.workbook(), "damaged, or not a valid PowerPoint"),
         ("xlsx", OLE, r"old \.xls format"),
-        ("xlsx", offices.deck(), "damaged, or no Excel"),
-        ("odt", offices.archived({"x": "x"}), "damaged, or no OpenDocument"),
-        ("odt", offices.odt(**{"content.xml": "<a>"}), "damaged, or no OpenDocument"),
+        ("xlsx", offices.deck(), "damaged, or not a valid Excel"),
+        ("odt", offices.archived({"x": "x"}), "damaged, or not a valid OpenDocument"),
+        ("odt", offices.odt(**{"content.xml": "<a>"}), "damaged, or not a valid OpenDocument"),
         ("odt", offices.odt(**{"META-INF/manifest.xml": "<encryption-data/>"}), "encrypted"),
         ("odt", offices.odt(**{"content.xml": ENTITIES + "<l>&b;</l>"}), "declares XML entities"),
-        ("epub", offices.archived({"x": "x"}), "damaged, or no EPUB"),
+        ("epub", offices.archived({"x": "x"}), "damaged, or not a valid EPUB"),
         ("epub", offices.epub(**{"OPS/book.opf": "<package/>"}), "contains no text"),
         ("eml", b"\n\nno header", "does not begin with a header"),
         ("eml", b"Subject: x\n\n", "contains no text"),
@@ -135,16 +135,6 @@ def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extens
     pictures = offices.archived({"a.bmp": b" " * 3_000_000})
     with pytest.raises(UnreadableError, match="over the limit of 2 MB"):
         parse(extension, pictures, max_file_mb=0.5)
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-def test_a_sheet_of_lone_cells_at_its_far_end_is_refused():
-    book = openpyxl.Workbook()
-    for row in range(1, 400):
-        book.active.cell(row, 16_384, "x")
-    with pytest.raises(UnreadableError, match="more than 5,000,000 cells"):
-        parse("xlsx", offices.saved(book))
 
 
 def test_a_size_that_a_part_does_not_have_is_not_believed():

@@ -5,7 +5,7 @@ import pytest
 from support.clusterers import PAIRS
 from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
-from support.tiny_models import build_tiny_dpr, build_tiny_t5
+from support.tiny_models import build_tiny_dpr
 
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.settings import Settings
@@ -15,7 +15,7 @@ from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.load import load_dataset
 from raptor_lab.readers import Ask
-from raptor_lab.unifiedqa import UnifiedQa, unifiedqa_prompt
+from raptor_lab.unifiedqa import unifiedqa_prompt
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
@@ -84,17 +84,6 @@ def test_a_question_is_asked_of_its_own_document_within_the_budget(index, encode
         assert set(score.context.split()) <= set(by_id[score.question.document].split())
 
 
-@pytest.fixture
-def one_thread():
-    """Threads that wait for one another cost a tiny model more than it computes."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 WHEEL = Question("q", "Who bought the wheel?", options=("A smith.", "A king."), gold=0)
 
 
@@ -102,18 +91,3 @@ def test_the_prompt_has_the_question_first_in_lower_case():
     prompt = unifiedqa_prompt(Ask(WHEEL, "The wheel\nwas sold."))
     assert prompt == "who bought the wheel? \\n (a) a smith. (b) a king. \\n the wheel was sold."
     assert unifiedqa_prompt(Ask(Question("q", "Who?"), "")) == "who?"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
-def test_answers_do_not_depend_on_the_batch_and_stop_reading_at_512_tokens(tmp_path):
-    reader = UnifiedQa(str(build_tiny_t5(tmp_path)))
-    asks = [Ask(WHEEL, "the smith paid " * n) for n in (1, 200, 3, 40, 5, 9, 2, 7, 11, 4)]
-    together = dict(reader.read(asks))
-    assert sorted(together) == list(range(10))
-    assert len(set(together.values())) > 1
-    for at in (0, 1, 9):
-        assert dict(reader.read([asks[at]])) == {0: together[at]}
-    longer = Ask(WHEEL, asks[1].context + "and a king came " * 99)
-    assert dict(reader.read([longer])) == {0: together[1]}
-    assert reader.fingerprint != UnifiedQa().fingerprint

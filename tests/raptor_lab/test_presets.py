@@ -7,7 +7,6 @@ from raptor_assets.home.settings_file import settings_text
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.models.summarizing.prompts import prompt_of
-from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings, load_settings, preset, with_preset
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
@@ -74,14 +73,3 @@ def test_leaves_are_the_recipes_windows_of_two_hundred_words(tree):
     words = prose(60).split()
     windows = [words[at : at + 200] for at in range(0, len(words), 200)]
     assert [leaf.text.split() for leaf in tree.layers[0].nodes] == windows
-
-
-@pytest.mark.slow
-def test_the_search_finds_five_chunks_about_the_question(tree, components):
-    query = Query.from_settings(preset("simple"))
-    found = Retriever.from_trees([tree], components).search(
-        "What happened on research vessels?", query
-    )
-    assert len(found.hits) == 5
-    assert all(hit.node.is_leaf for hit in found.hits)
-    assert any("research vessels" in hit.node.text for hit in found.hits)

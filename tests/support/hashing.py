@@ -14,7 +14,6 @@ class HashingEmbedder:
 
     model = "hashing"
     n_dims = 32
-    max_tokens = 4096
     fingerprint = fingerprint("hashing", {"n_dims": 32})
 
     def __init__(self, _settings=None):

@@ -21,11 +21,6 @@ def items(page: Page) -> Locator:
     return page.locator("#tree [role=treeitem]")
 
 
-def n_elements(page: Page) -> int:
-    """Elements of the whole page."""
-    return page.locator("*").count()
-
-
 def follow(link: Locator) -> None:
     """Click a link to another place of the page, and wait until that is shown."""
     link.page.evaluate(

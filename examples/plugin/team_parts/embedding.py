@@ -15,7 +15,6 @@ class HashedWords:
     model = "hashed-words"
     fingerprint = "hashed-words-1"
     n_dims = 64
-    max_tokens = 4096
 
     def __init__(self, settings: Settings) -> None:
         """Take the settings."""

@@ -103,9 +103,9 @@ class Inventory:
         =====================================  ======================================
 
         The last rule is the last one that matches. If none of these names readers, nobody may read
-        the document. A document that is not in the source never gains readers over ``published``,
-        because a rule does not know what the document declared. Nor does any document while a
-        source failed, or any row while a table cannot be read: one with its id may be there.
+        the document. While a source failed, no document gains readers over ``published``, and no
+        row does while a table cannot be read: another document of its id may be there. Nor does a
+        document that is not in the source, because a rule does not know what the document declared.
 
         Args:
             source: source of the document; see ``Document``.

@@ -30,10 +30,6 @@ class Embedder(Protocol):
     def n_dims(self) -> int:
         """Number of dimensions of a vector."""
 
-    @property
-    def max_tokens(self) -> int:
-        """Limit of the model in tokens."""
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of texts in order, shape ``(len(texts), n_dims)``, float32, unit norm.
 

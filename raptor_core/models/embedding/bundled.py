@@ -40,7 +40,6 @@ class BundledEmbedder(LocalEmbedder):
 
     model = "all-MiniLM-L6-v2"
     n_dims = N_DIMS
-    max_tokens = MAX_TOKENS
 
     def __init__(self, settings: EmbedderSettings) -> None:
         super().__init__(settings, "bundled", sha256=SHA256)

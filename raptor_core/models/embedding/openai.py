@@ -1,7 +1,7 @@
 """The embedder that calls an OpenAI-compatible endpoint."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -29,9 +29,6 @@ class OpenAIEmbedder(PrefixingEmbedder):
     Embedding raises the errors of ``EndpointClient``, and ModelError if a vector is zero or has
     another length than earlier ones.
     """
-
-    max_tokens = 8191
-    """Limit of OpenAI's models; other servers return an error if a text is too long."""
 
     def __init__(
         self,
@@ -64,7 +61,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         """Yield batches; see ``BatchEmbedder.embed_batches``. Repeated texts are sent again."""
         sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
         bad: list[str] = []
-        for start, vectors in self._in_batches(sent, self._call):
+        for start, vectors in self._in_batches(sent):
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             is_good = np.isfinite(norms[:, 0]) & (norms[:, 0] > 0)
             bad += [texts[start + row] for row in np.flatnonzero(~is_good).tolist()]
@@ -83,17 +80,15 @@ class OpenAIEmbedder(PrefixingEmbedder):
             )
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        blocks = dict(self._in_batches(texts, self._call))
+        blocks = dict(self._in_batches(texts))
         return np.concatenate([blocks[start] for start in sorted(blocks)])
 
-    def _in_batches(
-        self, texts: Sequence[str], embed: Callable[[Sequence[str], threading.Event], Vectors]
-    ) -> Iterator[tuple[int, Vectors]]:
+    def _in_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """Yield the first row and the vectors of each batch; run ``concurrency`` calls at once."""
         batch_size = self._settings.batch_size
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
-            return start, embed(texts[start : start + batch_size], stop)
+            return start, self._call(texts[start : start + batch_size], stop)
 
         yield from run_concurrently(work, range(0, len(texts), batch_size), self._settings.share)
 

@@ -51,11 +51,6 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     def _probe(self) -> tuple[float, ...]:
         return probe_of(self._encode([PROBE]))
 
-    @property
-    def max_tokens(self) -> int:
-        """Limit of the model in tokens."""
-        return int(self._transformer.max_seq_length)
-
     def _limit(self) -> tuple[TokenCounter, int] | None:
         model = self._transformer
         tokenizer: Any = getattr(model, "tokenizer", None)

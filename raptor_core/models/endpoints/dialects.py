@@ -53,17 +53,8 @@ def shown_url(base_url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
-_AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
-
-
-def is_azure(endpoint: EndpointPart) -> bool:
-    """Return whether the endpoint is on a host of Azure."""
-    host = urlsplit(endpoint.base_url).hostname or ""
-    return host.endswith(_AZURE)
-
-
 def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
-    """Create a client for an endpoint; Azure needs the key in the header "api-key".
+    """Create a client for an endpoint.
 
     It does not follow redirects, so that texts and keys reach no other server. It does not retry,
     because every attempt must first be counted in the budget.
@@ -73,7 +64,6 @@ def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
     return OpenAI(
         base_url=endpoint.base_url,
         api_key=key,
-        default_headers={"api-key": key} if is_azure(endpoint) else None,
         max_retries=0,
         http_client=DefaultHttpxClient(follow_redirects=False),
         timeout=Timeout(endpoint.timeout_seconds, connect=CONNECT_SECONDS),
@@ -83,13 +73,12 @@ def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
 class Dialect:
     """The request fields that an endpoint accepts, learnt from its errors; threads may share one.
 
-    OpenAI's newer models reject ``max_tokens``, so OpenAI and Azure get the newer name first.
+    OpenAI's newer models reject ``max_tokens``, so OpenAI gets the newer name first.
     """
 
     def __init__(self, endpoint: EndpointPart) -> None:
         names = ("max_tokens", "max_completion_tokens")
-        is_newer = is_official(endpoint.base_url) or is_azure(endpoint)
-        self._limits = names[::-1] if is_newer else names
+        self._limits = names[::-1] if is_official(endpoint.base_url) else names
         self._rejected: set[str] = set()
         self._lock = threading.Lock()
 

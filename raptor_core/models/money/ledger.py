@@ -18,7 +18,7 @@ from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd
 from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.models import Settings
 
-BUDGET_ENDED = "the run stops before it would pass budget."
+BUDGET_ENDED = "the run stops, because its next call could exceed budget."
 """Beginning of the message of a BudgetError."""
 _ROUNDING = 1e-9  # relative tolerance, because sums of floats are inexact
 
@@ -150,9 +150,9 @@ class Ledger:
         return (
             f"{BUDGET_ENDED}{bound} = "
             f"{getattr(self._budget, bound)}: {spent.calls:,} calls with {spent.tokens:,} tokens "
-            f"cost {money}, and the next would cost {needed[bound]} more, in addition to "
-            f"{self._n_reserved:,} open ones. All finished work is kept, and published trees are "
-            f"unchanged. Run again to continue from there, or raise budget.{bound}"
+            f"cost {money}, and the next call could cost {needed[bound]} more, in addition to "
+            f"{self._n_reserved:,} unfinished calls. All finished work is kept, and published "
+            f"trees are unchanged. Run again to continue from there, or raise budget.{bound}"
         )
 
 

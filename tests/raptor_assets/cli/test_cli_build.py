@@ -83,26 +83,6 @@ def test_a_failing_partition_exits_with_5_and_is_named(own):
     assert "2 built, 1 failed" in printed.out
 
 
-def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
-    own.write("long.md", "\n\n".join(f"Keeper {n} lit the tower {n}. " * 4 for n in range(15)))
-    with FakeOpenAI() as server:
-        own.configure(
-            f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"'
-        )
-        server.fail(Fault.error(400), every=3, times=None, when=lambda body: "tower" in str(body))
-        printed = own.call("build", "--partition", "long.md", "--json")
-        n_kept = printed.json["n_answers_kept"]
-        assert n_kept >= 2
-        server.stop_failing()
-        n_before = server.n_requests
-        server.fail(Fault.error(400), times=None)
-        assert (
-            f"{n_kept} answers of the model are kept: the next"
-            in own.call("build", "--partition", "long.md").out
-        )
-    assert server.n_requests > n_before
-
-
 def test_a_build_ends_with_the_number_of_failed_checks_and_an_error_has_its_code(own):
     own.configure('[checks]\nmin_children = 20\nseverity = { staleness = "off" }')
     printed = own.call("build", "--force")

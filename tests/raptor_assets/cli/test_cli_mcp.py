@@ -35,11 +35,6 @@ def values(result):
     return result.structured_content
 
 
-def refusal(result):
-    assert result.is_error
-    return result.content[0].text
-
-
 @pytest.fixture(scope="module")
 def server(built):
     return make_server(HomeRetriever(built.home))
@@ -83,28 +78,3 @@ def test_an_outline_lists_names_from_the_top_in_pages_within_their_tokens(server
         assert node["n_children"] == len(named[node["id"]]["children"])
         assert node["name"]
         assert len(node["name"]) <= 80
-
-
-def test_errors_are_named_with_the_remedy(server):
-    unknown = "00000000-0000-0000-0000-000000000000"
-    tree, node, strategy, empty, misspelt, *looks = map(
-        refusal,
-        conversation(
-            server,
-            ("search", {"question": "why?", "trees": ["nosuch"]}),
-            ("trace", {"node_id": unknown}),
-            ("search", {"question": "why?", "strategy": "best"}),
-            ("search", {"question": ""}),
-            ("search", {"question": "why?", "tree": "soup.md"}),
-            ("outline", {"tree": "nosuch"}),
-            ("browse", {"node_id": unknown}),
-            ("search_within", {"question": "why?", "node_id": unknown}),
-        ),
-    )
-    assert all("UnknownTreeError" in message for message in looks)
-    assert "UnknownTreeError" in tree
-    assert "soup.md" in tree
-    assert "no published node has the id" in node
-    assert "'hybrid'" in strategy
-    assert "at least 1 character" in empty
-    assert "tree\n  Extra inputs are not permitted" in misspelt

@@ -8,7 +8,6 @@ from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.workshop import prose
 
-from raptor_core.home import HomeRetriever
 from raptor_core.identity import MAX_ID_BYTES
 
 pytestmark = pytest.mark.slow
@@ -76,22 +75,3 @@ def test_longer_ids_are_reported_and_not_read(named):
     assert len(path) < 100
     listed = place.call("documents", place.docs, "--json").json
     assert {item["name"] for item in listed["skipped"]} == {*reasons, "rows.jsonl:12"}
-
-
-def test_the_api_and_the_window_take_every_id_up_to_the_bound(named):
-    from fastapi.testclient import TestClient
-
-    from raptor_assets.serving.http import make_app
-    from raptor_assets.serving.identity import ServerKeys
-
-    with embedder_made_by(lambda *_: HashingEmbedder()):
-        client = TestClient(make_app(HomeRetriever(named[0].home), ServerKeys()))
-        for tree in ROWS:
-            asked = {"question": "river", "trees": [tree], "documents": [tree]}
-            found = client.post("/search", json=asked).json()["nodes"]
-            assert {node["tree"] for node in found} == {tree}
-            assert client.get("/trees", params={"name_contains": tree}).json()["n_trees"] >= 1
-            for path in ("report", "map"):
-                assert client.get(f"/window/{path}", params={"tree": tree}).status_code == 200
-        refused = client.post("/search", json={**asked, "trees": ["x" * (MAX_ID_BYTES + 1)]})
-        assert refused.status_code == 422

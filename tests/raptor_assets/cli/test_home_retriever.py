@@ -13,28 +13,14 @@ from raptor_core.errors import (
     StoreLockedError,
     UnknownTreeError,
 )
-from raptor_core.retrieval import Retriever
-from raptor_core.store import open_store
 from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
-
-QUESTIONS = ["who kept the lamp burning?", "crab soup", "what did the breakwater cost?"]
 
 
 @pytest.fixture
 def retriever(built):
     return HomeRetriever(built.home)
-
-
-def test_it_finds_what_a_retriever_over_the_open_store_finds(built, retriever):
-    found = retriever.search_many(QUESTIONS)
-    spans = retriever.trace(found[0].hits[0].node.id)
-    with open_store(retriever.settings.store, built.home / "qdrant") as store:
-        over_store = Retriever(store, retriever.components.embedder)
-        assert found == over_store.search_many(QUESTIONS, retriever.query)
-        assert spans == over_store.trace(found[0].hits[0].node.id)
-        assert retriever.query.strategy == "hybrid"
 
 
 def test_a_build_beside_it_waits_for_nothing_and_is_seen_by_the_next_search(own):

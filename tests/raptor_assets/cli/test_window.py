@@ -159,26 +159,6 @@ def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
 
 
 @pytest.mark.rare
-def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(
-    built, show, monkeypatch
-):
-    monkeypatch.delenv("RAPTOR_READER__BASE_URL")  # that of the server beside this one
-    with serving(built.home, RAPTOR_API_KEY=KEY, OPENAI_API_KEY="") as keyed:
-        page = show("#ask", at=keyed)
-        give_key(page, "wrong")
-        page.get_by_text("The server refused this key.").wait_for()
-        give_key(page, KEY)
-        page.get_by_text("No model is set up to answer").wait_for()
-        assert page.get_by_role("button", name="Ask the model").count() == 0
-        message = page.locator(".ask .note").inner_text()
-        assert all(name in message for name in ("OPENAI_API_KEY", "reader.base_url"))
-        page.get_by_role("link", name="Map").click()
-        page.locator(".plane[data-frames]").wait_for()
-    assert all("401" in message for message in show.troubles)
-    show.troubles.clear()
-
-
-@pytest.mark.rare
 def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
     with serving(own.home, RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY="to write") as keyed:
         page = show(f"#tree={LIGHTHOUSE}", at=keyed)

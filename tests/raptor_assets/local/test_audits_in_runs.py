@@ -112,19 +112,6 @@ def test_findings_are_rows_with_what_is_missing_and_are_judged_once(tmp_path):
     assert changed == {"layer_1/findings"}
 
 
-def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):
-    workshop = lying(tmp_path, severity="error")
-    workshop.write("a.md", prose(24, seed=1))
-    assert workshop.build().built == ["a.md", "b.md"]
-    before = workshop.manifests()
-    workshop.write("a.md", prose(24, seed=1).replace("castle", "zebra", 1))
-    report = workshop.build()
-    assert set(report.failed) == {"a.md"}
-    assert report.failed["a.md"].asset == "layer_1/findings"
-    assert "hallucination_audit" in report.failed["a.md"].reason
-    assert workshop.manifests() == before
-
-
 def planned(workshop):
     scan = rescan(workshop.access().tables, workshop.settings.source)
     home, settings = workshop.home, workshop.settings

@@ -1,7 +1,5 @@
 """What a build leaves in Dagster's record: materializations, versions, metadata, checks."""
 
-import re
-
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver
 from dagster._core.loader import LoadingContextForTest
@@ -97,14 +95,3 @@ def test_every_check_of_what_a_tree_has_has_a_result(built):
     }
     assert found.keys() == there
     assert {found[place] for place in there if place[0] in structural} == {"SUCCEEDED"}
-
-
-def test_the_page_of_a_run_names_each_step_and_nothing_that_only_dagster_misses(built):
-    with built.instance() as instance:
-        run = instance.get_run_by_id(built.report.run_ids[0])
-        messages = [entry.user_message for entry in instance.all_logs(run.run_id)]
-    (line,) = [message for message in messages if message.startswith("layer_1/summaries: ")]
-    assert re.fullmatch(r"layer_1/summaries: 1 partition, \d+ rows, \d+\.\d s", line)
-    assert not [message for message in messages if "did not yield" in message]
-    shown = [tag for tag in run.tags if not tag.startswith((".dagster/", "dagster/"))]
-    assert set(shown) == {"raptor/corpus", "raptor/step"}

@@ -10,7 +10,6 @@ from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets.assets.names import BUILD
 from raptor_assets.local.status import read_status
 from raptor_core.disk import file_lock
 from raptor_core.models.summarizing.base import FailedSummary
@@ -74,26 +73,6 @@ def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
     assert failed.metadata["vectors_equal_share"].value > 0.1
     assert failed.metadata["remedy"].value
     assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
-
-
-@pytest.mark.rare
-def test_a_tree_published_from_older_documents_is_stale(tmp_path):
-    workshop = Workshop(tmp_path)
-    workshop.write("a.md", prose(24, seed=1))
-    workshop.build()
-    workshop.write("a.md", prose(24, seed=2))
-    defs = workshop.definitions()
-    with workshop.instance() as instance:
-        done = defs.resolve_job_def(BUILD).execute_in_process(
-            instance=instance,
-            tags={"dagster/partition": "a.md"},
-            asset_selection=[dg.AssetKey("tree")],
-        )
-    assert done.success
-    fresh, stale = evaluations(workshop, "tree", "staleness")
-    assert (fresh.passed, stale.passed) == (True, False)
-    assert stale.metadata["documents_changed"].value == 1
-    assert "| document changed | a.md |" in stale.metadata["worst_nodes"].value
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import forecast
 from raptor_assets.local.status import read_status
-from raptor_core import HomeRetriever, Query, build_trees
+from raptor_core import HomeRetriever, Query
 from raptor_core.errors import UnknownTreeError
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.tables.files import TableStore
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, build_corpus_tree
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 pytestmark = pytest.mark.slow
 
@@ -174,20 +174,6 @@ def test_a_corpus_in_a_project_of_a_team_has_one_behind_its_trees(tmp_path):
     assert graph.get(documents).parent_keys == {source}
     sensor = team.resolve_sensor_def("handbook_corpus_tree_source_sensor")
     assert "handbook_corpus_tree_sync" in {job.name for job in sensor.jobs}
-
-
-def test_it_is_built_by_a_plain_function_call_too(workshop):
-    from raptor_core import Document
-
-    trees = build_trees(
-        {str(n): [Document(str(n), prose(12, seed=n))] for n in range(6)},
-        components=workshop.components,
-    )
-    built = build_corpus_tree(list(trees.values()), components=workshop.components)
-    tops = {node.id for tree in trees.values() for node in tree.layers[-1].nodes}
-    assert {leaf.stands_for for leaf in built.layers[0].nodes} == tops
-    again = build_corpus_tree(list(trees.values()), components=workshop.components, previous=built)
-    assert [node.id for node in again.nodes()] == [node.id for node in built.nodes()]
 
 
 def test_with_too_few_trees_there_is_none(workshop):

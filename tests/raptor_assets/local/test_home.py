@@ -1,7 +1,6 @@
 """A home: its folders, the settings of its Dagster instance, and the embedder of its store."""
 
 import socketserver
-import subprocess
 import threading
 from pathlib import Path
 
@@ -38,20 +37,6 @@ def test_a_moved_home_keeps_its_record_in_its_new_place(tmp_path):
     with open_instance(Home(tmp_path / "new")) as instance:
         assert list(instance.get_dynamic_partitions("trees")) == ["a"]
     assert not (tmp_path / "old's").exists()
-
-
-def test_git_keeps_the_settings_of_a_home_and_nothing_else(tmp_path):
-    def git(*arguments):
-        command = ["git", "-C", tmp_path, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-    git("init", "--quiet")
-    home = Home.at(tmp_path / "home")
-    home.ensure()
-    (home.path / "raptor.toml").write_text("")
-    (home.path / "tables" / "nodes.parquet").write_text("")
-    shown = git("status", "--porcelain", "--untracked-files=all").split()
-    assert shown[1::2] == ["home/.gitignore", "home/raptor.toml"]
 
 
 class Other(HashingEmbedder):

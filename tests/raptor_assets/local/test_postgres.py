@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import dagster as dg
@@ -181,26 +180,6 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
         assert one.texts(["b"]) == {}
 
 
-def test_runs_at_once_make_its_tables_and_lose_nothing(paid_workshop):
-    with paid_workshop.instance() as instance:
-        caches = [shared_cache(instance, "corpus") for _ in range(4)]
-        names = [f"{run} {number}" for run in range(4) for number in range(20)]
-
-        def work(run):
-            for number in range(20):
-                caches[run].want([(f"tree {run}", f"{run} {number}"), (f"tree {run}", "shared")])
-                caches[run].keep_texts({f"{run} {number}": "text", "shared": f"of {run}"})
-
-        threads = [threading.Thread(target=work, args=(run,)) for run in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert caches[0].texts(names).keys() == set(names)
-        caches[0].forget(["tree 0", "tree 1", "tree 2"])
-        assert caches[0].texts(["3 0", "0 0", "shared"]).keys() == {"3 0", "shared"}
-
-
 def unfinished(paid_workshop):
     with paid_workshop.instance() as instance:
         return shared_cache(instance, "corpus").unfinished()
@@ -219,11 +198,3 @@ def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):
     assert unfinished(paid_workshop) == []
     sizes = paid_workshop.manifests()["a.md"].layer_sizes
     assert n_made + left.n_made == sum(sizes[1:])
-
-
-def test_a_database_that_does_not_answer_is_reported(postgres, paid_workshop):
-    with paid_workshop.instance() as instance:
-        shared_cache(instance, "corpus").keep_texts({"a": "text"})
-        instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
-        with pytest.raises(RecordsError, match="cache of unfinished work cannot be used"):
-            shared_cache(instance, "corpus").texts(["a"])

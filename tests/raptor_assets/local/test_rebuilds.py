@@ -44,18 +44,6 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
 
 
 @pytest.mark.slow
-def test_white_space_stops_above_the_embeddings(pair):
-    before, n_made = versions(pair, "a.md"), pair.summarizer.n_made
-    pair.write("a.md", "\n\n\n" + prose(24, seed=1))
-    pair.build()
-    after = versions(pair, "a.md")
-    assert after["chunks"] != before["chunks"]
-    for key in ("layer_1/clusters", "layer_1/summaries"):
-        assert after[key] == before[key]
-    assert pair.summarizer.n_made == n_made
-
-
-@pytest.mark.slow
 def test_an_empty_or_missing_source_removes_nothing(pair):
     before = pair.manifests()
     for name in ("a.md", "b.md"):
@@ -258,11 +246,6 @@ def gone(workshop):
     return CHAIN_NAMES.chain(2)[4:-2]
 
 
-def n_events(workshop, asset):
-    with workshop.instance() as instance:
-        return len(instance.fetch_materializations(asset.key, limit=10).records)
-
-
 @pytest.mark.slow
 def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     tables = shrunken.access().tables
@@ -284,18 +267,6 @@ def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
         )
     assert last[0].evaluation.passed
     assert "above the top" in last[0].evaluation.description
-
-
-@pytest.mark.slow
-def test_a_lost_layer_is_reported_once_and_may_come_back(shrunken):
-    before = [n_events(shrunken, asset) for asset in gone(shrunken)]
-    assert shrunken.build(force=True).built == [NAME]
-    assert [n_events(shrunken, asset) for asset in gone(shrunken)] == before
-    assert shrunken.build().run_ids == []
-    shrunken.write(NAME, prose(40, seed=1))
-    assert shrunken.build().succeeded
-    assert shrunken.metadata("layer_1/summaries", NAME)["state"] == "built"
-    assert shrunken.access().tables.exists(CHAIN_NAMES.summaries(1).path, NAME)
 
 
 @pytest.mark.slow

@@ -4,14 +4,13 @@ import re
 
 import pytest
 from support.openai_faults import Fault
-from support.openai_server import FakeOpenAI, default_answer
+from support.openai_server import FakeOpenAI
 from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.cli.commands.curate import SPAN
 from raptor_assets.home.source_state import rescan
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import forecast
-from raptor_assets.local.status import read_status
 from raptor_assets.serving.window import read_report
 from raptor_core.errors import CurationError
 from raptor_core.identity import FALLBACK
@@ -93,29 +92,3 @@ def test_a_chunk_is_set_aside_by_its_characters_before_anything_is_published(tmp
     decision = curator.set_span_aside(document, int(start), int(end), author)
     assert "zyzzyva" in decision.about
     assert workshop.build().built == ["a.md"]
-
-
-def test_what_a_model_invents_is_not_published_and_the_check_of_each_layer_says_so(
-    tmp_path, server
-):
-    invented = " They met Hallström in 1987."
-    server.answer = lambda body: default_answer(body) + invented
-    workshop = paying(tmp_path, server, foreign_facts="report")
-    workshop.write("a.md", prose(24))
-    for setting, passed in (("report", False), ("remove", True)):
-        summarizer = workshop.settings.summarizer.model_copy(update={"foreign_facts": setting})
-        values = {"summarizer": summarizer.model_dump(), "clustering": {"method": "raptor"}}
-        workshop.configure(**values, **TWO_LAYERS)
-        assert workshop.build().built == ["a.md", "b.md"]
-        assert any("Hallström" in text for text in workshop.texts("a.md")) != passed
-        (status, _) = read_status(workshop.home, workshop.settings).trees
-        found = [check for check in status.checks if check.name == "foreign_facts"]
-        assert len(found) == len(status.manifest.layer_sizes) - 1 > 1
-        assert {(check.passed, check.blocking) for check in found} == {(passed, passed)}
-    workshop.configure(
-        summarizer={**values["summarizer"], "foreign_facts": "report"},
-        clustering=values["clustering"],
-        checks={"severity": {"foreign_facts": "error"}},
-        **TWO_LAYERS,
-    )
-    assert "foreign_facts" in str(workshop.build().failed["a.md"])

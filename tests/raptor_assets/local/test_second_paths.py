@@ -222,19 +222,6 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
     assert readable(corpus.access(), "guest") == {"a"}
 
 
-def test_a_text_that_is_narrowed_under_another_id_is_narrowed_where_it_is_published(corpus):
-    """Though another document takes its id, with the readers that it had."""
-    corpus.configure(source={"paths": [str(corpus.docs)]}, runs={"publish": "when_approved"})
-    a, *rest = map(json.loads, (corpus.docs / "rows.jsonl").read_text().splitlines())
-    old = corpus.texts("a")
-    moved = {**a, "id": "archive", "readers": ["ben"]}
-    rows = [moved, {**a, "text": "Another text has this id now."}, *rest]
-    corpus.write("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-    corpus.build()
-    with corpus.access().store.open_existing() as store:
-        assert not old & {node.text for node in store.nodes(Where(readers=("ana",)))}
-
-
 def test_what_the_source_says_during_a_build_holds_for_what_it_publishes_and_drops(tmp_path):
     """A build with a model takes hours; so a right may be taken, or a document come back."""
     texts = {"a.md": f"---\nreaders: ana\n---\n{prose(9, seed=1)}", "b.md": prose(9, seed=2)}

@@ -13,12 +13,9 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventL
 from support import build_process
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
-from support.object_store import SECRET, forget_connections
-from support.sensor_daemon import Daemon
 from support.stores import PROCESS_PATH
-from support.workshop import Workshop, prose, settings_text
+from support.workshop import prose, settings_text
 
-from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.local.storage import PooledSqliteEventLogStorage
 
 pytestmark = pytest.mark.slow
@@ -121,24 +118,6 @@ def refuse(*_arguments):
     raise RuntimeError("no")
 
 
-def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
-    workshop = Workshop(tmp_path)
-    for name in ("a.md", "b.md"):
-        workshop.write(name, "One short sentence stands here.")
-    Daemon(workshop).settle()
-    with workshop.instance() as instance:
-        key = dg.AssetCheckKey(CHAIN_NAMES.summaries(1).key, "coverage")
-        assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
-        (run,) = instance.get_runs()
-        planned = instance.all_logs(
-            run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
-        )
-    found = [entry.dagster_event for entry in planned]
-    assert all(event.partition for event in found)
-    named = {(event.asset_key, event.partition) for event in found if event.partition}
-    assert named == {(CHAIN_NAMES.tree.key, "a.md"), (CHAIN_NAMES.tree.key, "b.md")}
-
-
 @pytest.mark.rare
 def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
     command = [sys.executable, build_process.__file__, "open_records_at_once", str(tmp_path), "4"]
@@ -194,20 +173,3 @@ def test_build_rebuild_query_report_and_drop(s3, place, bucket, tmp_path):
     assert any("/a.md" in key for key in left)
     assert not any("/b.md" in key for key in left)
     assert left < first
-
-
-@pytest.mark.rare
-def test_a_server_that_is_gone_stops_the_build_before_anything_is_lost(place, monkeypatch):
-    with embedder_made_by(lambda *_: HashingEmbedder()):
-        assert place.call("build").code == 0
-        place.write("a.md", prose(9))
-        with monkeypatch.context() as patch:
-            patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-            forget_connections()
-            failed = place.call("build")
-            assert failed.code == 1, failed
-            assert "does not answer" in failed.err
-            assert SECRET not in failed.out + failed.err
-            assert place.call("query", "river", "--json").json["nodes"]
-        forget_connections()
-        assert place.call("build", "--json").json["built"] == ["a.md"]

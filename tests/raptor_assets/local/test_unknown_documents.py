@@ -1,12 +1,11 @@
 """What cannot be looked at or read stays as published, by every grouping, in builds and runs."""
 
 import errno
-import json
 import os
 
 import pytest
 from support.source_homes import calls
-from support.workshop import Workshop, live, prose
+from support.workshop import live, prose
 
 from raptor_assets.corpus.changes import State
 
@@ -59,35 +58,6 @@ def test_a_run_that_finds_a_folder_unlistable_publishes_nothing_without_it(start
     assert live(workshop) == before
     unlistable.clear()
     assert workshop.build().built == ["corpus"]
-
-
-def rows_home(root):
-    workshop = Workshop(root, tree={"max_layers": 1})
-    workshop.write("a.md", prose(6, seed=7))
-    workshop.write("b.md", prose(6, seed=8))
-    rows = [{"id": f"r{number}", "text": prose(6, seed=number)} for number in range(2)]
-    write_rows(workshop, rows)
-    workshop.build()
-    return workshop, rows
-
-
-def write_rows(workshop, rows):
-    workshop.write("t.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-
-
-def test_rows_whose_text_is_missing_keep_their_trees(tmp_path):
-    workshop, rows = rows_home(tmp_path)
-    before = live(workshop)
-    for rows_now in (
-        [{"id": row["id"], "body": row["text"]} for row in rows],
-        [{"body": row["text"]} for row in rows],
-        [{"id": row["id"], "text": None} for row in rows],
-        [],
-    ):
-        write_rows(workshop, rows_now)
-        report = workshop.build()
-        assert (report.changes.of(State.UNKNOWN), report.dropped) == (("r0", "r1"), [])
-        assert live(workshop) == before
 
 
 def test_a_drop_that_waited_spares_what_came_back(start):

@@ -125,30 +125,6 @@ def test_leaves_are_the_chunks_in_order_and_an_edit_rebuilds_its_ancestors_alone
     assert splits.leaves("page-1")[5].metadata["chunk_id"] == "renamed"
 
 
-def test_documents_lose_readers_and_go_as_any_others(splits):
-    for row in splits.rows:
-        if row["document"] == "page-1":
-            row["readers"] = ["group:hr"]
-    splits.follow()
-    splits.team.tick()
-
-    def documents(*readers):
-        query = Query("flat", 100_000)
-        hits = splits.read(lambda home: home.for_readers(readers).search("Entry", query).hits)
-        return {name for hit in hits for name in hit.node.documents}
-
-    assert documents("group:hr") == {"page-1"}
-    assert documents("group:sea") == {"page-0", "page-2"}
-    assert documents() == set()
-
-    splits.rows = [row for row in splits.rows if row["document"] != "page-2"]
-    assert splits.follow()["partitions_removed"] == 1
-    assert splits.team.tick() == [None]  # the drop job
-    assert splits.team.instance.get_dynamic_partitions("wiki_trees") == ["page-0", "page-1"]
-    splits.rows = [row for row in splits.rows if row["document"] == "page-9"]
-    assert "it gave no row" in splits.follow()
-
-
 def test_rows_that_name_no_chunk_fail_and_the_last_source_stays(tmp_path):
     splits = Splits(tmp_path)
     splits.follow()

@@ -67,7 +67,9 @@ def test_a_cluster_over_the_budget_fails():
 
 
 RESULTS = [
-    CheckResult(f"{severity} {passed}", passed, severity, "Seen.", {}, remedy="Mend it.")
+    CheckResult(
+        passed, "Seen.", {}, remedy="Mend it.", name=f"{severity} {passed}", severity=severity
+    )
     for severity in ("error", "warn")
     for passed in (True, False)
 ]

@@ -1,16 +1,12 @@
 """Reduction by UMAP: exact neighbours, fuzzy graph and layout."""
 
-import os
-import shutil
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 from support.clustering_cases import topics, unit
 
-from raptor_core.clustering import compiled, reduction
+from raptor_core.clustering import reduction
 from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, project, umap_layout
 
 
@@ -100,25 +96,3 @@ def test_the_plane_lies_along_the_largest_spread(shape):
     axes = np.linalg.svd(centred)[2][:2]
     assert np.allclose(np.abs(points), np.abs(centred @ axes.T), atol=1e-5)
     assert np.array_equal(project(vectors), points)
-
-
-@pytest.mark.slow
-@pytest.mark.rare
-def test_kernels_compile_where_numba_may_write_to_no_folder(tmp_path):
-    shutil.copy(compiled.__file__, tmp_path / "kernels.py")
-    (tmp_path / "__pycache__").touch()  # no folder, so that root cannot write there either
-    lent = tmp_path / "lent"
-    lent.mkdir()
-    code = "import kernels, numpy; print(kernels.next_random(numpy.zeros(1, numpy.uint64)))"
-    environment = {"PATH": os.environ["PATH"], "HOME": os.devnull, "TMPDIR": str(lent)}
-    run = subprocess.run(
-        (sys.executable, "-c", code),
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout == "16294208416658607535\n"  # splitmix64's first number for 0
-    assert run.stderr.count("set NUMBA_CACHE_DIR to a folder") == 1
-    assert list(lent.iterdir()) == []

@@ -5,14 +5,9 @@ import warnings
 import numpy as np
 import pytest
 from support.clustering_cases import assert_valid, tokens, topics, unit
-from support.hashing import HashingEmbedder
 
 from raptor_core.clustering import make_clusterer, raptor
-from raptor_core.documents.base import Document
-from raptor_core.settings import Settings
 from raptor_core.settings.trees import ClusteringSettings
-from raptor_core.tree.build import build_tree
-from raptor_core.tree.components import Components
 
 EXACT = {"patience": 0, "epochs": 0}
 """As the paper's code has it: every k, and umap-learn's own number of epochs."""
@@ -54,23 +49,6 @@ def test_clusters_are_those_of_the_two_libraries():
 
 @pytest.mark.rare
 @pytest.mark.slow
-def test_a_lone_node_has_a_summary_of_its_own(monkeypatch):
-    monkeypatch.setattr(
-        "raptor_core.clustering.raptor._LayerClustering.global_then_local",
-        lambda _, rows: [rows[:-1], rows[-1:]],
-    )
-    values = {"clustering": {"method": "reference"}}
-    settings = Settings.model_validate(values | {"tree": {"max_layers": 1}})
-    text = "\n\n".join(f"# Part {n}\n\n" + f"Gauge {n} rose again. " * 22 for n in range(12))
-    components = Components(settings, embedder=HashingEmbedder())
-    tree = build_tree([Document("a.md", text)], components=components)
-    leaves, summaries = (layer.nodes for layer in tree.layers)
-    alone = [node.children for node in summaries if len(node.children) == 1]
-    assert alone == [(leaves[-1].id,)]
-
-
-@pytest.mark.rare
-@pytest.mark.slow
 @pytest.mark.parametrize("max_tokens", [260, 3500])
 def test_what_a_tree_needs_is_kept(max_tokens):
     vectors, _ = topics(4, 20)
@@ -79,17 +57,6 @@ def test_what_a_tree_needs_is_kept(max_tokens):
     clusters = clustered(vectors, n_tokens, max_tokens=max_tokens)
     assert_valid(clusters, n_tokens, max_tokens, min_members=1)
     assert clustered(vectors, n_tokens, max_tokens=max_tokens) == clusters
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-def test_it_has_a_fingerprint_of_its_own_and_the_default_keeps_its_own():
-    plain, reference = (
-        make_clusterer(ClusteringSettings(method=method)).fingerprint
-        for method in ("raptor", "reference")
-    )
-    assert plain != reference
-    assert plain == "279aac76d1b3785cb60e13e18c8eb9b4"
 
 
 def clusters_of(vectors, **changes):

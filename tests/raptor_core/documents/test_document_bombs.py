@@ -78,19 +78,6 @@ def test_a_pdf_that_unpacks_to_two_hundred_megabytes_is_refused(rounds):
     assert "needs more than 2048 MB to parse" in skipped.reason
 
 
-def test_a_parquet_table_whose_rows_share_one_large_text_is_refused():
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = pa.array([0] * 3000, pa.int32())
-    out = io.BytesIO()
-    text = pa.DictionaryArray.from_arrays(rows, pa.array(["word " * 200_000]))
-    pq.write_table(pa.table({"text": text}), out, compression="zstd")
-    assert len(out.getvalue()) < 2_000
-    with pytest.raises(UnreadableError, match="MB uncompressed is over the limit of 1000 MB"):
-        parse("parquet", out.getvalue())
-
-
 TABLE = (
     b'{"id": "a", "text": "Words of a row.", "n": 1.5, "metadata": {"k": [1]}}\n',
     b"# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- item\n\n```\ncode\n```\n",

@@ -19,10 +19,6 @@ from raptor_formats.markup.html import parse_html
 from raptor_formats.markup.markdown import parse_markdown
 from raptor_formats.markup.rst import parse_rst
 
-WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
-    lambda text: " ".join(["T", *text.split()])
-)
-PARTS = st.lists(st.tuples(st.integers(0, 4), WORDS), max_size=12)
 NAMES = st.text(max_size=40) | st.text("a. %/\t", max_size=12) | st.text("ab", min_size=150)
 
 
@@ -31,44 +27,6 @@ def test_a_document_refuses_none_in_words(field):
     values = {"id": "a.md", "text": "A text.", field: None}
     with pytest.raises(SourceError, match=rf"expected a text as {field}, got None; leave it out"):
         Document(**values)
-
-
-def as_markdown(parts):
-    return "".join(f"{'#' * rank} {words}\n\n" if rank else f"{words}\n\n" for rank, words in parts)
-
-
-def as_rst(parts):
-    return "".join(
-        f"{words}\n{'=-~^'[rank - 1] * (len(words) + 3)}\n\n" if rank else f"{words}\n\n"
-        for rank, words in parts
-    )
-
-
-def as_html(parts):
-    return "".join(
-        f"<h{rank}>{words}</h{rank}>" if rank else f"<p>{words}</p>" for rank, words in parts
-    )
-
-
-def assert_sections_lawful(text, sections):
-    for section in sections:
-        assert 0 <= section.start < section.end <= len(text)
-        assert text[section.start :].lstrip("# ").startswith(section.title)
-    for number, section in enumerate(sections):
-        later = sections[number + 1 :]
-        assert all(other.start > section.start for other in later)
-        assert all(other.end <= section.end for other in later if other.start < section.end)
-        assert section.level == 1 + sum(s.start < section.start < s.end for s in sections)
-
-
-@pytest.mark.slow
-@given(PARTS)
-def test_sections_begin_at_their_heading_and_nest(parts):
-    titles = [words for rank, words in parts if rank]
-    for write, parse in ((as_markdown, parse_markdown), (as_rst, parse_rst), (as_html, parse_html)):
-        parsed = parse(write(parts).encode())
-        assert [section.title for section in parsed.sections] == titles
-        assert_sections_lawful(parsed.text, parsed.sections)
 
 
 @given(

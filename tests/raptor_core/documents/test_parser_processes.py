@@ -72,16 +72,6 @@ def stop_and_kill(pid):
 
 
 @pytest.mark.slow
-@pytest.mark.rare
-def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(pool):
-    pool.parse(PAGE, HTML, SourceSettings())
-    timer = stop_and_kill(pool._idle[0].process.pid)
-    ((_, document),) = pool.parse(PAGE, HTML, SourceSettings())
-    timer.join()
-    assert document.title == "Lamp"
-
-
-@pytest.mark.slow
 def test_a_file_that_ends_a_new_process_is_reported(pool):
     pool.parse(PAGE, HTML, SourceSettings())
     pool._idle[0].has_read = False

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from support.clusterers import FOURS
 from support.examples import examples
 from support.hashing import HashingEmbedder
-from support.workshop import prose
 
 from raptor_core import Components, Query, Retriever, build_tree, load_documents
 from raptor_core.documents.base import Document
@@ -173,15 +172,6 @@ def test_positions_are_numbers_in_any_form_of_json(tmp_path):
         "At",
         "5.",
     ]
-
-
-def test_an_edit_of_one_chunk_changes_its_leaf_alone():
-    texts = [f"{prose(2, seed=n)} Entry {n}." for n in range(6)]
-    before = leaves(read(*(chunk(n, text) for n, text in enumerate(texts))))
-    texts[2] = "Another text."
-    after = leaves(read(*(chunk(n, text) for n, text in enumerate(texts))))
-    changed = [old.id != new.id for old, new in zip(before, after, strict=True)]
-    assert changed == [False, False, True, False, False, False]
 
 
 @pytest.mark.slow

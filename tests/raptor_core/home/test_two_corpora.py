@@ -81,15 +81,6 @@ def test_a_filter_holds_in_both_corpora(retriever, strategy):
         retriever.search("the harbour", Query(strategy, where=unknown, scope="both"))
 
 
-def test_no_text_is_in_a_context_twice(retriever):
-    tops = {node.stands_for for node in retriever.nodes(CORPUS_TREE_NAME) if node.is_leaf}
-    both = retriever.search("the harbour", Query("collapsed", 100_000, scope="both"))
-    assert tops <= {hit.node.id for hit in both.hits}
-    assert not [hit for hit in both.hits if hit.node.stands_for]
-    limited = retriever.search("the harbour", Query("collapsed", top_k=3, scope="both"))
-    assert len(limited.hits) == 3
-
-
 def test_a_note_is_given_if_it_holds_in_both_corpora(retriever):
     query = Query("flat", where=Where(metadata={"colour": "red"}), scope="both")
     assert "colour" in retriever.search("the harbour", query).note
@@ -107,15 +98,6 @@ def test_a_node_of_the_corpus_tree_is_traced_to_the_documents(retriever):
     (child,) = retriever.family(leaf.id).children
     assert (child.id, child.text) == (leaf.stands_for, leaf.text)
     assert retriever.trace(child.id).spans == retriever.trace(leaf.id).spans
-
-
-def test_a_search_within_a_node_of_the_corpus_tree_stays_under_it(retriever):
-    layer = [node for node in retriever.nodes(CORPUS_TREE_NAME) if node.layer == 1]
-    for strategy in STRATEGIES[:4]:
-        query = Query(strategy, 10_000)
-        hits = retriever.search_within("the harbour", layer[0].id, query).hits
-        assert hits
-        assert {hit.node.id for hit in hits} <= {layer[0].id, *layer[0].children}
 
 
 @pytest.mark.parametrize("scope", ["corpus", "both"])

@@ -4,10 +4,8 @@ import re
 
 import pytest
 from support.axe import serious_faults
-from support.report_cases import HOSTILE, LEAVES, document_of, large, lighthouse, node_id, tree_of
-from support.report_page import focused, follow, items, n_elements, press, refusal_of_script
-
-from raptor_core.report.values import Report
+from support.report_cases import HOSTILE, LEAVES, lighthouse, node_id
+from support.report_page import focused, follow, items, press, refusal_of_script
 
 pytestmark = pytest.mark.slow
 
@@ -79,24 +77,6 @@ def test_the_tree_is_walked_by_keyboard_down_to_a_leaf(show):
     assert page.locator("#tree [tabindex='0']").count() == 1
 
 
-@pytest.mark.rare
-def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
-    document, leaves = document_of([f"Sentence {n} stands here. " * 6 for n in range(60)])
-    page = show(Report("t", (tree_of(leaves, document),)), f"#node={leaves[40].id}")
-    span = page.locator(".document .span")
-    assert span.inner_text() == leaves[40].text
-    box, inner = page.locator(".document").bounding_box(), span.bounding_box()
-    assert box["y"] <= inner["y"]
-    assert inner["y"] + inner["height"] <= box["y"] + box["height"]
-    around = page.locator(".document .prose")
-    assert leaves[39].text in around.evaluate("prose => prose.textContent")
-    before = len(around.inner_text())
-    page.get_by_role("button", name="Show earlier text").click()
-    assert len(around.inner_text()) > before
-    follow(page.get_by_role("link", name="Next chunk"))
-    assert page.locator(".document .span").inner_text() == leaves[41].text
-
-
 def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
     page = show(lighthouse())
     page.locator("#query").focus()
@@ -125,67 +105,9 @@ def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
 
 
 @pytest.mark.rare
-def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
-    page = show(lighthouse(), f"#node={node_id('s1')}")
-    assert page.locator("h2").inner_text() == "Summary · layer 1"
-    follow(page.locator(".children a").first)
-    crumbs = page.locator(".crumbs li")
-    assert crumbs.count() == 4
-    assert "Tom Ferris kept it" in crumbs.nth(2).inner_text()
-    assert page.locator(".parents a").count() == 2
-    follow(crumbs.nth(0).locator("a"))
-    assert page.locator("h2").inner_text() == "Overview"
-
-
-FEW_ELEMENTS = 1500
-"""Far fewer than a page with an element for each of 10,000 nodes would have."""
-
-
-@pytest.mark.rare
-@pytest.mark.parametrize("flat", [False, True])
-def test_ten_thousand_nodes_put_few_elements_into_the_page(show, flat):
-    report = large(9990 if flat else 8600, flat=flat)
-    nodes = report.trees[0].nodes
-    page = show(report)
-    assert n_elements(page) < FEW_ELEMENTS
-    items(page).first.focus()
-    press(page, *["ArrowRight", "ArrowDown"] * 4)
-    assert n_elements(page) < FEW_ELEMENTS
-    page.fill("#query", "river castle")
-    page.locator("#search-status:not(:empty)").wait_for()
-    assert page.locator("#results a").count() == 50
-    assert n_elements(page) < FEW_ELEMENTS
-    page.get_by_role("button", name="Show 50 of").click()
-    assert page.locator("#results a").count() == 100
-    page.fill("#query", "")
-    page.locator("#tree").wait_for()
-    last = [node for node in nodes if node.is_leaf][-1]
-    page.goto(page.url.partition("#")[0] + f"#node={last.id}")
-    assert page.locator(".document .span").inner_text() == last.text
-    selected = page.locator("#tree [aria-selected=true]")
-    assert "Entry" in selected.get_attribute("aria-label")
-    assert n_elements(page) < FEW_ELEMENTS
-
-
-@pytest.mark.rare
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault_in_either_scheme(show, scheme):
     page = show(lighthouse(), f"#node={node_id('s0')}", color_scheme=scheme)
     items(page).first.wait_for()
     page.locator("main").get_by_role("heading").first.wait_for()
     assert serious_faults(page) == []
-
-
-@pytest.mark.rare
-def test_a_narrow_screen_shows_the_list_or_the_text_without_scrolling_sideways(show):
-    page = show(lighthouse(), viewport={"width": 380, "height": 700})
-    assert page.locator("#tree").is_visible()
-    assert page.locator("main").is_hidden()
-    items(page).first.locator(".snippet").first.click()
-    page.locator("main").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 380
-    page.get_by_role("link", name="Back to the list").click()
-    page.locator("#tree").wait_for()
-    page.get_by_role("link", name="Overview").click()
-    page.locator("table").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 380

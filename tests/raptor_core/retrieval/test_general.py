@@ -118,15 +118,6 @@ def test_the_context_of_a_general_question_covers_every_section_in_order(retriev
     assert all(hit.why == {"coverage": hit.score} for hit in retrieval.hits)
 
 
-def test_a_named_section_is_covered_alone(retriever):
-    question = "What are the main problems of the cold store?"
-    retrieval = retriever.search(question, Query(budget_tokens=150, where=BOOK))
-    assert retrieval.kind == "general"
-    assert retrieval.reason == "names a part of the text: Station > The cold store"
-    assert "compressor" in retrieval.context
-    assert not {"boat", "leeks"} & set(retrieval.context.split())
-
-
 def test_a_topic_word_that_is_the_subject_of_the_text_is_a_name(retriever):
     in_garden = retriever.search("What is the plot?", Query(where=Where(trees=("garden.md",))))
     assert (in_garden.kind, in_garden.reason) == (

@@ -154,16 +154,6 @@ def test_traversal_follows_algorithm_one(retriever, trees, components):
     assert {hit.node.id for hit in found.hits} == {node.id for node in expected}
 
 
-def test_traversal_starts_and_stops_at_the_layers_of_the_query(retriever):
-    base = {"top_k": 4, "budget_tokens": 100_000, "where": Where(trees=("a.md",))}
-    one = retriever.search(QUESTION, Query("traversal", start_layer=1, n_layers=1, **base))
-    assert {hit.node.layer for hit in one.hits} == {1}
-    two = retriever.search(QUESTION, Query("traversal", start_layer=1, n_layers=2, **base))
-    assert {hit.node.layer for hit in two.hits} == {1, 0}
-    leaves = retriever.search(QUESTION, Query("traversal", start_layer=0, **base))
-    assert {hit.node.layer for hit in leaves.hits} == {0}
-
-
 def test_traversal_over_all_trees_starts_in_each_trees_own_top(retriever, trees):
     found = retriever.search(QUESTION, Query("traversal", top_k=50, budget_tokens=100_000))
     tops = {tree.layers[-1].nodes[0].id for tree in trees.values()}
@@ -209,15 +199,6 @@ def test_without_a_number_of_nodes_the_budget_is_filled(retriever, strategy):
     assert len(found.hits) >= 40
     assert found.n_tokens > budget - max(node.n_tokens for node in known)
     assert len(retriever.search(question, Query(strategy, budget, top_k=20)).hits) == 20
-
-
-def test_words_are_searched_for_in_every_layer(retriever, trees):
-    summary = next(node for node in trees["a.md"].nodes() if node.layer == 2)
-    found = retriever.search(summary.text, Query("collapsed-lexical", budget_tokens=100_000))
-    assert found.hits[0].node.text == summary.text
-    assert len({hit.node.layer for hit in found.hits}) > 1
-    alone = Query("collapsed-lexical", where=Where(layers=(1,)))
-    assert {hit.node.layer for hit in retriever.search("crew 17", alone).hits} == {1}
 
 
 @pytest.mark.parametrize("strategy", ["collapsed", "collapsed-lexical", "traversal"])

@@ -5,14 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from support import store_process
-from support.engines import edge_only
 from support.stores import IDENTITY, NEWER, PROCESS_PATH, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreLockedError, StoreMismatchError
@@ -127,25 +125,6 @@ def test_a_waiting_process_names_the_user_of_the_store_and_continues_once_it_is_
         holder.kill()
     with open_at(tmp_path, lock_seconds=5) as store:
         assert store.count() == 15
-
-
-@edge_only
-def test_threads_share_one_store(store):
-    publish(store, make_tree(n=40))
-    found, failed = [], []
-
-    def ask():
-        try:
-            found.append(len(store.search_text(["leaf"], 99)[0]))
-        except StoreError as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (found, failed) == ([40] * 8, [])
 
 
 NAME = "corpus"

@@ -4,7 +4,7 @@ import ssl
 from dataclasses import replace
 
 import pytest
-from qdrant_client import QdrantClient, models
+from qdrant_client import QdrantClient
 from support.qdrant_server import KEY
 from support.stand_ins import qdrant_stand_in
 from support.stores import IDENTITY, make_tree, open_at, publish
@@ -82,36 +82,6 @@ def test_a_strict_server_takes_a_range_of_numbers_and_one_that_no_document_has(s
     )
     with pytest.raises(StoreError, match="Index required for 'text'"):
         engine.count(Condition((Match("text", ("words",)),)))
-
-
-def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):
-    with (
-        open_at(None, "server", url=stand_in.url) as store,
-        open_at(None, "server", identity=None, url=stand_in.url) as reader,
-    ):
-        assert (reader.nodes(), reader.count()) == ([], 0)
-        publish(store, make_tree(word="old"))
-        assert reader.search_text(["leaf 2"], 1)[0][0].node.text == "old leaf 2 of t"
-        publish(store, make_tree("beside", 1, "beside"), "beside")
-        store.drop("t")
-        assert {node.tree for node in reader.nodes()} == {"beside"}
-        assert reader.search_text(["old"], 9)[0] == []
-
-
-def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
-    nodes = make_tree()
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, nodes)
-    client = QdrantClient(url=stand_in.url, check_compatibility=False)
-    fields = {"state": "live", "tree": "t", "layer": 0}
-    must = [
-        models.FieldCondition(key=key, match=models.MatchValue(value=value))
-        for key, value in fields.items()
-    ]
-    points, _ = client.scroll("corpus", models.Filter(must=must), limit=100)
-    client.close()
-    texts = {(point.payload["node_id"], point.payload["text"]) for point in points}
-    assert texts == {(node.id, node.text) for node in nodes if node.layer == 0}
 
 
 @pytest.mark.parametrize("metadata", [None, {"theirs": 1}, {METADATA: {}}, {METADATA: 7}])

@@ -66,16 +66,6 @@ def test_a_lasting_fault_is_reported_after_the_last_attempt(stand_in):
         assert len(stand_in.requests) == 3
 
 
-def test_a_request_that_takes_too_long_is_asked_again(stand_in):
-    with opened(stand_in, timeout_seconds=1) as store:
-        stand_in.faults = [Fault(delay=1.3)]
-        assert store.count() == 0
-    with opened(stand_in, timeout_seconds=1, max_retries=0) as store:
-        stand_in.faults = [Fault(delay=1.3)]
-        with pytest.raises(StoreError, match=r"timed out.*store\.url"):
-            store.count()
-
-
 @pytest.mark.parametrize("status", [400, 413])
 def test_a_fault_of_ours_is_asked_once(stand_in, status):
     with opened(stand_in) as store:

@@ -61,21 +61,6 @@ def test_dropping_removes_every_point_of_the_tree(store):
     assert store.drop("never there") == 0
 
 
-def test_removed_text_is_found_nowhere(store):
-    old = make_tree(word="xylophone")
-    publish(store, old)
-    new = make_tree(word="violin")
-    publish(store, new)
-    assert store.search_text(["xylophone"], 50) == [[]]
-    assert store.texts(node.content_key for node in old) == {}
-    assert store.vectors(node.embedding_key for node in old) == {}
-    hits = store.search(vectors_of(old), 50)
-    assert not [hit for row in hits for hit in row if "xylophone" in hit.node.text]
-    store.drop("t")
-    assert store.search_text(["violin"], 50) == [[]]
-    assert live_ids(store, "t") == []
-
-
 def test_manifests_come_back_as_they_were(store):
     documents = {"a.b/c d.md": "1", "": "2", '日本 "x".txt': "3"}
     nodes = make_tree()

@@ -1,12 +1,9 @@
 """Exports: what goes out of one store comes into another, whole or not at all."""
 
-import subprocess
-import sys
 from dataclasses import MISSING, fields
 
 import pytest
 from support.stores import (
-    PROCESS_PATH,
     open_at,
 )
 from support.transfers import ODD, exported, import_trees, make_tree, publish, rich_tree, state
@@ -96,41 +93,3 @@ def test_the_tree_of_these_tests_has_a_value_in_every_field_of_a_node():
     for name, _, _ in NODE_FIELDS:
         default = next((f.default for f in fields(Node) if f.name == name), MISSING)
         assert any(getattr(node, name) not in ((), "", {}, default) for node in nodes), name
-
-
-CALLS = {
-    "an export": (
-        "from raptor_core.transfer.build_file import decode_build; decode_build(data, 'here')"
-    ),
-    "a source": (
-        "from raptor_core.documents.parsing.records import read_parquet;"
-        "from raptor_core.documents.parsing.names import TableOrigin;"
-        "from raptor_core.settings import SourceSettings;"
-        "list(read_parquet(data, TableOrigin('a.parquet', 'here', {}), SourceSettings()))"
-    ),
-}
-
-CODE = """
-import os, sys
-import numpy, pyarrow, pyarrow.compute, pyarrow.parquet
-data = open(sys.argv[1], "rb").read()
-n_threads = len(os.listdir("/proc/self/task"))
-CALL
-print(len(os.listdir("/proc/self/task")) - n_threads)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.rare
-@pytest.mark.parametrize("reader", CALLS)
-def test_reading_parquet_starts_no_thread(one, reader):
-    _, folder, export = one
-    code = CODE.replace("CALL", CALLS[reader])
-    done = subprocess.run(
-        [sys.executable, "-c", code, folder.path(export.trees[0].name)],
-        env={"PYTHONPATH": PROCESS_PATH},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "0\n", done.stderr

@@ -14,7 +14,7 @@ from support.openai_server import FakeOpenAI
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.stores import PROCESS_PATH, keyed_vectors, make_manifest, make_tree, open_at
 
-from raptor_core.errors import BudgetError, DamagedTreeError, StoreError
+from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.store.engines.base import Condition, Match, Upsert
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import FILE, NodeCache
@@ -165,23 +165,6 @@ def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
         assert len(cache.texts(keys)) in (0, 200)
         cache.forget(["t"])
         assert (cache.texts(keys), cache.unfinished()) == ({}, [])
-
-
-@pytest.mark.slow
-def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
-    with FakeOpenAI() as server:
-        settings = paid_settings(server.base_url, tree={"max_layers": 1})
-        bounded = paid_settings(server.base_url, tree={"max_layers": 1}, budget={"calls": 5})
-        with pytest.raises(BudgetError):
-            build_tree(DOCUMENTS, components=make_components(bounded, tmp_path))
-        assert server.n_requests == 5
-        tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
-        assert len(tree.layers[1].nodes) == server.n_requests
-    cache = NodeCache(tmp_path)
-    assert cache.unfinished() == ["a.md"]
-    cache.forget(["a.md"])
-    assert cache.texts(node.content_key for node in tree.nodes()) == {}
-    assert cache.vectors(node.embedding_key for node in tree.nodes()) == {}
 
 
 def test_junk_in_the_cache_becomes_no_summary(tmp_path):

@@ -6,8 +6,7 @@ import pytest
 
 from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
-from raptor_core.models.reading import Passage
-from raptor_core.tree.custom_components import custom_fingerprints, reader_of
+from raptor_core.tree.custom_components import custom_fingerprints
 from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
 MODULE = """
@@ -80,17 +79,6 @@ def test_parts_that_the_settings_name_build_the_tree(named):
     assert [node.text for node in tree.layers[0].nodes] == LOG.text.splitlines()
     assert [node.n_tokens for node in tree.layers[0].nodes] == [3, 3, 4]
     assert tree.layers[1].nodes[0].text == "LIT IN 1872. DARK IN 1953. LIT AGAIN IN 1990."
-
-
-def test_a_reader_of_ones_own_answers_and_changes_no_tree(named):
-    settings = named(reader="FirstSentence")
-    answer = reader_of(settings).read("When?", [Passage("Lit in 1872.", "a node")])
-    assert (answer.text, answer.citations[0].node_id) == ("Lit in 1872. [1]", "a node")
-    assert custom_fingerprints(settings) == {}
-    with pytest.raises(
-        SettingsError, match=r"lacks read.*PassageReader for what a reader must have"
-    ):
-        reader_of(named(reader="Lines"))
 
 
 @pytest.mark.slow

@@ -51,17 +51,6 @@ def test_a_node_alone_in_its_layer_is_named_by_headings_too():
     )
 
 
-def test_a_script_without_spaces_is_named_by_pairs_of_characters():
-    leaves = (
-        node("a", "水泵在低温下停止。水泵必须预热。"),
-        node("b", "灯塔的灯由水手点燃。灯塔很高。"),
-    )
-    found = name_summaries(
-        (node("a2", "水泵", 1, "a"), node("b2", "灯塔", 1, "b", 1)), [leaves], None, PLAIN
-    )
-    assert [one.key_terms[0] for one in found] == ["水泵", "灯塔"]
-
-
 def test_a_title_of_a_chat_model_is_the_name():
     chat = Components(Settings(summarizer={"kind": "openai", "titles": True}))
     cooling, lamp = name_summaries(SUMMARIES, [LEAVES], None, chat)

@@ -5,7 +5,6 @@ import time
 
 import pytest
 from support.endpoint_clients import QUICK, ask, endpoint_of
-from support.openai_server import Fault
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
@@ -114,26 +113,6 @@ def test_calls_that_fail_together_count_as_one_failure():
     for at in begun:
         limiter.failed(DOWN, at, QUICK)
     limiter.wait(1, NEVER, "a call")
-
-
-@pytest.mark.slow
-def test_an_endpoint_that_stays_down_fails_all_calls_after_a_few_attempts(server):
-    server.fail(Fault.error(503, "no capacity"), times=None)
-    client = client_of(server, RetryPolicy(4, base_seconds=0.05))
-    failed = []
-
-    def work(_n, stop):
-        try:
-            client.chat(ask(), stop=stop)
-        except EndpointError as error:
-            failed.append(error)
-
-    list(run_concurrently(work, range(40), 6))
-    down = [error for error in failed if isinstance(error, EndpointDownError)]
-    assert len(failed) == 40
-    assert len(down) >= 20
-    assert server.n_requests < 6 * MAX_FAILURES + 6
-    assert "no capacity" in str(down[0])
 
 
 def test_a_call_that_waits_for_its_turn_ends_when_it_is_stopped_and_costs_nothing(server):

@@ -75,7 +75,7 @@ def test_what_is_under_way_counts_with_its_worst_case():
     ledger, account = account_of(tokens=10)
     first = account.reserve(3, 3)
     assert len(account.reserve_some([(1, 1), (3, 3)])) == 1
-    with pytest.raises(BudgetError, match="in addition to 2 open ones"):
+    with pytest.raises(BudgetError, match="in addition to 2 unfinished calls"):
         account.reserve(1, 0)
     first.charge(Usage(1, 3, 1))
     assert ledger.spent().tokens == 4

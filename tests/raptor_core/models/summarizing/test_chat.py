@@ -174,13 +174,3 @@ def test_words_of_ones_own_take_the_place_of_the_prompts():
 def test_a_prompt_without_the_text_or_with_an_unknown_place_is_refused(prompt, problem):
     with pytest.raises(ValidationError, match=re.escape(problem)):
         own(user_prompt=prompt)
-
-
-def test_titles_are_asked_for_only_where_they_are_wanted():
-    plain, titled = (
-        prompt_of(SummarizerSettings(kind="openai", titles=titles)) for titles in (False, True)
-    )
-    assert "title" not in plain.question(["a"], 200)
-    assert titled.question(["a"], 200).startswith(plain.question(["a"], 200))
-    assert "title" in titled.question(["a"], 200)
-    assert titled.version != plain.version
