@@ -12,7 +12,6 @@ from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
     CLUSTER_CHECKS,
     PUBLISHED_CHECKS,
-    VECTOR_CHECKS,
     layer_checks,
 )
 from raptor_core.checks.sizes import chunk_length
@@ -228,8 +227,7 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     of_layers = layer_checks(settings)
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
     checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
-    on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
-    checks += [(corpus.embeddings(layer), check) for layer in layers for check in on_vectors]
+    checks += [(corpus.embeddings(layer), embedding) for layer in layers]
     return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)
 
 

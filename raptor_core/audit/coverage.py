@@ -1,7 +1,7 @@
 """Coverage: how much of each child its summary contains.
 
 Words are weighted by rarity among the siblings, so that topic words, which all of them share, count
-little. A model may paraphrase, so a child whose vector is near the summary's needs fewer words.
+little. A model may paraphrase, so few common words suffice.
 """
 
 import math
@@ -12,10 +12,8 @@ from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.collage import folded
 from raptor_core.models.summarizing.sentence import content_terms
 
-COVERED_SHARE = 0.15
+COVERED_SHARE = 0.1
 """Minimum share of a child's weighted words in its summary to count as covered."""
-COVERED_COSINE = 0.65
-"""Minimum cosine similarity of child and summary for which half of ``COVERED_SHARE`` suffices."""
 
 
 def word_shares(summary: str, children: Sequence[str]) -> list[float]:
@@ -47,18 +45,3 @@ def copied_child(summary: str, children: Sequence[str]) -> int | None:
         if n_shared >= COPY_SHARE * max(n_chars, len(child)):
             return row
     return None
-
-
-def covered_children(
-    summary: str, children: Sequence[str], cosines: Sequence[float] | None = None
-) -> list[bool]:
-    """Return for each child whether the summary covers it.
-
-    ``cosines`` are the similarities of the children's vectors to the summary's, if known.
-    """
-    shares = word_shares(summary, children)
-    similarities = cosines if cosines is not None else [0.0] * len(children)
-    return [
-        share >= COVERED_SHARE or (cosine >= COVERED_COSINE and share >= COVERED_SHARE / 2)
-        for share, cosine in zip(shares, similarities, strict=True)
-    ]

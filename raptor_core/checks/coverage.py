@@ -5,7 +5,7 @@ The comparison of texts is in ``raptor_core.audit.coverage``.
 
 from collections.abc import Sequence
 
-from raptor_core.audit.coverage import copied_child, covered_children
+from raptor_core.audit.coverage import COVERED_SHARE, copied_child, word_shares
 from raptor_core.checks import base
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node
@@ -17,8 +17,8 @@ MIN_COVERAGE = 0.5
 @base.check(
     "summary_coverage",
     "warn",
-    "Share of children of which their summary contains something, by words and vectors, and "
-    "summaries that repeat one child.",
+    "Share of children of which their summary contains some words, and summaries that repeat one "
+    "child.",
 )
 def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Measure the mean share of children that are covered, and summaries that copy a child."""
@@ -29,7 +29,9 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
         children = base.children_of(node, layer.below)
         if not children:
             continue
-        missing, copied = _left_out(node, children, layer), _copied(node, children, layer)
+        word_share = zip(children, word_shares(node.text, [c.text for c in children]), strict=True)
+        missing = [child for child, share in word_share if share < COVERED_SHARE]
+        copied = _copied(node, children, layer)
         shares.append(1 - len(missing) / len(children))
         n_children += len(children)
         n_covered += len(children) - len(missing)
@@ -59,15 +61,6 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     remedy = "Read these summaries; raise summarizer.max_tokens, or try another summarizer.model."
     worst.sort(key=lambda entry: (entry.value, entry.node_id))
     return base.CheckMeasurement(passed, summary, numbers, worst, remedy)
-
-
-def _left_out(node: Node, children: Sequence[Node], layer: base.CheckedLayer) -> list[Node]:
-    """Return the children of which a summary contains nothing."""
-    vectors, cosines = layer.vectors, None
-    if node.id in vectors and all(child.id in vectors for child in children):
-        cosines = [float(vectors[child.id] @ vectors[node.id]) for child in children]
-    covered = covered_children(node.text, [child.text for child in children], cosines)
-    return [child for child, is_covered in zip(children, covered, strict=True) if not is_covered]
 
 
 def _copied(node: Node, children: Sequence[Node], layer: base.CheckedLayer) -> Node | None:
