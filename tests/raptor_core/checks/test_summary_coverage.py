@@ -3,9 +3,8 @@
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.coverage import copied_child, word_shares
 from raptor_core.checks.base import CheckedLayer
-from raptor_core.checks.coverage import summary_coverage
+from raptor_core.checks.coverage import copied_child, summary_coverage, word_shares
 from raptor_core.identity import FALLBACK
 from raptor_core.settings import Settings
 
