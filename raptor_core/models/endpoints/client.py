@@ -197,10 +197,10 @@ class EndpointClient:
         self, part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
     ) -> Any:
         """Return the answer of the model in this process; end early if ``stop`` is set."""
-        from raptor_core.models.local.engine import engine_of
+        from raptor_core.models.local.engine import stream
 
         answer = StreamedAnswer(watch)
-        engine_of(part).stream(fields, stop, answer.add)
+        stream(part, fields, stop, answer.add)
         if stop.is_set():
             raise EndpointError(f"{self._label('chat')} was cancelled")
         return answer.joined()
