@@ -8,17 +8,7 @@ from support.hashing import HashingEmbedder
 from support.invariants import violations
 
 from raptor_core import Components, Document, Settings, build_tree
-from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import EmptySourceError
-
-CHINESE = (
-    "水位计每十分钟记录一次海平面的高度。风暴来临时，仪器由电池供电。"
-    "工程师李明在凌晨四点发现了误差！他立即通知了港口吗？"
-)
-ARABIC = (
-    "يسجل مقياس المد مستوى سطح البحر كل عشر دقائق. "
-    "عندما تأتي العاصفة يعمل الجهاز بالبطارية. هل أبلغ المهندس الميناء؟ "
-)
 
 
 def components(**parts):
@@ -58,19 +48,6 @@ def test_an_endless_sentence_is_cut_between_words():
     for leaf in tree.layers[0].nodes:
         assert leaf.start == 0 or text[leaf.start - 1].isspace()
     assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)
-
-
-@pytest.mark.parametrize("text", [CHINESE * 25, ARABIC * 25], ids=["Chinese", "Arabic"])
-def test_text_of_other_scripts_is_cut_at_its_own_sentence_ends(text):
-    tree = build(text)
-    assert len(tree.layers) > 1
-    ends = [leaf.text.rstrip()[-1] for leaf in tree.layers[0].nodes]
-    assert sum(end in "。！？.؟" for end in ends) > 0.9 * len(ends)
-    summaries = [node for layer in tree.layers[1:] for node in layer.nodes]
-    for node in summaries:
-        written = [node.text[start:end] for start, end in sentences(node.text)]
-        assert written
-        assert all(sentence in text for sentence in written)
 
 
 def test_control_characters_never_reach_a_summary_as_junk():

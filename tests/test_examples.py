@@ -49,6 +49,7 @@ def test_a_plugin_on_the_path_builds_trees_and_answers(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_demo_builds_trees_and_answers_three_kinds_of_questions(tmp_path):
     done = subprocess.run(
         [sys.executable, "examples/demo.py", "--home", tmp_path / "home"],

@@ -184,15 +184,9 @@ Checks = list[tuple[ChainAsset, CheckInfo]]
 """Assets, each with one of its checks."""
 
 
-def manual_findings(layer: int) -> ChainAsset:
-    """Return the table of findings that people recorded on a layer; no run writes it."""
-    return CHAIN_NAMES.asset("findings_by_hand", layer)
-
-
 def table_paths() -> list[tuple[str, ...]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
-    manual = [manual_findings(layer) for layer in range(1, MAX_LAYERS + 1)]
-    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING, *manual)]
+    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING)]
 
 
 def with_layers_above(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-import ssl
 import subprocess
 import time
 import urllib.request
@@ -66,12 +64,10 @@ def summary_line() -> str:
 
 
 class QdrantServer:
-    """One server, or a node of a cluster; its ports and folder stay over restarts."""
+    """One server; its ports and folder stay over restarts."""
 
-    def __init__(self, folder: Path, *arguments: str, **settings: str) -> None:
-        """``settings`` are Qdrant's own, ``service__enable_tls="true"``; not yet started."""
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.arguments = arguments
         self.port, grpc_port = free_port(), free_port()
         self.environ = {
             **OWN,
@@ -80,10 +76,8 @@ class QdrantServer:
             "QDRANT__SERVICE__GRPC_PORT": str(grpc_port),
             "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
             "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
-            **{f"QDRANT__{name.upper()}": value for name, value in settings.items()},
         }
-        self.scheme = "https" if "service__enable_tls" in settings else "http"
-        self.url = f"{self.scheme}://127.0.0.1:{self.port}"
+        self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -94,12 +88,11 @@ class QdrantServer:
         log = self.folder / "log"
         with log.open("a") as file:
             self._process = subprocess.Popen(
-                [binary, *self.arguments],
+                [binary],
                 cwd=self.folder,
                 env={**os.environ, **self.environ},
                 stdout=file,
                 stderr=file,
-                restore_signals=False,  # a write over ``limit_files`` fails, and kills nobody
             )
         last = time.monotonic() + PATIENCE_SECONDS
         while not self.ready():
@@ -109,10 +102,8 @@ class QdrantServer:
 
     def ready(self) -> bool:
         """Whether it serves."""
-        any_certificate = ssl._create_unverified_context() if self.scheme == "https" else None
-        asked = f"{self.url}/readyz"
         try:
-            with urllib.request.urlopen(asked, timeout=5, context=any_certificate) as answer:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
                 return answer.status == 200
         except OSError:
             return False
@@ -123,22 +114,13 @@ class QdrantServer:
             self._process.kill()
             self._process.wait()
 
-    def limit_files(self, n_bytes: int) -> None:
-        """Let no file grow over a size, until the next start: writes fail as on a full disk."""
-        limit = (n_bytes, resource.RLIM_INFINITY)
-        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, limit)
-
     def client(self):
         """A client that is not the one under test, with the key that may write."""
         from qdrant_client.qdrant_remote import QdrantRemote
 
         # As a header, the key makes the client warn of nothing.
         return QdrantRemote(
-            url=self.url,
-            headers={"api-key": KEY},
-            check_compatibility=False,
-            timeout=60,
-            verify=False,
+            url=self.url, headers={"api-key": KEY}, check_compatibility=False, timeout=60
         )
 
     def clear(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 
 from raptor_core.audit.base import SentenceFinding
@@ -110,21 +109,3 @@ def lighthouse() -> Report:
     )
     tree = tree_of([*leaves, first, second, top], document)
     return Report("t", (tree,), findings, settings='[chunking]\nmax_tokens = "<b>"')
-
-
-def large(n_leaves: int, per_summary: int = 7, flat: bool = False) -> Report:
-    """A tree over one document; ``flat`` puts all leaves under one summary."""
-    rng = random.Random(0)
-    words = ["river", "mountain", "castle", "engine", "window", "paper", "forest", "winter"]
-    texts = [f"Entry {n}: " + " ".join(rng.choices(words, k=60)) + "." for n in range(n_leaves)]
-    document, leaves = document_of(texts)
-    nodes, below, layer = list(leaves), leaves, 0
-    while len(below) > 1:
-        layer += 1
-        step = len(below) if flat else per_summary
-        below = [
-            summary(f"{layer}.{at}", below[at].text[:200], layer, below[at : at + step])
-            for at in range(0, len(below), step)
-        ]
-        nodes += below
-    return Report("large", (tree_of(nodes, document),))

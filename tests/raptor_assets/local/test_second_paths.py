@@ -222,19 +222,6 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
     assert readable(corpus.access(), "guest") == {"a"}
 
 
-def test_a_text_that_is_narrowed_under_another_id_is_narrowed_where_it_is_published(corpus):
-    """Though another document takes its id, with the readers that it had."""
-    corpus.configure(source={"paths": [str(corpus.docs)]}, runs={"publish": "when_approved"})
-    a, *rest = map(json.loads, (corpus.docs / "rows.jsonl").read_text().splitlines())
-    old = corpus.texts("a")
-    moved = {**a, "id": "archive", "readers": ["ben"]}
-    rows = [moved, {**a, "text": "Another text has this id now."}, *rest]
-    corpus.write("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-    corpus.build()
-    with corpus.access().store.open_existing() as store:
-        assert not old & {node.text for node in store.nodes(Where(readers=("ana",)))}
-
-
 def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
     write_rows(corpus, a=[], b=["ana"], c=["ana"])
     rule = '[[source.readers]]\npaths = ["hr/**"]\nreaders = ["ana"]\n'

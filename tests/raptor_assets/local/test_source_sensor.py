@@ -65,18 +65,6 @@ def test_a_tick_leaves_the_corpus_to_a_run_and_sees_its_edits_afterwards(worksho
     assert daemon.tick()[0] == [["b.md"]]
 
 
-def test_a_removed_document_is_dropped_and_one_that_comes_back_is_built(published):
-    daemon = Daemon(published)
-    daemon.settle()
-    text = (published.docs / "b.md").read_text()
-    published.remove("b.md")
-    assert daemon.tick()[:2] == ([], ["b.md"])
-    assert daemon.tick()[:2] == ([], [])
-    published.build()
-    published.write("b.md", text)
-    assert daemon.tick()[:2] == ([["b.md"]], [])
-
-
 def test_a_source_that_cannot_be_reached_fails_the_tick(published):
     published.docs.rename(published.docs.with_name("away"))
     with pytest.raises(SourceError):

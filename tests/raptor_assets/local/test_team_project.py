@@ -13,7 +13,11 @@ from raptor_assets import build_raptor_corpus, corpus_partitions
 from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning"),
+    pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
+]
 
 QUICK = {**SMALL, **TWO_LAYERS, "components": NAMED_PARTS}
 
@@ -114,8 +118,6 @@ def project(tmp_path_factory):
     return made
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_two_corpora_merge_with_a_team_that_took_all_names(project):
     graph = project.definitions.resolve_asset_graph()
     assert graph.get(dg.AssetKey(["guides", "tree"])).group_name == "guides"
@@ -129,8 +131,6 @@ def test_two_corpora_merge_with_a_team_that_took_all_names(project):
     assert repository.get_top_level_resources().keys() >= {"source", "guides_tables_io_manager"}
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_each_corpus_is_recorded_under_its_own_names(project):
     for name, prefix in (("handbook", ["kb", "handbook"]), ("guides", ["guides"])):
         assert project.instance.get_dynamic_partitions(f"{name}_trees") == ["0.md", "1.md"]
@@ -144,8 +144,6 @@ def test_each_corpus_is_recorded_under_its_own_names(project):
     assert not project.instance.fetch_materializations(dg.AssetKey("tree"), limit=1).records
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_an_edit_rebuilds_one_partition_of_one_corpus_and_the_command_sees_it(project):
     assert project.tick("guides") == []
     page = project.root / "guides" / "1.md"
@@ -159,8 +157,6 @@ def test_an_edit_rebuilds_one_partition_of_one_corpus_and_the_command_sees_it(pr
     assert all(tree["checks"] for tree in status["trees"])
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_the_command_asks_for_the_instance_of_the_project(project):
     home = str(project.root / "kept" / "guides")
     done = CliRunner().invoke(main, ["status", "--home", home], env={"DAGSTER_HOME": None})
@@ -171,8 +167,6 @@ def test_the_command_asks_for_the_instance_of_the_project(project):
     assert "run `dagster dev` there" in done.output
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_its_jobs_keep_models_loaded_and_the_teams_executor_stays(project):
     job = project.definitions.resolve_job_def("guides_build")
     assert job.executor_def.name == "in_process"
@@ -180,8 +174,6 @@ def test_its_jobs_keep_models_loaded_and_the_teams_executor_stays(project):
     assert merged.executor_def.name == "multiprocess"
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_settings_come_from_a_file_and_what_it_names_stands_beside_it(tmp_path):
     file = tmp_path / "corpus.toml"
     file.write_text('[tree]\nmax_layers = 1\n[checks]\ngolden = "questions.jsonl"\n')
@@ -191,8 +183,6 @@ def test_settings_come_from_a_file_and_what_it_names_stands_beside_it(tmp_path):
     assert "b/c/layer_2/summaries" not in keys
 
 
-@pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning")
-@pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning")
 def test_a_password_in_the_settings_does_not_go_into_the_home(tmp_path):
     home = Home(tmp_path)
     table = {"url": "postgresql://writer:hush@db/wiki", "table": "pages"}

@@ -8,10 +8,7 @@ import pytest
 from support.team import Team, follow
 from support.workshop import prose
 
-from raptor_assets.assets.names import corpus_checks
 from raptor_assets.corpus.upstream import rows_of
-from raptor_assets.home.folder import Home
-from raptor_assets.home.records import read_outcomes
 from raptor_core import Document
 from raptor_core.errors import SourceError
 from raptor_core.settings import Settings
@@ -132,31 +129,6 @@ def test_a_data_frame_rebuilds_exactly_what_changed_and_losses_wait_for_a_person
     assert pages.follow(confirm_removal=True)["partitions_removed"] == 3
     assert pages.team.tick() == [None]  # the drop job
     assert pages.published == {"page-0"}
-
-
-def test_rows_that_are_left_out_fail_a_check_which_the_status_shows(tmp_path):
-    rows = [{"id": name, "text": prose(8, seed=n)} for n, name in enumerate("abca")]
-
-    @dg.asset
-    def pages():
-        return rows
-
-    team = Team(tmp_path, pages)
-
-    def outcome():
-        team.materialize(["pages"])
-        assert follow(team)["dagster/row_count"] == 3
-        corpus = Home(team.home).names()
-        checks = corpus_checks(Settings(), corpus)
-        (outcome,) = read_outcomes(team.instance, checks).values()
-        return outcome
-
-    first = outcome()
-    assert not first.passed
-    assert "1 of 4 rows or files are not documents" in first.description
-    assert "its id 'a' is taken, by another document" in first.description
-    rows.pop()
-    assert outcome().passed
 
 
 def test_a_sync_refuses_documents_that_are_older_than_the_upstream_asset(tmp_path):

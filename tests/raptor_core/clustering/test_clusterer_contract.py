@@ -128,25 +128,6 @@ def test_a_layer_of_few_rows_is_one_cluster(n):
     assert clustered("raptor", vectors, tokens(n)).members == (tuple(range(n)),)
 
 
-ANGLES = np.linspace(0.1, 1.4, 80)
-ODD_LAYERS = {
-    "identical rows": np.ones((200, 16)),
-    "many duplicates": np.concatenate([topics(3, 15)[0], np.ones((60, 1)) * topics(1, 1)[0]]),
-    "two distinct vectors": np.repeat(np.eye(4)[:2], 20, axis=0),
-    "collinear rows": np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1),
-    "opposite and zero vectors": np.concatenate([np.eye(6), -np.eye(6), np.zeros((6, 6))]),
-}
-
-
-@by_method
-@pytest.mark.parametrize("name", ODD_LAYERS)
-def test_odd_layers_are_clustered(method, name):
-    vectors = unit(ODD_LAYERS[name])
-    n = len(vectors)
-    for each in (80, 0):
-        assert_valid(clustered(method, vectors, tokens(n, each)), tokens(n, each), 3500)
-
-
 @by_method
 def test_heavy_rows_share_the_one_light_row(method):
     vectors, _ = topics(2, 3)

@@ -133,17 +133,6 @@ def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):
         load_documents("memory://kb")
 
 
-def test_second_document_of_an_id_is_reported(tmp_path):
-    for name, text in (("one", "Same."), ("two", "Same."), ("three", "Other.")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.md").write_text(text)
-    corpus = load_documents(*(tmp_path / name for name in ("one", "two", "three")))
-    assert [document.text for document in corpus.documents] == ["Same."]
-    same, other = [item.reason for item in corpus.skipped]
-    assert f"taken, by the same text in {tmp_path / 'one' / 'a.md'}" in same
-    assert "taken, by another document" in other
-
-
 def test_a_document_with_the_name_of_the_corpus_tree_is_left_out_with_a_reason(tmp_path):
     names = ["corpus", "/corpus", "/corpus/a", "/corpuses", "a/corpus"]
     rows = "\n".join(json.dumps({"id": name, "text": "words"}) for name in names)

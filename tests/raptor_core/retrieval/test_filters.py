@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from unicodedata import normalize
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from support.stores import make_manifest, make_node
 
 from raptor_core import Query, Retriever, Where, open_store
 from raptor_core.documents.base import FOLDER
-from raptor_core.errors import QuestionError, SettingsError
+from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.settings import StoreSettings
@@ -289,16 +288,6 @@ def test_a_key_that_no_document_has_is_named(retriever, where):
     for query in (Where(**where), Where(exclude=Where(**where))):
         assert "'lnag'" in retriever.search("pump", Query(where=query)).note
     assert not retriever.search("pump").note
-
-
-@pytest.mark.parametrize("question", ["", " \n", "\0", "?!", "\u200b\u2060", "\u3164"])
-def test_a_question_without_a_word_is_refused(retriever, question):
-    for search in (
-        retriever.search,
-        lambda text: retriever.search_vectors([text], np.ones((1, 1))),
-    ):
-        with pytest.raises(QuestionError, match="at least one word"):
-            search(question)
 
 
 @pytest.mark.parametrize("stored", ["NFC", "NFD"])

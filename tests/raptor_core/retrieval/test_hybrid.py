@@ -348,7 +348,7 @@ REPORTS = {
 @pytest.fixture(scope="module")
 def reports():
     components = Components(embedder=HashingEmbedder())
-    numerals = [a + b for a in ORDINALS[:6] for b in ORDINALS[:6]]
+    numerals = [a + b for a in ORDINALS[:4] for b in ORDINALS[:4]]
     documents = [
         Document(name, "\n\n".join(f"{text.format(word)} " * 8 for word in numerals))
         for name, text in REPORTS.items()

@@ -1,13 +1,10 @@
 import pytest
 from support.authority import make_authority
-from support.qdrant_server import KEY, find_qdrant
+from support.qdrant_server import KEY
 from support.stand_ins import stand_in
 from support.stores import open_at
 
 __all__ = ["stand_in"]
-
-collect_ignore_glob = [] if find_qdrant() else ["test_qdrant_*.py"]
-"""What only a real server can be made to do."""
 
 
 @pytest.fixture(scope="session")

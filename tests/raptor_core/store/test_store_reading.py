@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from support import store_process
-from support.engines import edge_only
 from support.examples import examples
 from support.stores import (
     PROCESS_PATH,
@@ -30,14 +29,12 @@ from support.stores import (
     vectors_of,
 )
 
-from raptor_core.documents import Document
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.base import content_of
 from raptor_core.store.facts import texts
 from raptor_core.store.lexical import passage_vector, query_vector
-from raptor_core.tree.published import PublishedTrees
 
 PER_STORE = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -266,33 +263,6 @@ def test_a_lexical_score_does_not_tell_how_often_a_word_stands_in_hidden_nodes(s
             ((hit,),) = view.search_text(["zebra"], 5, where)
             scores.append(hit.score)
     assert len(set(scores)) == 1
-
-
-@edge_only
-def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
-    text = "The text of all three."
-    for tree in ("a", "b"):
-        node = make_node(tree, documents=(f"{tree}.md",))
-        given = replace(make_manifest([node], tree), documents={f"{tree}.md": hash_of(text, tree)})
-        store.publish(given, [node], keyed_vectors([node], store.identity.n_dims))
-    trees = {name: [Document(f"{name}.md", f"{text} {tree}")] for name, tree in PLACES.items()}
-    published = PublishedTrees()
-    assert published.unknown(trees) == trees
-    published.look_up(store, trees)
-    assert published.unknown(trees) == {}
-    found = {name: published.source(name, documents) for name, documents in trees.items()}
-    assert {name: source.tree if source else None for name, source in found.items()} == {
-        "a": "a",
-        "moved": "b",
-        "new": None,
-    }
-
-
-PLACES = {"a": "edited", "moved": "b", "new": "new"}
-
-
-def hash_of(text, tree):
-    return Document("", f"{text} {tree}").content_hash
 
 
 ROUNDS, KILLS = 50, 10

@@ -1,8 +1,5 @@
 """Tables: nothing is lost between values, frames and files, and nothing half-written stays."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +19,6 @@ from raptor_core.tables.values import (
     clusterings_to_table,
     nodes_to_table,
     table_to_clusterings,
-    table_to_documents,
     table_to_nodes,
 )
 from raptor_core.tree.cluster import Clustering
@@ -138,37 +134,6 @@ def test_no_changed_byte_of_a_page_gives_other_rows(tmp_path):
         except DamagedTableError:
             n_found += 1
     assert n_found > footer / 2
-
-
-FULL_DISK = """
-import resource, signal, sys
-from raptor_core.errors import TableError
-from raptor_core.tables.files import TableStore
-from raptor_core.tables.values import documents_to_table
-from raptor_core.documents.base import Document
-import random
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store = TableStore(sys.argv[1])
-store.write(["chunks"], "p", documents_to_table({"t": [Document("a", "old")]}))
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-text = "".join(chr(random.randint(32, 900)) for _ in range(200_000))
-try:
-    store.write(["chunks"], "p", documents_to_table({"t": [Document("a", text)]}))
-except TableError as error:
-    print(error)
-"""
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_an_error_with_a_remedy_and_the_old_table_stays(tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert "cannot write" in run.stdout
-    assert "free space" in run.stdout
-    documents = table_to_documents(TableStore(str(tmp_path)).read(["chunks"], "p"))
-    assert documents["t"][0].text == "old"
-    assert [name for _, _, names in os.walk(tmp_path) for name in names] == ["p.parquet"]
 
 
 AT = (["layer_1", "summaries"], "a/b c")

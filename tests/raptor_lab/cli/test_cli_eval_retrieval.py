@@ -2,7 +2,7 @@
 
 import pytest
 from support.command import embedder_made_by, raptor
-from support.evaluation_sets import LAMP, MILL, records, write_lines
+from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
 
@@ -41,25 +41,3 @@ def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     assert "1.000 [1.000, 1.000]" in table.out
     assert "3 trees, nodes by layer 0: " in table.out
     assert found["trees"]["n_trees"] == 3
-
-
-def test_own_questions_over_a_folder(call, tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "mill.md").write_text(MILL)
-    (docs / "lamp.md").write_text(LAMP)
-    questions = [
-        {"question": "Who bought the wheel?", "expected": "mill.md"},
-        {"question": "Which burned?", "span": "It burned rape oil until paraffin came in 1911."},
-    ]
-    file = write_lines(tmp_path / "mine.jsonl", questions)
-    printed = call(file, "--source", docs, "--budget-tokens", "500", "--json")
-    assert printed.code == 0, printed.err
-    figures = printed.json["lines"][0]["figures"]
-    assert {name: figure["mean"]["value"] for name, figure in figures.items()} == {
-        "evidence_recall": 1,
-        "document_hit": 1,
-    }
-    without = call(file, "--json")
-    assert (without.code, without.json["error"]) == (4, "SourceError")
-    assert "--source docs/" in without.json["message"]

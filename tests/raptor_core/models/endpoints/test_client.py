@@ -27,15 +27,6 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_every_passing_fault_is_retried_until_a_whole_answer_comes(server, name):
-    server.fail(FAULTS[name][0], times=2)
-    answer = client_of(server).chat(ask())
-    assert answer.text.startswith("In short:")
-    assert answer.usage.retries == 2
-    assert server.n_requests == 3
-
-
-@pytest.mark.parametrize("name", FAULTS)
 def test_every_lasting_fault_ends_in_an_error_that_says_the_reason(server, name):
     fault, words = FAULTS[name]
     server.fail(fault, times=None)

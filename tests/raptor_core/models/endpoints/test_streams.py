@@ -21,25 +21,10 @@ STREAMS = {
         *(event("", role="assistant"), event("One "), event("two.")),
         *(event(finish="stop"), USAGE, DONE),
     ],
-    "comments": [
-        b": OPENROUTER PROCESSING\n\n",
-        event("One "),
-        b": ping\n\n",
-        event("two.", "stop"),
-        DONE,
-    ],
     "no end": [event("One "), event("two.", "stop")],
-    "carriage returns": [event("One two.", "stop").replace(b"\n", b"\r\n"), DONE],
-    "no space": [event("One two.", "stop").replace(b"data: ", b"data:")],
     "reasoning": [event(reasoning_content="Hm. "), event("One "), event("two.", "eos"), DONE],
     "think": [event("<think>Hm."), event("</think>"), event("One two.", "stop"), DONE],
     "halves of a pair": [event("One two.\ud83d", "stop"), DONE],
-    "cut in any place": [
-        b"da",
-        b'ta: {"choices":[{"delta":{"content":"One',
-        b' two."},"finish_reason":"stop"}]}\n\n',
-        DONE,
-    ],
 }
 
 
@@ -67,13 +52,6 @@ def test_the_events_of_a_stream_are_joined(form):
     sent = json.loads(server.requests[0].partition(b"\r\n\r\n")[2])
     assert sent["stream"] is True
     assert sent["stream_options"] == {"include_usage": True}
-
-
-def test_a_line_separator_within_a_text_ends_no_line():
-    choice = {"delta": {"content": "One\u2028two\u0085three."}, "finish_reason": "stop"}
-    raw = json.dumps({"choices": [choice]}, ensure_ascii=False).encode()
-    with RawServer(streaming([b"data: " + raw + b"\n\n", DONE])) as server:
-        assert client_at(server).chat(ask()).text == "One\u2028two\u0085three."
 
 
 @pytest.mark.parametrize(
