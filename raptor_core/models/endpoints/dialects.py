@@ -39,8 +39,8 @@ def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
         raise MissingKeyError(
-            f"the {purpose} calls {hide_credentials(base_url)}, which needs a key, but the environment "
-            f"variable {api_key_env} is not set: set it, name another variable in "
+            f"the {purpose} calls {hide_credentials(base_url)}, which needs a key, but the "
+            f"environment variable {api_key_env} is not set: set it, name another variable in "
             f"{purpose}.api_key_env, or set {purpose}.base_url to an endpoint without keys"
         )
     return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
