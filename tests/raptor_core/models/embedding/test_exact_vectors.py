@@ -17,7 +17,7 @@ REPEATS = [*(1 + n * 7 % 20 for n in range(11)), 60]  # the last exceeds what th
 SENTENCES = [" ".join(WORDS[n % 7 : n % 7 + 1 + n % 4] * times) for n, times in enumerate(REPEATS)]
 TEXTS = ["", "x", "a line\nand another", "\ud800 alone", *SENTENCES]
 
-KINDS = ["bundled", "bundled in bfloat16", "tiny", "tiny in bfloat16"]
+KINDS = ["bundled", "bundled in bfloat16", "tiny", "tiny in bfloat16", "one text at a time"]
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,13 @@ def tiny_model(tmp_path_factory):
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def making(request, tiny_model):
+def making(request, tiny_model, tmp_path_factory):
     """Makes an embedder with some number of threads."""
     values = {"precision": "bfloat16" if "bfloat16" in request.param else "float32"}
     if "bundled" not in request.param:
         values |= {"kind": "sentence-transformers", "model": str(tiny_model)}
+    if request.param == "one text at a time":
+        values["model"] = str(with_prompt(tiny_model, tmp_path_factory.mktemp("prompt")))
     return lambda threads: Threaded(threads, make_embedder(EmbedderSettings(**values)))
 
 
@@ -59,6 +61,15 @@ def known(making):
     embedders = {threads: making(threads) for threads in (1, 3)}
     texts = [text.replace("\ud800", "?") for text in TEXTS]
     return embedders, dict(zip(texts, embedders[3].embed(texts), strict=True))
+
+
+def with_prompt(model, folder):
+    from sentence_transformers import SentenceTransformer
+
+    transformer = SentenceTransformer(str(model), prompts={"a": "about: "}, device="cpu")
+    transformer.default_prompt_name = "a"
+    transformer.save(str(folder / "model"))
+    return folder / "model"
 
 
 @examples(12)
