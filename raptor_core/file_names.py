@@ -13,9 +13,6 @@ ROWS, ROWS_PLACE = "documents.jsonl", "source.json"
 EXPORT_MANIFEST = "export.json"
 EXPORT_FORMAT = "raptor-export"
 
-STUDY_SAMPLE, STUDY_SHEET = "drawn.json", "sheet.csv"
-STUDY_FILLED, STUDY_PAGE = "filled.csv", "sheet.html"
-
 FOOTER_PREFIX = "raptor-"
 """Prefix of names in the footer of every Parquet file of tables and exports."""
 

@@ -3,9 +3,8 @@
 It follows appendix E of the RAPTOR paper, where people read 150 nodes of 40 stories. There 4 % had
 a hallucination, mostly added information or a wrong extrapolation, and no parent repeated one.
 
-The sheet is a folder of files. ``drawn.json`` keeps nodes, children and parents unchanged.
-``sheet.csv`` has a row for every sentence. People fill its columns ``verdict`` and ``note`` there,
-or in the page, which saves ``filled.csv``.
+The sheet is a folder of two files. ``drawn.json`` keeps nodes, children and parents unchanged.
+``sheet.csv`` has a row for every sentence; people fill its columns ``verdict`` and ``note``.
 """
 
 import csv
@@ -15,7 +14,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -25,10 +23,8 @@ from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.terms import SupportedTerms, find_missing, find_needs, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
-from raptor_core.file_names import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
 from raptor_core.identity import digest, normalize_text
 from raptor_core.nodes import Node
-from raptor_core.report.page import embedded_json, fill_page, joined_script, read_part
 
 KINDS = ("added", "extrapolated", "contradicted")
 """Hallucinations that no child says, that do not follow from them, that they contradict."""
@@ -71,20 +67,6 @@ Verdicts = Mapping[tuple[str, int], SheetVerdict]
 
 
 @dataclass(frozen=True, slots=True)
-class Propagation:
-    """Counts of unsupported sentences whose content reaches their parents.
-
-    Attributes:
-        n_traceable: unsupported sentences with a number or name that no child has, in nodes with
-            a parent.
-        n_repeated: traceable sentences with such a number or name that a parent repeats.
-    """
-
-    n_traceable: int
-    n_repeated: int
-
-
-@dataclass(frozen=True, slots=True)
 class StudyFigures:
     """Figures from the verdicts.
 
@@ -93,7 +75,9 @@ class StudyFigures:
         n_hallucinating: nodes with a sentence of one of KINDS.
         low, high: Wilson's 95 % interval of the share.
         kinds: number of such sentences by kind.
-        propagation: number of them that a parent repeats.
+        n_traceable: unsupported sentences with a number or name that no child has, in nodes with
+            a parent.
+        n_repeated: traceable sentences with such a number or name that a parent repeats.
     """
 
     n_nodes: int
@@ -101,7 +85,8 @@ class StudyFigures:
     low: float
     high: float
     kinds: Mapping[str, int]
-    propagation: Propagation
+    n_traceable: int
+    n_repeated: int
 
     @property
     def share(self) -> float:
@@ -170,14 +155,13 @@ def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
     counts = Counter(verdict.verdict for verdict in verdicts.values())
     low, high = wilson(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
-    propagation = _measure_propagation(findings, parents)
-    return StudyFigures(len(judged), len(wrong), low, high, kinds, propagation)
+    return StudyFigures(len(judged), len(wrong), low, high, kinds, *_repeated(findings, parents))
 
 
-def _measure_propagation(
+def _repeated(
     findings: Iterable[SentenceFinding], parents: Mapping[str, Sequence[SupportedTerms]]
-) -> Propagation:
-    """Follow unsupported sentences to the parents of their nodes."""
+) -> tuple[int, int]:
+    """Count the unsupported sentences that can be traced, and those that a parent repeats."""
     n_traceable = n_repeated = 0
     for finding in findings:
         exact = find_needs(finding.sentence, SupportedTerms(frozenset())).exact
@@ -186,7 +170,7 @@ def _measure_propagation(
         if finding.judgement == "unsupported" and marks and of_node:
             n_traceable += 1
             n_repeated += any(parent.supports(forms) for parent in of_node for forms in marks)
-    return Propagation(n_traceable, n_repeated)
+    return n_traceable, n_repeated
 
 
 def wilson(n_hits: int, n: int) -> tuple[float, float]:
@@ -199,7 +183,7 @@ def wilson(n_hits: int, n: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-DRAWN, SHEET, FILLED, PAGE = STUDY_SAMPLE, STUDY_SHEET, STUDY_FILLED, STUDY_PAGE
+DRAWN, SHEET = "drawn.json", "sheet.csv"
 COLUMNS = ("tree", "layer", "node", "number", "sentence", "verdict", "note", "children")
 _NEEDED = ("node", "number", "sentence", "verdict", "note")
 _FORMULA = tuple("=+-@\t\r")
@@ -221,29 +205,6 @@ def write_sheet(folder: Path, drawn: Drawn) -> None:
             writer.writerow((*place, _cell(sentence), "", "", _cell(children)))
     replace_file(folder / SHEET, text.getvalue().encode("utf-8-sig", "replace"))
     replace_file(folder / DRAWN, json.dumps(asdict(drawn), ensure_ascii=True).encode())
-
-
-def render_sheet(drawn: Drawn) -> str:
-    """Render the page on which a person judges the drawn sentences."""
-    values = {
-        "id": digest("sheet", repr(drawn)),
-        "columns": COLUMNS[:-1],  # the filled sheet needs no children
-        "verdicts": VERDICTS,
-        "file": FILLED,
-        "nodes": [asdict(node) for node in drawn.nodes],
-    }
-    script = joined_script((read_part("dom.js"), _read("sheet.js")))
-    return fill_page(
-        _read("sheet.html"),
-        _read("sheet.css"),
-        (script,),
-        DATA=embedded_json(values),
-        SCRIPT=script,
-    )
-
-
-def _read(name: str) -> str:
-    return (resources.files("raptor_lab") / "web" / name).read_text(encoding="utf-8")
 
 
 def _cell(text: str) -> str:
@@ -333,7 +294,7 @@ def _rows(path: Path) -> Iterator[tuple[int, _SheetRow]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise SettingsError(f"there is no filled sheet at {path}; name it by --filled") from error
+        raise SettingsError(f"there is no sheet at {path}") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 ({error}); save it as CSV in UTF-8") from error
     head = text.partition("\n")[0]
@@ -346,19 +307,3 @@ def _rows(path: Path) -> Iterator[tuple[int, _SheetRow]]:
             raise SettingsError(
                 f"{path}, row {at}: {fault['loc'][0]} is {fault['input']!r}: {fault['msg']}"
             ) from error
-
-
-def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
-    """Select the published ``nodes`` that were drawn and still have the same texts."""
-    by_id = {node.id: node for node in nodes}
-
-    def is_same(node_id: str, text: str) -> bool:
-        return node_id in by_id and by_id[node_id].text == text
-
-    return [
-        by_id[node.id]
-        for node in drawn.nodes
-        if is_same(node.id, node.text)
-        and by_id[node.id].children == tuple(child.id for child in node.children)
-        and all(is_same(child.id, child.text) for child in node.children)
-    ]

@@ -12,7 +12,6 @@ from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
     CLUSTER_CHECKS,
     PUBLISHED_CHECKS,
-    VECTOR_CHECKS,
     layer_checks,
 )
 from raptor_core.checks.sizes import chunk_length
@@ -185,15 +184,9 @@ Checks = list[tuple[ChainAsset, CheckInfo]]
 """Assets, each with one of its checks."""
 
 
-def manual_findings(layer: int) -> ChainAsset:
-    """Return the table of findings that people recorded on a layer; no run writes it."""
-    return CHAIN_NAMES.asset("findings_by_hand", layer)
-
-
 def table_paths() -> list[tuple[str, ...]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
-    manual = [manual_findings(layer) for layer in range(1, MAX_LAYERS + 1)]
-    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING, *manual)]
+    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING)]
 
 
 def with_layers_above(
@@ -228,8 +221,7 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     of_layers = layer_checks(settings)
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
     checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
-    on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
-    checks += [(corpus.embeddings(layer), check) for layer in layers for check in on_vectors]
+    checks += [(corpus.embeddings(layer), embedding) for layer in layers]
     return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)
 
 

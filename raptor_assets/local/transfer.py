@@ -16,7 +16,7 @@ from raptor_core.filesystems import Folder
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
-from raptor_core.tables.curation import KEY, tree_of_act
+from raptor_core.tables.curation import KEY, documents_of_acts
 from raptor_core.tables.files import table_path
 from raptor_core.transfer.exports import (
     Export,
@@ -42,7 +42,7 @@ class ImportReport:
 
 
 def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] = ()) -> Export:
-    """Write the home's published trees, or only ``trees``, into a folder.
+    """Write the home's published trees, or only ``trees``, with decisions on their documents.
 
     Raises:
         UnknownTreeError: a tree is not published.
@@ -52,12 +52,14 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
     check_target(folder)
     with open_store(settings.store, home.qdrant) as store:
         files, identity = export_trees(store, folder, trees or None), store.identity
+        manifests = store.manifests([file.tree for file in files])
+    tree_of = {document: m.tree for m in manifests for document in m.documents}
     tables, place = home.table_store(settings), Folder(home.tables_url(settings), TableError)
     decisions = []
-    for act in tables.names(KEY):
-        name, tree = table_path(KEY, act), tree_of_act(tables, act)
+    for act, documents in documents_of_acts(tables).items():
+        name, tree = table_path(KEY, act), next(filter(None, map(tree_of.get, documents)), "")
         data = place.find(name)
-        if data is not None and (not trees or tree in trees):
+        if data is not None and (tree or not trees):
             decisions.append(folder.put(name, data, tree))
     return finish_export(folder, identity, files, decisions)
 

@@ -132,7 +132,7 @@ def summaries_metadata(
     n_made = 0 if known is None else len(content - known)
     sizes = [len(node.children) for node in flat]
     by_id = {node.id: node for node in _flat(below)}
-    ratios = [compression.ratio for compression in compressions(flat, by_id)]
+    ratios = [ratio for _, ratio in compressions(flat, by_id)]
     return {
         **nodes_metadata(nodes),
         "n_made": n_made,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from raptor_assets.assets.names import CHAIN_NAMES, manual_findings
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.schemas import TREES
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.base import SentenceFinding
@@ -96,10 +96,8 @@ def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
 def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
-    """Return the findings of judges and people, with people's marks; None if there is no table."""
-    both = (CHAIN_NAMES.findings, manual_findings)
-    assets = [of_layer(layer) for layer in layers for of_layer in both]
-    tables_found = (tables.find(asset.path, partition) for asset in assets)
+    """Return the findings of judges, with people's marks; None if there is no table."""
+    tables_found = (tables.find(CHAIN_NAMES.findings(layer).path, partition) for layer in layers)
     known = [table for table in tables_found if table is not None]
     if not known:
         return None

@@ -16,7 +16,6 @@ from raptor_core.errors import InvariantError
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import CheckSettings, Settings
-from raptor_core.vectors import Vectors
 
 Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
@@ -203,7 +202,6 @@ class CheckedLayer:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
         quotes: summaries quote sentences of their children, so checks of a model's texts are moot.
-        vectors: unit vectors of the nodes and of those below, by id; empty if there are none yet.
         leaves: by node id, texts of the leaves below each node that a chat model wrote.
     """
 
@@ -211,7 +209,6 @@ class CheckedLayer:
     below: Mapping[str, Node]
     settings: Settings
     quotes: bool = False
-    vectors: Mapping[str, Vectors] = field(default_factory=dict)
     leaves: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property

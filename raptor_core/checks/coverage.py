@@ -1,13 +1,18 @@
 """The check that summaries contain something of each child, and that none is a copy of a child.
 
-The comparison of texts is in ``raptor_core.audit.coverage``.
+Words are weighted by rarity among the siblings, so that topic words, which all of them share, count
+little. A model may paraphrase, so few common words suffice.
 """
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
-from raptor_core.audit.coverage import copied_child, covered_children
+from raptor_core.audit.base import sentence_texts
+from raptor_core.audit.collage import folded
 from raptor_core.checks import base
 from raptor_core.identity import QUOTED
+from raptor_core.models.summarizing.sentence import content_terms
 from raptor_core.nodes import Node
 
 MIN_COVERAGE = 0.5
@@ -17,8 +22,8 @@ MIN_COVERAGE = 0.5
 @base.check(
     "summary_coverage",
     "warn",
-    "Share of children of which their summary contains something, by words and vectors, and "
-    "summaries that repeat one child.",
+    "Share of children of which their summary contains some words, and summaries that repeat one "
+    "child.",
 )
 def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Measure the mean share of children that are covered, and summaries that copy a child."""
@@ -29,7 +34,9 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
         children = base.children_of(node, layer.below)
         if not children:
             continue
-        missing, copied = _left_out(node, children, layer), _copied(node, children, layer)
+        word_share = zip(children, word_shares(node.text, [c.text for c in children]), strict=True)
+        missing = [child for child, share in word_share if share < COVERED_SHARE]
+        copied = _copied(node, children, layer)
         shares.append(1 - len(missing) / len(children))
         n_children += len(children)
         n_covered += len(children) - len(missing)
@@ -61,15 +68,6 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     return base.CheckMeasurement(passed, summary, numbers, worst, remedy)
 
 
-def _left_out(node: Node, children: Sequence[Node], layer: base.CheckedLayer) -> list[Node]:
-    """Return the children of which a summary contains nothing."""
-    vectors, cosines = layer.vectors, None
-    if node.id in vectors and all(child.id in vectors for child in children):
-        cosines = [float(vectors[child.id] @ vectors[node.id]) for child in children]
-    covered = covered_children(node.text, [child.text for child in children], cosines)
-    return [child for child, is_covered in zip(children, covered, strict=True) if not is_covered]
-
-
 def _copied(node: Node, children: Sequence[Node], layer: base.CheckedLayer) -> Node | None:
     """Return the child that a summary repeats, or None.
 
@@ -80,3 +78,38 @@ def _copied(node: Node, children: Sequence[Node], layer: base.CheckedLayer) -> N
         return None
     row = copied_child(node.text, [child.text for child in children])
     return None if row is None else children[row]
+
+
+COVERED_SHARE = 0.1
+"""Minimum share of a child's weighted words in its summary to count as covered."""
+
+
+def word_shares(summary: str, children: Sequence[str]) -> list[float]:
+    """Return the weighted share of each child's content words that are in the summary.
+
+    The share of a child without content words is 1.
+    """
+    terms = [content_terms(child) for child in children]
+    counts = Counter(term for of_child in terms for term in of_child)
+    weights = {term: math.log((len(children) + 1) / (n + 0.5)) for term, n in counts.items()}
+    written = content_terms(summary)
+
+    def weigh(some: frozenset[str]) -> float:
+        return math.fsum(weights[term] for term in some)  # exact in any order
+
+    return [weigh(each & written) / weigh(each) if each else 1.0 for each in terms]
+
+
+COPY_SHARE = 0.8
+"""Minimum share of a summary, and of a child, in common sentences for the summary to be a copy."""
+
+
+def copied_child(summary: str, children: Sequence[str]) -> int | None:
+    """Return the index of the child that the summary repeats sentence by sentence, or None."""
+    pieces = [folded(sentence) for sentence in sentence_texts(summary)]
+    n_chars = sum(map(len, pieces))
+    for row, child in enumerate(map(folded, children)):
+        n_shared = sum(len(piece) for piece in pieces if piece in child)
+        if n_shared >= COPY_SHARE * max(n_chars, len(child)):
+            return row
+    return None

@@ -16,15 +16,13 @@ from raptor_core.documents.data_runs import data_runs
 from raptor_core.settings import CheckSettings
 from raptor_formats.base import DOUBT, UNKNOWN_GLYPHS
 
-_SAMPLE_CHARS = 4_000
 _PART_CHARS = 2_000
 _NAMED = 5
 
 
 def language_of(document: Document) -> str:
     """Return the language of a sample of a document; "" if it is unclear."""
-    start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
-    return language(document.text[start : start + _SAMPLE_CHARS]) or ""
+    return language(_sample(document.text)) or ""
 
 
 MAX_GLUED = 0.05

@@ -34,10 +34,9 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     foreign_facts,
     sizes.compression_ratio,
     language_switch,
+    summary_coverage,
     model_answers,
 )
-VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
-"""Checks on a layer of summaries that need vectors; ``embedding`` also applies to leaves."""
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     prompt_injection,

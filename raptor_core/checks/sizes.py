@@ -6,7 +6,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -90,27 +89,17 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
 PAPER_RATIO = 0.28
 
 
-@dataclass(frozen=True, slots=True)
-class Compression:
-    """A summary and the total tokens of its children, which are more than 0."""
+def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[tuple[Node, float]]:
+    """Return summaries with the ratios of their tokens to those of their children.
 
-    node: Node
-    child_tokens: int
-
-    @property
-    def ratio(self) -> float:
-        """Ratio of the summary's tokens to those of its children."""
-        return self.node.n_tokens / self.child_tokens
-
-
-def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
-    """Return the compression of each summary, if all its children are in ``below``."""
+    Summaries are left out if a child is not in ``below``, or the children have no tokens.
+    """
     measured = []
     for node in nodes:
         children = children_of(node, below)
         child_tokens = sum(child.n_tokens for child in children)
         if child_tokens and len(children) == len(node.children):
-            measured.append(Compression(node, child_tokens))
+            measured.append((node, node.n_tokens / child_tokens))
     return measured
 
 
@@ -124,7 +113,7 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     """Compare the mean ratio with ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
     measured = compressions(layer.summaries, layer.below)
-    ratios = [entry.ratio for entry in measured]
+    ratios = [ratio for _, ratio in measured]
     numbers = {
         "summaries": len(measured),
         "unmeasured": len(layer.summaries) - len(measured),
@@ -137,13 +126,8 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
             f"Summaries have {mean:.2f} of their children's tokens on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_RATIO})."
         )
-    ranked = sorted(measured, key=lambda entry: entry.ratio, reverse=mean >= low)
-    worst = [
-        WorstNode.of(
-            entry.node, entry.ratio, f"{entry.node.n_tokens} tokens from {entry.child_tokens}"
-        )
-        for entry in ranked
-    ]
+    measured.sort(key=lambda pair: pair[1], reverse=mean >= low)
+    worst = [WorstNode.of(node, ratio, f"{ratio:.2f} of its children") for node, ratio in measured]
     remedy = "Change summarizer.ratio, min_tokens or max_tokens, or the bounds of this check."
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 

@@ -30,7 +30,7 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
     values = []
     for layer, members in sorted(grouped(nodes, lambda node: node.layer).items()):
         n = len(members)
-        ratios = [size.ratio for size in compressions(members, by_id)] if layer else []
+        ratios = [ratio for _, ratio in compressions(members, by_id)] if layer else []
         row = {
             "layer": layer,
             "nodes": n,

@@ -90,10 +90,13 @@ def not_in_force(decision_id: str) -> CurationError:
     )
 
 
-def tree_of_act(tables: TableStore, act: str) -> str:
-    """Return the name of the tree that an act is about."""
-    (row,) = ACTS.rows(tables.read(KEY, act))
-    return str(row[2])
+def documents_of_acts(tables: TableStore) -> dict[str, tuple[str, ...]]:
+    """Return the documents of each act by its id; those of an undo are those of what it undoes."""
+    acts = {row[0]: row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))}
+    return {
+        name: tuple(acts.get(row[3] if row[1] == UNDO else name, row)[-1])
+        for name, row in acts.items()
+    }
 
 
 def _new_id() -> str:

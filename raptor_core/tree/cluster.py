@@ -100,10 +100,10 @@ def end_reason(n_nodes: int, number: int, components: Components) -> str:
     """Return why a layer of ``n_nodes`` is the top layer, or "" if it is not."""
     limits = components.settings.tree
     if n_nodes <= limits.top_nodes:
-        return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"
+        return f"the layer has no more nodes than tree.top_nodes = {limits.top_nodes}"
     if number >= limits.max_layers:
-        return f"tree.max_layers = {limits.max_layers} reached with {n_nodes} nodes"
-    return "one node" if n_nodes < 2 else ""
+        return f"tree.max_layers = {limits.max_layers} is reached, with {n_nodes} nodes"
+    return "the layer has one node" if n_nodes < 2 else ""
 
 
 def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: Components) -> str:

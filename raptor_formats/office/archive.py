@@ -33,7 +33,8 @@ def refuse_damage(kind: str) -> Iterator[None]:
     except Exception as error:
         is_defect = isinstance(error, _DEFECTS)
         reason = "its parts do not fit together" if is_defect else str(error).partition("\n")[0]
-        raise UnreadableError(f"is damaged, or no {kind}: {_OBJECT.sub('it', reason)}") from error
+        cause = _OBJECT.sub("it", reason)
+        raise UnreadableError(f"is damaged, or not a valid {kind}: {cause}") from error
 
 
 def open_archive(

@@ -106,7 +106,7 @@ def _problem(message: str) -> str:
         return "is encrypted with a password; save it without one"
     if "security" in message.lower():
         return "has an unsupported encryption; save it without encryption"
-    return f"is damaged, or no PDF file: {message}"
+    return f"is damaged, or not a valid PDF file: {message}"
 
 
 def _title(raw: str) -> str:

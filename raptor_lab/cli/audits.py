@@ -12,14 +12,12 @@ from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
-from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
-from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
 from raptor_lab.cli.reader import answer_log, make_reader, reader_option
@@ -27,7 +25,6 @@ from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
 from raptor_lab.effect import measure_effect
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
-from raptor_lab.manual_findings import keep_manual_findings
 from raptor_lab.readers import AnswerMeasurer
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
@@ -88,8 +85,8 @@ def sheet_command(
 ) -> None:
     """Draw summaries for a manual study of hallucinations, and write a sheet into FOLDER.
 
-    Fill in sheet.html in a browser, which saves filled.csv, or sheet.csv in a spreadsheet. Each row
-    is a sentence. Then run `raptor eval verdicts FOLDER`.
+    Fill in sheet.csv in a spreadsheet: each row is a sentence. Then run `raptor eval verdicts
+    FOLDER`.
     """
     opened, settings = Home.open(home)
     with open_published(opened, settings) as store:
@@ -98,7 +95,6 @@ def sheet_command(
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     sheet.write_sheet(folder, drawn)
-    replace_file(folder / sheet.PAGE, sheet.render_sheet(drawn).encode())
     n_sentences = sum(len(node.sentences) for node in drawn.nodes)
     if as_json:
         counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
@@ -106,22 +102,16 @@ def sheet_command(
         return
     say(
         f"drew {len(drawn.nodes)} of {drawn.population} summaries in {drawn.n_trees} trees, "
-        f"{n_sentences} sentences: fill in {folder / sheet.PAGE} or {folder / sheet.SHEET}"
+        f"{n_sentences} sentences: fill in {folder / sheet.SHEET}"
     )
 
 
 PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
 
 
-@click.command(epilog="\b\nExample:\n  raptor eval verdicts study/ --filled ~/Downloads/filled.csv")
+@click.command(epilog="\b\nExample:\n  raptor eval verdicts study/ --partly")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option(
-    "--filled",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The filled sheet; by default FOLDER's filled.csv or sheet.csv.",
-)
 @click.option("--partly", is_flag=True, help="Accept sentences without a verdict.")
-@click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
 @click.option(
     "--questions",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -131,9 +121,7 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
 @home_and_json
 def verdicts_command(
     folder: Path,
-    filled: Path | None,
     partly: bool,
-    keep: bool,
     questions: Path | None,
     reader: str | None,
     home: Path,
@@ -141,27 +129,19 @@ def verdicts_command(
 ) -> None:
     """Read the sheet of a manual study, and print its figures.
 
-    They describe the nodes as drawn, not those of later builds. Only --keep and --questions need
-    the home. Verdicts that are kept are shown like findings of audits.
+    They describe the nodes as drawn, not those of later builds. Only --questions needs the home.
     """
     drawn = sheet.read_drawn(folder)
-    saved = folder / sheet.FILLED
-    path = filled or (saved if saved.exists() else folder / sheet.SHEET)
-    verdicts = sheet.read_verdicts(path, drawn, partly=partly)
+    verdicts = sheet.read_verdicts(folder / sheet.SHEET, drawn, partly=partly)
     figures = sheet.study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
-    n_kept = _keep(home, drawn, findings) if keep else None
     effect = _effect(home, findings, questions, reader) if questions else None
     if as_json:
-        counts = {**asdict(figures), "share": figures.share, "kept": n_kept}
+        counts = {**asdict(figures), "share": figures.share}
         counts |= {"effect": effect.values()} if effect else {}
-        print_json({"filled": str(path), **counts, "findings": findings})
+        print_json({**counts, "findings": findings})
     else:
         _print(figures)
-        if n_kept is not None:
-            n_changed = len({finding.node_id for finding in findings}) - n_kept
-            changed = f"; {n_changed} have changed since they were drawn" if n_changed else ""
-            say(f"kept the findings on {n_kept} nodes{changed}")
         for table in comparison_tables(effect) if effect else ():
             print_table(table)
 
@@ -181,29 +161,12 @@ def _effect(
         return measure_effect(store, components, load_golden(questions), wrong, measurer)
 
 
-def _keep(home: Path, drawn: sheet.Drawn, findings: Sequence[SentenceFinding]) -> int:
-    """Keep the findings on unchanged nodes, and return the number of these nodes."""
-    opened, settings = Home.open(home)
-    judged = {finding.node_id for finding in findings}
-    trees = tuple({node.tree for node in drawn.nodes})
-    with open_published(opened, settings) as store:
-        nodes = [
-            n for n in sheet.same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged
-        ]
-    keep_manual_findings(opened.table_store(settings), settings, nodes, findings)
-    return len(nodes)
-
-
 def _print(figures: sheet.StudyFigures) -> None:
-    propagation = figures.propagation
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes contain a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
     say(f"sentences: {kinds}")
-    say(
-        f"a parent repeats {propagation.n_repeated} of the {propagation.n_traceable} that can be "
-        "traced"
-    )
+    say(f"a parent repeats {figures.n_repeated} of the {figures.n_traceable} that can be traced")
     say(PAPER, dim=True)

@@ -84,7 +84,7 @@ def comparison_options(budgets: str | None) -> Callable[[Command], Command]:
             metavar="NAME[@LAYERS][:K]",
             help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
             "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
-            "beam, document, title-abstract, paragraph-fusion, dpr, collapsed-dpr. May be "
+            "document, title-abstract, paragraph-fusion, dpr, collapsed-dpr. May be "
             "repeated: the first is the reference.",
         ),
         encoders_option,

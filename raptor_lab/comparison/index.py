@@ -157,13 +157,14 @@ def tree_statistics(index: Index) -> TreeStatistics:
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
     measured = compressions(summaries, {node.id: node for node in nodes})
-    n_children = sum(len(item.node.children) for item in measured)
+    n_children = sum(len(node.children) for node, _ in measured)
+    n_child_tokens = sum(node.n_tokens / ratio for node, ratio in measured)
     sizes = [manifest.layer_sizes for manifest in index.manifests]
     return TreeStatistics(
         n_trees=len(sizes),
         nodes_by_layer=tuple(map(sum, zip_longest(*sizes, fillvalue=0))),
         mean_children=n_children / len(measured) if measured else 0.0,
-        mean_summary_tokens=mean(s.node.n_tokens for s in measured) if measured else 0.0,
-        mean_child_tokens=sum(s.child_tokens for s in measured) / n_children if measured else 0.0,
-        mean_ratio=mean(s.ratio for s in measured) if measured else 0.0,
+        mean_summary_tokens=mean(node.n_tokens for node, _ in measured) if measured else 0.0,
+        mean_child_tokens=n_child_tokens / n_children if measured else 0.0,
+        mean_ratio=mean(ratio for _, ratio in measured) if measured else 0.0,
     )

@@ -19,10 +19,6 @@ ROOT = "root"
 """System that searches only the top layer of each tree."""
 IN_ORDER = "flat-in-order"
 """System that puts the chunks of ``flat`` in document order."""
-BEAM = "beam"
-"""System of a common simplification of RAPTOR: beam search down the tree to five chunks."""
-UNBOUND = 1_000_000
-"""Budget of a traversal that is limited only by its number of nodes."""
 
 _NAME = re.compile(
     r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
@@ -92,31 +88,6 @@ class InOrder:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Beam:
-    """System that traverses the tree but returns only chunks, without the summaries on the way.
-
-    It keeps ``width`` nodes of each layer, and ``n_chunks`` of the chunks below them.
-    """
-
-    name: str
-    width: int = 3
-    n_chunks: int = 5
-
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
-        walk = StrategySystem(self.name, "traversal", top_k=self.width)
-        found = []
-        for row, walked in enumerate(walk.contexts(index, batch, UNBOUND)):
-            last = [node for node in walked.nodes if node.layer == 1]
-            children = sorted({child for node in last for child in node.children})
-            where = batch.where.narrowed(ids=children) if children else batch.where
-            one = QuestionBatch([batch.questions[row]], batch.vectors[row : row + 1], where)
-            chunks = StrategySystem(self.name, "flat", top_k=self.n_chunks)
-            found += chunks.contexts(index, one, budget_tokens)
-        return found
-
-
 def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
     """Make a system by name: a baseline, or a strategy, optionally with layers and top k.
 
@@ -131,12 +102,12 @@ def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
         return make_baseline(name)
     if name in DPR:
         return Dpr(name, *encoders)
-    if name in (BEAM, IN_ORDER):
-        return Beam(name) if name == BEAM else InOrder()
+    if name == IN_ORDER:
+        return InOrder()
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
-        systems = ", ".join((ROOT, BEAM, IN_ORDER, *BASELINES, *DPR))
+        systems = ", ".join((ROOT, IN_ORDER, *BASELINES, *DPR))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "

@@ -29,11 +29,12 @@ from raptor_lab.comparison.compare import (
 from raptor_lab.comparison.contexts import Measurer
 from raptor_lab.comparison.index import Index, TreeStatistics, tree_statistics
 from raptor_lab.comparison.measures import ContextMeasurer
-from raptor_lab.comparison.systems import UNBOUND, make_system
+from raptor_lab.comparison.systems import make_system
 from raptor_lab.dpr import DPR, Dpr
 
 MAX_TOKENS = 80_000  # longest document of Figure 6
 N_PREFIXES = 6
+UNBOUND = 1_000_000  # budget of a traversal that is limited only by its number of nodes
 
 
 @dataclass(frozen=True, slots=True)

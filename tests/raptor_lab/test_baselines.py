@@ -63,18 +63,6 @@ def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
 
 
 @pytest.mark.slow
-def test_a_beam_ends_in_five_chunks_below_the_nodes_that_it_kept(index):
-    (found,) = make_system("beam").contexts(index, asked(index), 4000)
-    walked = make_system("traversal:3").contexts(index, asked(index), 4000)[0].nodes
-    kept = {child for node in walked if node.layer == 1 for child in node.children}
-    assert {node.layer for node in found.nodes} == {0}
-    assert {node.id for node in found.nodes} <= kept
-    assert len(found.nodes) == min(5, len(kept))
-    (first,) = make_system("beam").contexts(index, asked(index), found.nodes[0].n_tokens)
-    assert [node.id for node in first.nodes] == [found.nodes[0].id]
-
-
-@pytest.mark.slow
 def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):
     system = make_system("paragraph-fusion")
     (found,) = system.contexts(index, asked(index, pooled=True), 4000)

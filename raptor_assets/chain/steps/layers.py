@@ -17,9 +17,9 @@ from raptor_assets.shown.metadata import (
     embeddings_metadata,
     nodes_metadata,
 )
-from raptor_core.checks.base import CheckedClusters, CheckedLayer, CheckResult
+from raptor_core.checks.base import CheckedClusters, CheckResult
 from raptor_core.checks.document_text import document_text
-from raptor_core.checks.registry import CLUSTER_CHECKS, VECTOR_CHECKS
+from raptor_core.checks.registry import CLUSTER_CHECKS
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
 from raptor_core.documents.base import Document
@@ -33,6 +33,12 @@ from raptor_core.tree.leaves import make_leaves
 
 class DocumentsStep(Step):
     """Step that reads the source once and writes each partition's documents."""
+
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``; the trees count as unfinished before a table has their texts."""
+        trees = (tree for state in states for tree in context.partitions.get(state.name, {}))
+        context.components.cache.want((tree, "") for tree in trees)
+        return super().run(context, states)
 
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
@@ -199,26 +205,10 @@ class EmbeddingsStep(Step):
         return results
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``; leaves have no summaries whose coverage is checked."""
-        known = state.layers(self.layer).values()
+        """See ``Step._check``."""
         vectors = {
             node.embedding_key: vector
-            for layer in known
+            for layer in state.layers(self.layer).values()
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        sound = embedding(state.flat_nodes(self.layer), vectors)
-        if not self.layer:
-            return [sound]
-        layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]
-        layer = CheckedLayer(
-            state.flat_nodes(self.layer),
-            state.nodes_by_id(self.layer - 1),
-            state.context.settings,
-            quotes=state.context.components.quotes,
-            vectors={
-                node.id: vector
-                for known in layers
-                for node, vector in zip(known.nodes, known.vectors, strict=True)
-            },
-        )
-        return [sound, *(check(layer) for check in VECTOR_CHECKS)]
+        return [embedding(state.flat_nodes(self.layer), vectors)]

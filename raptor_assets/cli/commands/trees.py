@@ -64,7 +64,7 @@ def tree_command(
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
     named = labelled(manifest.title, tree)
     say(f"{named}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
-    say(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
+    say(f"layer {len(manifest.layer_sizes) - 1} is the top layer: {manifest.end}", dim=True)
     if manifest.pin:
         say(f"pinned to an earlier build: {manifest.pin}", fg="yellow")
     if parents := parent_counts(nodes):

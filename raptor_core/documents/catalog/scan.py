@@ -17,7 +17,7 @@ from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.parsing.names import Named
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.documents.removal import Unread
-from raptor_core.documents.sources.base import Content, Source, SourceFile
+from raptor_core.documents.sources.base import Content, Source, SourceFile, is_table
 from raptor_core.documents.sources.load import (
     Listed,
     Unique,
@@ -103,8 +103,9 @@ class Inventory:
         =====================================  ======================================
 
         The last rule is the last one that matches. If none of these names readers, nobody may read
-        the document. A document that is not in the source never gains readers over ``published``,
-        because a rule does not know what the document declared.
+        the document. While a source failed, no document gains readers over ``published``, and no
+        row does while a table cannot be read: another document of its id may be there. Nor does a
+        document that is not in the source, because a rule does not know what the document declared.
 
         Args:
             source: source of the document; see ``Document``.
@@ -114,7 +115,9 @@ class Inventory:
         if entry is not None:
             of_same_id = self._unread.declared(document_id)
             unread = (readers for readers in of_same_id if readers is not None)
-            return reduce(readers_of_both, unread, entry.readers or ())
+            readers = reduce(readers_of_both, unread, entry.readers or ())
+            is_whole = not (self.failure or (is_table(entry.source) and self._has_unread_tables))
+            return readers if is_whole else readers_of_both(readers, published)
         of_rule = self.rules.readers_of(document_id, source) or ()
         declared = self._unread.declared(self._unread.place_of(document_id, source)) or [None]
         each = (of_rule if readers is None else readers for readers in declared)
@@ -123,6 +126,10 @@ class Inventory:
     @cached_property
     def _present(self) -> dict[str, Entry]:
         return {entry.id: entry for entry in (*self.documents, *self.aside)}
+
+    @cached_property
+    def _has_unread_tables(self) -> bool:
+        return any(is_table(item.name) and not item.is_empty for item in self.skipped)
 
     @cached_property
     def _unread(self) -> Unread:

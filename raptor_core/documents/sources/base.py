@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 _TABLE_EXTENSIONS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
 
+
+def is_table(name: str) -> bool:
+    """Return whether a file contains many documents, by its name."""
+    return name.lower().endswith(_TABLE_EXTENSIONS)
+
+
 CLOCK_SECONDS = 2.0
 """Resolution of the coarsest file system clock; two writes within it may have the same time."""
 
@@ -85,7 +91,7 @@ class SourceFile:
     @property
     def only_id(self) -> str | None:
         """Id of the only document that it can contain; None for tables, which have many."""
-        return None if self.id.lower().endswith(_TABLE_EXTENSIONS) else self.id
+        return None if is_table(self.id) else self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.dialects import (
     rerank_body,
     shown_url,
 )
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Stop, retry
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
 from raptor_core.models.endpoints.streams import StreamedAnswer, Watch
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, WorstCase
@@ -67,7 +67,6 @@ class EndpointClient:
             purpose, endpoint.shown_model, free=self._local is not None
         )
         self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
-        self._retrier = Retrier(self._policy)
         self._state = EndpointState.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
@@ -80,9 +79,8 @@ class EndpointClient:
 
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
         """Send a request that costs nothing, and return its result; errors name its ``kind``."""
-        return self._retrier.run(
-            lambda: self._send(lambda: call(self._connect())), label=self._label(kind)
-        )
+        send = partial(self._send, lambda: call(self._connect()))
+        return retry(send, self._policy, self._label(kind))
 
     def count_retry(self) -> Usage:
         """Count a retry, and return the usage to add to that of the call."""
@@ -130,7 +128,7 @@ class EndpointClient:
 
         with self._span("chat", counter, {"gen_ai.request.max_tokens": ask.max_tokens}) as current:
             label = self._label("chat")
-            text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+            text, is_cut = retry(attempt, self._policy, label, stop, note)
             record_messages(current, ask.system, ask.user, text)
         return ChatAnswer(text, counter.usage, is_cut)
 
@@ -146,17 +144,13 @@ class EndpointClient:
             return self._state.dialect.embeddings_body(self.endpoint.model, texts)
 
         def attempt() -> Vectors:
-            response = self._adapted(self._send_texts, body, worst, meter, stop)
+            response = self._paid(self._send_texts, body, worst, meter, stop)
             return read_embeddings(response, len(texts), self.require_key())
 
         try:
             with self._span("embeddings", meter):
-                return self._retrier.run(
-                    attempt,
-                    label=self._label("embeddings"),
-                    stop=stop,
-                    on_retry=lambda _fault: self._account.count_retry(),
-                )
+                label = self._label("embeddings")
+                return retry(attempt, self._policy, label, stop, lambda _: self.count_retry())
         except AnswerError as error:
             if error.kind != "context":
                 raise
@@ -172,11 +166,11 @@ class EndpointClient:
             return rerank_body(self.endpoint, question, texts)
 
         def attempt() -> list[float]:
-            response = self._adapted(self._send_rerank, body, worst, meter, None)
+            response = self._paid(self._send_rerank, body, worst, meter, None)
             return read_scores(response, len(texts), self.require_key())
 
         with self._span("rerank", meter):
-            return self._retrier.run(attempt, label=self._label("rerank"))
+            return retry(attempt, self._policy, self._label("rerank"))
 
     def _send_rerank(self, fields: Mapping[str, Any]) -> Any:
         from httpx import Response
@@ -197,7 +191,7 @@ class EndpointClient:
                 return self._answer_locally(self._local, fields, stop, watch)
             return self._send_chat(fields, stop, watch)
 
-        return self._adapted(send, body, ask.worst(user), meter, stop)
+        return self._paid(send, body, ask.worst(user), meter, stop)
 
     def _answer_locally(
         self, part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
@@ -232,7 +226,7 @@ class EndpointClient:
         with create(**fields) as response:
             return parse(response.read())
 
-    def _adapted(
+    def _paid(
         self,
         send: Callable[[Mapping[str, Any]], Any],
         body: Callable[[], dict[str, Any]],
@@ -240,38 +234,31 @@ class EndpointClient:
         meter: Meter,
         stop: Stop,
     ) -> Any:
-        """Send a paid request, again without each field that is rejected; return the answer."""
-        while True:
-            fields = body()
-            try:
-                return self._paid(partial(send, fields), worst, meter, stop)
-            except FaultError as fault:
-                if not self._state.dialect.learn(fault.field, fields) and body() == fields:
-                    raise  # because neither this error nor another thread's changed the request
+        """Send a paid request within the budget and the endpoint's limits; return the answer.
 
-    def _paid(self, send: Callable[[], Any], worst: WorstCase, meter: Meter, stop: Stop) -> Any:
-        """Send a paid request within the budget and the endpoint's limits; return the answer."""
+        It is sent again without each field that is rejected.
+        """
         stop = stop or threading.Event()
         key = self.require_key()  # fails before anything is reserved
-
-        def send_checked() -> Any:
-            answer = send()
-            check_error(answer, key, self.endpoint.purpose)
+        while True:
+            fields = body()
+            begun = self._state.limiter.wait(sum(worst), stop, self._label("the call"))
+            with self._account.reserve(*worst) as reservation:
+                try:
+                    answer = self._send(partial(send, fields))
+                    check_error(answer, key, self.endpoint.purpose)
+                except FaultError as fault:
+                    if fault.unbilled:
+                        reservation.release()
+                    self._state.limiter.failed(fault, begun, self._policy)
+                    # Another thread's error may have changed the request meanwhile.
+                    if self._state.dialect.learn(fault.field, fields) or body() != fields:
+                        continue
+                    raise
+                self._state.limiter.answered()
+                meter.usage += reservation.charge(read_usage(answer, worst.prompt_tokens))
+            record_response(answer)
             return answer
-
-        begun = self._state.limiter.wait(sum(worst), stop, self._label("the call"))
-        with self._account.reserve(*worst) as reservation:
-            try:
-                answer = self._send(send_checked)
-            except FaultError as fault:
-                if fault.unbilled:
-                    reservation.release()
-                self._state.limiter.failed(fault, begun, self._policy)
-                raise
-            self._state.limiter.answered()
-            meter.usage += reservation.charge(read_usage(answer, worst.prompt_tokens))
-        record_response(answer)
-        return answer
 
     def _send(self, call: Callable[[], Result]) -> Result:
         """Return the result of a request, or raise its fault."""

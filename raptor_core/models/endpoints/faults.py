@@ -75,63 +75,49 @@ class CallFaultError(FaultError):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrier:
-    """A loop over attempts until one succeeds, retrying is pointless, or the policy ends it.
+def retry(
+    attempt: Callable[[], Result],
+    policy: RetryPolicy,
+    label: str,
+    stop: Stop = None,
+    on_retry: Callable[[FaultError], object] = lambda _fault: None,
+) -> Result:
+    """Return the result of the first attempt that succeeds; errors begin with ``label``.
 
-    Tests replace ``wait``, which returns whether the call was cancelled, and ``jitter``.
+    Raises:
+        EndpointError: every attempt failed, another would be pointless, or ``stop`` is set.
     """
+    stop = stop or threading.Event()
+    n_failed, loading_seconds = 0, 0.0
+    while not stop.is_set():
+        try:
+            return attempt()
+        except FaultError as fault:
+            failed = fault
+        if failed.meaning == "loading" and loading_seconds < LOADING_SECONDS:
+            seconds = max(LOADING_POLL_SECONDS, failed.retry_after_seconds or 0.0)
+            loading_seconds += seconds
+        else:
+            n_failed += 1
+            seconds = _next_wait(failed, n_failed, policy, label)
+        on_retry(failed)
+        if stop.wait(seconds):
+            raise EndpointError(f"{label} was cancelled after: {failed.reason}")
+    raise EndpointError(f"{label} was cancelled")
 
-    policy: RetryPolicy
-    wait: Callable[[float], bool] | None = None
-    jitter: Callable[[], float] = random.random
 
-    def run(
-        self,
-        attempt: Callable[[], Result],
-        *,
-        label: str,
-        stop: Stop = None,
-        on_retry: Callable[[FaultError], object] = lambda _fault: None,
-    ) -> Result:
-        """Return the result of the first attempt that succeeds; errors begin with ``label``.
-
-        Raises:
-            EndpointError: every attempt failed, or ``stop`` is set.
-        """
-        stop = stop or threading.Event()
-        wait = stop.wait if self.wait is None else self.wait
-        n_failed, loading_seconds = 0, 0.0
-        while True:
-            if stop.is_set():
-                raise EndpointError(f"{label} was cancelled")
-            try:
-                return attempt()
-            except FaultError as fault:
-                failed = fault
-            if failed.meaning == "loading" and loading_seconds < LOADING_SECONDS:
-                seconds = max(LOADING_POLL_SECONDS, failed.retry_after_seconds or 0.0)
-                loading_seconds += seconds
-            else:
-                n_failed += 1
-                seconds = self._next_wait(failed, n_failed, label)
-            on_retry(failed)
-            if wait(seconds):
-                raise EndpointError(f"{label} was cancelled after: {failed.reason}")
-
-    def _next_wait(self, fault: FaultError, n_failed: int, label: str) -> float:
-        """Return the seconds until the next attempt, or raise EndpointError if there is none."""
-        seconds, is_final = None, fault.meaning == "stop"
-        if not is_final and n_failed <= self.policy.max_retries:
-            requested = fault.retry_after_seconds
-            seconds = self.policy.wait_seconds(n_failed, self.jitter(), requested)
-        if seconds is None:
-            times = "attempt" if n_failed == 1 else "attempts"
-            message = f"{label} failed after {n_failed} {times}: {fault.reason}"
-            if isinstance(fault, CallFaultError):
-                raise AnswerError(message, fault.kind, fault.text, is_permanent=is_final)
-            raise EndpointError(message, is_permanent=is_final)
-        return 0.0 if isinstance(fault, CallFaultError) else seconds
+def _next_wait(fault: FaultError, n_failed: int, policy: RetryPolicy, label: str) -> float:
+    """Return the seconds until the next attempt, or raise EndpointError if there is none."""
+    seconds, is_final = None, fault.meaning == "stop"
+    if not is_final and n_failed <= policy.max_retries:
+        seconds = policy.wait_seconds(n_failed, random.random(), fault.retry_after_seconds)
+    if seconds is None:
+        times = "attempt" if n_failed == 1 else "attempts"
+        message = f"{label} failed after {n_failed} {times}: {fault.reason}"
+        if isinstance(fault, CallFaultError):
+            raise AnswerError(message, fault.kind, fault.text, is_permanent=is_final)
+        raise EndpointError(message, is_permanent=is_final)
+    return 0.0 if isinstance(fault, CallFaultError) else seconds
 
 
 MAX_DETAIL_CHARS = 240

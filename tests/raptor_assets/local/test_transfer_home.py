@@ -111,6 +111,11 @@ def test_what_people_decided_goes_along(tmp_path):
     some = export_home(there.home, there.settings, str(tmp_path / "some"), ["b.md"])
     assert len(some.decisions) == 3
 
+    there.configure(grouping={"by": "corpus"})  # as after a change of readers: another name
+    assert there.build(confirm_removal=True).built == ["corpus"]
+    every = export_home(there.home, there.settings, str(tmp_path / "renamed"), ["corpus"])
+    assert len(every.decisions) == 4
+
 
 @pytest.fixture
 def served(tmp_path, monkeypatch):

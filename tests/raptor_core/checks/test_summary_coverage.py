@@ -1,12 +1,10 @@
-"""Coverage of children by their summary, copies of one child, and near duplicates."""
+"""Coverage of children by their summary, and copies of one child."""
 
-import numpy as np
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.coverage import copied_child, covered_children, word_shares
 from raptor_core.checks.base import CheckedLayer
-from raptor_core.checks.coverage import summary_coverage
+from raptor_core.checks.coverage import copied_child, summary_coverage, word_shares
 from raptor_core.identity import FALLBACK
 from raptor_core.settings import Settings
 
@@ -16,10 +14,10 @@ SCHOOL = "The village school taught forty children, and its bell was cast in Bri
 CHILDREN = (leaf("lamp", LAMP), leaf("storm", STORM), leaf("school", SCHOOL))
 
 
-def checked(text, vectors=None, quotes=False, **quality):
+def checked(text, quotes=False, **quality):
     node = summary("top", [child.id for child in CHILDREN], text)
     node = node.__class__(**{**{f: getattr(node, f) for f in node.__slots__}, "quality": quality})
-    layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), quotes, vectors or {})
+    layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), quotes)
     return summary_coverage(layer)
 
 
@@ -40,17 +38,6 @@ def test_a_copy_of_one_child_is_a_finding():
 @pytest.mark.parametrize("values", [{"quotes": True}, {FALLBACK: 1.0}])
 def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
     assert checked(STORM, **values).numbers["copies_of_a_child"] == 0
-
-
-def test_a_child_in_other_words_is_held_by_a_near_vector():
-    text = "A gale in winter smashed the panes; the keeper died."
-    assert covered_children(text, [LAMP, STORM]) == [False, False]
-    assert covered_children(text, [LAMP, STORM], [0.1, 0.8]) == [False, True]
-    near = np.array([1.0, 0.0], dtype=np.float32)
-    far = np.array([0.0, 1.0], dtype=np.float32)
-    vectors = {"top": near, "storm": near, "lamp": far, "school": far}
-    assert checked(text, vectors).numbers["children_left_out"] == 2
-    assert checked(text).numbers["children_left_out"] == 3
 
 
 def test_words_that_all_siblings_share_count_little():

@@ -292,3 +292,34 @@ def test_columns_of_parquet_declare_or_hide(tmp_path, columns, readers):
     table = pa.table({"id": ["row"], "text": ["A text."], **columns})
     pq.write_table(table, tmp_path / "table.parquet")
     assert readers_of(look(tmp_path), "row", "table.parquet") == readers
+
+
+@pytest.mark.parametrize("narrower", ["rows/b.jsonl", "other/row"])
+def test_no_right_is_given_while_another_document_of_the_id_cannot_be_read(tmp_path, narrower):
+    """The table or the source that narrows its readers is damaged, empty or missing."""
+    is_row = narrower.endswith(".jsonl")
+    rows, other = tmp_path / "rows", tmp_path / "other"
+    rows.mkdir()
+    other.mkdir()
+    (rows / "a.jsonl").write_text(json.dumps({"id": "row.md", "text": "A", "readers": ["*"]}))
+    file = rows / "b.jsonl" if is_row else other / "row.md"
+    row = json.dumps({"id": "row.md", "text": "B", "readers": ["ana"]})
+    file.write_text(row if is_row else front("readers: ana"))
+    (other / "open.md").write_text("An open text.")
+    settings = SourceSettings(paths=(str(rows), str(other)), readers=PUBLIC)
+
+    def readers():
+        inventory = scan_source(settings).inventory
+        return inventory.readers_today("row.md", "a.jsonl", ("ana",))
+
+    assert readers() == ("ana",)
+    if is_row:
+        for damaged in (b"", b"\x00 no json"):
+            file.write_bytes(damaged)
+            assert readers() == ("ana",)
+    else:
+        other.rename(tmp_path / "away")
+        assert readers() == ("ana",)
+        (tmp_path / "away").rename(other)
+    file.unlink()
+    assert readers() == ("*",)

@@ -1,8 +1,10 @@
+import threading
+
 import pytest
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.dialects import is_official
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, scrub
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, retry, scrub
 from raptor_core.models.endpoints.messages import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
 
@@ -21,35 +23,35 @@ class Script:
         return "done"
 
 
-class Waits(list):
-    def __call__(self, seconds):
-        self.append(seconds)
-        return False
+class Waits(threading.Event):
+    """A signal to stop that records how long it is waited for."""
+
+    def __init__(self, is_cancelled=False):
+        super().__init__()
+        self.is_cancelled = is_cancelled
+        self.seconds = []
+
+    def wait(self, timeout=None):
+        self.seconds.append(timeout)
+        return self.is_cancelled
 
 
-def run(script, policy, jitter=1.0):
+def run(script, policy):
     waits = Waits()
-    retrier = Retrier(policy, wait=waits, jitter=lambda: jitter)
-    return retrier.run(script, label="the call"), waits
+    return retry(script, policy, "the call", waits), waits.seconds
 
 
-def test_waits_double_up_to_their_bound():
+def test_waits_double_up_to_their_bound_and_jitter_keeps_half():
     script = Script(*(FaultError("down") for _ in range(5)))
     result, waits = run(script, RetryPolicy(max_retries=5, base_seconds=1.0, max_seconds=6.0))
     assert result == "done"
-    assert waits == [1.0, 2.0, 4.0, 6.0, 6.0]
-
-
-def test_jitter_keeps_at_least_half_of_the_wait():
-    _, waits = run(Script(FaultError("down")), RetryPolicy(base_seconds=1.0), jitter=0.0)
-    assert waits == [0.5]
+    longest = [1.0, 2.0, 4.0, 6.0, 6.0]
+    assert all(bound / 2 <= wait <= bound for wait, bound in zip(waits, longest, strict=True))
 
 
 def test_the_endpoint_is_never_asked_before_it_said():
-    script = Script(FaultError("busy", retry_after_seconds=7.0))
-    for jitter in (0.0, 1.0):
-        _, waits = run(script, RetryPolicy(base_seconds=0.1), jitter)
-        assert all(7.0 <= wait <= 7.7 for wait in waits)
+    _, waits = run(Script(FaultError("busy", retry_after_seconds=7.0)), RetryPolicy())
+    assert all(7.0 <= wait <= 7.7 for wait in waits)
 
 
 def test_a_wait_beyond_patience_fails_at_once():
@@ -84,9 +86,8 @@ def test_loading_is_waited_for_without_using_up_attempts_and_with_a_bound():
 
 
 def test_cancelled_work_begins_no_attempt():
-    retrier = Retrier(RetryPolicy(), wait=lambda _seconds: True)
     with pytest.raises(EndpointError, match="cancelled after: down"):
-        retrier.run(Script(FaultError("down")), label="the call")
+        retry(Script(FaultError("down")), RetryPolicy(), "the call", Waits(is_cancelled=True))
 
 
 @pytest.mark.parametrize(
