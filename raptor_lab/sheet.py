@@ -161,7 +161,7 @@ def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
 def _repeated(
     findings: Iterable[SentenceFinding], parents: Mapping[str, Sequence[SupportedTerms]]
 ) -> tuple[int, int]:
-    """Return how many unsupported sentences can be traced, and how many of these a parent repeats."""
+    """Count the unsupported sentences that can be traced, and those that a parent repeats."""
     n_traceable = n_repeated = 0
     for finding in findings:
         exact = find_needs(finding.sentence, SupportedTerms(frozenset())).exact

@@ -287,6 +287,7 @@ def decide(
         inventory,
         curation,
         begun,
+        access.components().cache.unfinished(),
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
     if changes.doubt and partitions is None:
@@ -343,17 +344,19 @@ class _Found:
     versions: Mapping[str, TreeVersion]
     waiting: Mapping[str, str]
     begun: Collection[str]
+    unfinished: Collection[str]
     needs_approval: bool
     unknown: Collection[str] = ()
     unconfirmed: Collection[str] = ()
 
     @cached_property
     def current(self) -> set[str]:
-        """Partitions published from the present source, without those that await approval."""
+        """Partitions published from the present source, whose last build is published, too."""
         return {
             name
             for name, version in self.versions.items()
             if name not in self.waiting
+            and name not in self.unfinished
             and self.published.has_version(name, self.source[name], version)
         }
 
@@ -370,6 +373,7 @@ def state_of(partition: str, found: _Found) -> State | None:
     | all its trees were published from the source as it is | UNCHANGED | none |
     | a build from the source as it is waits for approval | WAITING | none |
     | it is published, from other documents, decisions or settings | CHANGED | build |
+    | it is published, but not its last build, which may have other documents | CHANGED | build |
     | it is not published | NEW | build |
 
     While a removal is unconfirmed nothing at all is built: new trees would count as present, and
@@ -396,6 +400,7 @@ def find_changes(
     inventory: Inventory,
     curation: Curation | None = None,
     begun: Collection[str] = (),
+    unfinished: Collection[str] = (),
     *,
     is_confirmed: bool = False,
 ) -> Changes:
@@ -407,6 +412,8 @@ def find_changes(
         build: code version of the trees to publish, see ``code_versions.build_version``.
         curation: decisions of people, an input like the documents.
         begun: partitions that a build has begun, published or not.
+        unfinished: trees whose last build was not published. Its tables and answers may contain
+            documents that are gone since, so the tree is built again, from finished work.
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
@@ -424,6 +431,7 @@ def find_changes(
         },
         published.waiting(source),
         begun,
+        {partition_key(tree, grouping) for tree in unfinished},
         settings.runs.publish == "when_approved",
     )
     renames = _judge_removals(found, settings, inventory, curation, is_confirmed=is_confirmed)

@@ -102,25 +102,27 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
 def drop_all(
     context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
 ) -> None:
-    """Drop partitions one by one: trees, tables, and the partition keys."""
+    """Drop partitions: all trees, published or not, then one by one tables and partition keys."""
     grouping, cache = access.settings.grouping, access.components(context.instance).cache
     stored, unfinished = (
         TreeIndex(access.store.trees, grouping),
         TreeIndex(cache.unfinished, grouping),
     )
-    for partition in partitions:
-        trees, n_nodes = sorted(stored(partition)), 0
-        if trees:
-            with access.store.open_existing() as store, publishing(access, store) as publication:
-                n_nodes = publication.drop(trees)
-        for tree in trees:
+    trees = {
+        name: sorted({*stored(name), *unfinished(name), *access.waiting.manifests(name)})
+        for name in partitions
+    }
+    n_nodes = 0
+    if any(trees.values()) and access.store.exists():
+        with access.store.open_existing() as store, publishing(access, store) as publication:
+            n_nodes = publication.drop([tree for of in trees.values() for tree in of])
+    for partition, of_partition in trees.items():
+        for tree in of_partition:
             access.home.map_of(tree).unlink(missing_ok=True)
         access.waiting.delete(partition)
-        cache.forget({*trees, *unfinished(partition)})
+        cache.forget(of_partition)
         for path in reversed(names.table_paths()):
             access.tables.delete(path, partition)
         context.instance.delete_dynamic_partition(access.names.partitions, partition)
-        context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
-    if partitions and access.store.exists():
-        with access.store.open_existing() as store:
-            store.optimize()
+        context.log.info(f"dropped partition {partition!r}")
+    context.log.info(f"dropped {n_nodes} nodes")

@@ -99,12 +99,14 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
         for manifest in access.waiting.manifests(partition).values():
             refuse_gone(access, inventory, manifest)
     yield from _measure(access, sorted(chosen))
+    cache = access.components(context.instance).cache
     for partition in chosen:
         with access.store.open() as store:
             editions = access.waiting.read(partition, store.identity)
             with publishing(access, store, today) as publication:
                 published = publication.publish(editions)
         access.waiting.delete(partition)
+        cache.forget([each.manifest.tree for each in published])
         yield from _approved(context, access, partition, published)
     yield from execute(context, access, _what_follows(context, access))
 

@@ -208,6 +208,8 @@ def publishing(
     with store.publishing() as batch:
         publication = Publication(access, store, batch, today)
         yield publication
+    if batch.changes_points:
+        store.optimize()  # erases the bytes of what is gone
     _hand_on(access, store, publication.shortened)
 
 

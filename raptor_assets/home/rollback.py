@@ -104,9 +104,6 @@ def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Invento
             for path in reversed(table_paths()):
                 if path != CHAIN_NAMES.tree.path:
                     access.tables.delete(path, partition)
-    if trees:
-        with access.store.open_existing() as store:
-            store.optimize()
 
 
 def _is_gone(access: CorpusAccess, tree: str, inventory: Inventory) -> Callable[[str], bool]:

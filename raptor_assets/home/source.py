@@ -60,6 +60,7 @@ class SourceAccess:
         self._settings = settings
         self._home = home
         self._scan = scan
+        self._looks_again = scan is None
         self._components = components
         self._follows = follows
         self._is_emptied: dict[tuple[str, str, frozenset[str]], bool] = {}
@@ -113,7 +114,7 @@ class SourceAccess:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        scan = self._scan_now()
+        scan = self._scan or self._scan_now()
         scanned = scan.inventory.partitions(grouping)
         groups = (scanned.get(name, {}) for name in set(partitions))
         ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
@@ -198,9 +199,13 @@ class SourceAccess:
             if document.id not in known and (place := unread.place_of(document.id, document.source))
         }
 
+    def look_again(self) -> None:
+        """Scan the source again from now on; only documents to build are those of a given scan."""
+        self._looks_again = True
+
     def _scan_now(self) -> Scan:
         """Return the given scan, or scan the source now and keep the catalog."""
-        if self._scan is not None:
+        if self._scan and not self._looks_again:
             return self._scan
         scan = rescan(self._tables, self.settings, is_whole=False)
         keep_catalog(self._tables, self.settings, scan)

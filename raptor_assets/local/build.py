@@ -114,6 +114,7 @@ def build(
         keep_catalog(access.tables, settings.source, scan)
         if reembeds:
             _reembed(instance, access, scan)
+            access.source.look_again()
         decision = decide(
             access,
             instance.get_dynamic_partitions(access.names.partitions),
@@ -122,6 +123,7 @@ def build(
             asks_again=True,
             is_confirmed=confirm_removal,
         )
+        access.source.look_again()  # a run may take hours, and publishes with the rights of its end
         inventory = decision.inventory
         report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
         if decision.to_build:

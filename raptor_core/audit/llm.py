@@ -1,14 +1,15 @@
 """The judge that asks a chat model, and validates its answers, which are JSON."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded
+from raptor_core.audit.report import audit_key
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
@@ -18,6 +19,7 @@ from raptor_core.models.endpoints.values import ChatAsk, fence_all, form_line
 from raptor_core.models.local.files import identity_of
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS
+from raptor_core.nodes import Node
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.checks import AuditSettings
 
@@ -62,12 +64,25 @@ class _Question:
     sentences: tuple[str, ...]
 
 
+class KeptAnswers(Protocol):
+    """Answers by ``audit_key``, kept until the trees that want them are published."""
+
+    def texts(self, content_keys: Iterable[str], /) -> Mapping[str, str]:
+        """Return the answers that are kept."""
+
+    def want(self, pairs: Iterable[tuple[str, str]], /) -> None:
+        """Record which trees need which keys."""
+
+    def keep_texts(self, texts: Mapping[str, str], /) -> None:
+        """Keep answers."""
+
+
 class LlmJudge:
     """A judge that asks a chat model for unsupported sentences, with reasons and quotations.
 
     Scores are 1 and 0. An answer that does not follow the JSON schema, or that names sentences or
     sources that do not exist, is retried; after ``audit.max_retries`` the summary is not judged. A
-    quotation that is not in its source is dropped.
+    quotation that is not in its source is dropped. Each answer is in ``kept`` at once.
     """
 
     def __init__(
@@ -75,8 +90,10 @@ class LlmJudge:
         settings: AuditSettings,
         ledger: Ledger | None = None,
         policy: RetryPolicy | None = None,
+        kept: KeptAnswers | None = None,
     ) -> None:
         self._settings = settings
+        self._kept = kept
         self.name = settings.judge
         # Only the model and the prompt change judgements, not the URL.
         self.version = f"1-{digest('llm', identity_of(settings), SYSTEM)[:12]}"
@@ -102,6 +119,23 @@ class LlmJudge:
         return findings_by_summary
 
     def _ask(self, question: _Question, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
+        key = audit_key(question.item, self)
+        text = self._kept.texts([key]).get(key) if self._kept else None
+        try:
+            text = text or self._answer(question, stop)
+        except EndpointError as error:
+            return question.at, _same_finding(question, "not judged", str(error))
+        if self._kept and isinstance(question.item.node, Node):
+            self._kept.want([(question.item.node.tree, key)])
+            self._kept.keep_texts({key: text})
+        faults = _Answer.model_validate_json(text).unsupported
+        return question.at, [
+            _finding(question, sentence, [fault for fault in faults if fault.sentence == number])
+            for number, sentence in enumerate(question.sentences, 1)
+        ]
+
+    def _answer(self, question: _Question, stop: threading.Event) -> str:
+        """Ask the model, and return its valid answer."""
         texts = [child.text for child in question.item.children]
         sentences = fence_all("sentence", question.sentences, *_TAGS)
         user = ["Sources:", *fence_all("source", texts, *_TAGS), "", "Sentences of the summary:"]
@@ -114,15 +148,7 @@ class LlmJudge:
             check=lambda text: _check(text, question),
             response_format=_response_format(),
         )
-        try:
-            answer = self._client.chat(ask, stop=stop)
-        except EndpointError as error:
-            return question.at, _same_finding(question, "not judged", str(error))
-        faults = _Answer.model_validate_json(answer.text).unsupported
-        return question.at, [
-            _finding(question, sentence, [fault for fault in faults if fault.sentence == number])
-            for number, sentence in enumerate(question.sentences, 1)
-        ]
+        return self._client.chat(ask, stop=stop).text
 
 
 def _response_format() -> dict[str, Any]:

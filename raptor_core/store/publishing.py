@@ -102,6 +102,7 @@ class PublicationBatch:
         self._identity = identity
         self._updates: dict[str, TreeUpdate] = {}
         self._failure: StoreError | None = None
+        self.changes_points = False
 
     def publish(self, editions: Sequence[Edition]) -> list[PublicationCounts]:
         """Publish each edition like ``VectorStore.publish``, and return what changed for each.
@@ -161,6 +162,7 @@ class PublicationBatch:
         if n_points > COMMIT_POINTS:
             self._commit()
         self._updates |= {update.tree: update for update in updates}
+        self.changes_points |= any(update.staged or update.deletes for update in updates)
 
     def _commit(self) -> None:
         """Make points live, delete others, write the manifests, and delete those of dropped trees.

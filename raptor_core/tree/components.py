@@ -40,7 +40,7 @@ from raptor_core.tree.custom_components import (
 )
 from raptor_core.tree.publish import build_settings_fingerprint
 
-_SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "judge"})
+_SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "_bundled"})
 """Parts that copies share after they are made; a summarizer is not shared, but uses its cache."""
 
 
@@ -89,7 +89,7 @@ class Components:
         return components or cls(settings)
 
     def with_cache(self, cache: NodeCache) -> "Components":
-        """Return components with another cache that share all parts except the summarizer."""
+        """Return components with another cache, which share all parts that do not use it."""
         return self._copy(self.settings, cache, ())
 
     def above(self, settings: Settings) -> "Components":
@@ -104,7 +104,7 @@ class Components:
     def _copy(
         self, settings: Settings, cache: NodeCache | None, without: Collection[str]
     ) -> "Components":
-        """Return components that share all parts except the summarizer and those ``without``."""
+        """Return components that share all parts except those ``without`` or with a cache."""
         self.ledger  # noqa: B018  # made here, so that both share a budget
         passed = {kind: part for kind, part in self._passed.items() if kind not in without}
         copy = Components(settings, cache=cache, curation=self.curation, **passed)
@@ -224,7 +224,7 @@ class Components:
     def judge(self) -> Judge:
         """Judge that audits summaries."""
         return self._custom_part("judge") or make_judge(
-            self.settings.audit, embedder=self._bundled, ledger=self.ledger
+            self.settings.audit, embedder=self._bundled, ledger=self.ledger, kept=self.cache
         )
 
     @cached_property

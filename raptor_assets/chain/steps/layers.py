@@ -34,6 +34,12 @@ from raptor_core.tree.leaves import make_leaves
 class DocumentsStep(Step):
     """Step that reads the source once and writes each partition's documents."""
 
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``; the trees count as unfinished before a table has their texts."""
+        trees = (tree for state in states for tree in context.partitions.get(state.name, {}))
+        context.components.cache.want((tree, "") for tree in trees)
+        return super().run(context, states)
+
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         context = state.context

@@ -80,7 +80,6 @@ class PublishStep(Step):
             with context.store.open() as store:
                 self._publish(context, store, ready, pins, today)
                 results = self._results(ready)
-                store.optimize()
             done = [part for part in ready if part.published and not part.state.failure]
             finished = [name for part in done for name in (*part.manifests, *part.removed)]
             context.components.cache.forget(finished)

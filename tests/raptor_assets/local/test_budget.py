@@ -41,6 +41,17 @@ def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path, chat):
     assert workshop.manifests()["a.md"].build_id == free.manifests()["a.md"].build_id
 
 
+def test_audits_within_a_budget_add_up_to_one_full_build(tmp_path):
+    with FakeOpenAI(answer=lambda _: '{"unsupported": []}') as server:
+        audit = {"judge": "llm", "model": "judge", "base_url": server.base_url, "concurrency": 1}
+        workshop = Workshop(tmp_path, audit=audit, checks={"audit_rate": 1.0}, budget={"calls": 2})
+        workshop.write("a.md", prose(24, seed=1))
+        first, *_, last = (workshop.build().succeeded for _ in range(4))
+        assert (first, last) == (False, True)
+        assert server.n_requests == workshop.metadata("layer_1/findings", "a.md")["n_audited"] > 2
+        assert workshop.access().components().cache.unfinished() == []
+
+
 def test_a_budget_publishes_trees_one_after_the_other_and_says_once_why_it_stopped(tmp_path, chat):
     chat = {**chat, "concurrency": 1}
     workshop = Workshop(tmp_path, summarizer=chat, budget={"calls": 6}, tree={"max_layers": 1})

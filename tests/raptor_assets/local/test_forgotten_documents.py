@@ -9,6 +9,8 @@ from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.workshop import Workshop, live, prose, settings_text
 
+from raptor_assets.corpus.changes import decide
+from raptor_assets.home.rollback import roll_back
 from raptor_core.checks.base import without_quotations
 from raptor_core.errors import SourceError, StoreError
 from raptor_core.store.publishing import PublicationBatch
@@ -32,16 +34,20 @@ def text(number, edition):
     )
 
 
-def found_in(place):
+def refuse(*_given):
+    raise StoreError("the disk is full")
+
+
+def found_in(home):
     """Files of a home that hold a word of a deleted document, tables read as values."""
     words = "|".join(canary(kind, number) for number in DELETED for kind in KINDS).encode()
     found = set()
-    for path in place.home.rglob("*"):
+    for path in home.rglob("*"):
         if not path.is_file():
             continue
         table = repr(pq.read_table(path).to_pylist()) if path.suffix == ".parquet" else ""
         if re.search(words, path.read_bytes() + table.encode()):
-            found.add(path.relative_to(place.home).parts[0])
+            found.add(path.relative_to(home).parts[0])
     return found
 
 
@@ -82,7 +88,41 @@ def emptied(request, tmp_path_factory, hashing):
 @pytest.mark.usefixtures("erasing")
 def test_no_file_holds_a_word_of_a_deleted_document_but_the_log_of_samples(emptied):
     place, has_samples = emptied
-    assert found_in(place) == ({"dagster"} if has_samples else set())
+    assert found_in(place.home) == ({"dagster"} if has_samples else set())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("erasing")
+@pytest.mark.parametrize("by", ["document", "folder"])
+def test_a_document_whose_build_failed_is_forgotten(tmp_path, monkeypatch, by):
+    """Tables, kept answers and staged points have its text, though it was never published."""
+    workshop = Workshop(tmp_path, grouping={"by": by}, runs={"samples": False})
+    workshop.write("0.md", text(0, "first"))
+    assert not workshop.build().failed
+    workshop.write("1.md", text(1, "first"))
+    with monkeypatch.context() as patch:
+        patch.setattr(PublicationBatch, "publish", refuse)
+        assert workshop.build().failed
+    assert found_in(workshop.home.path) >= {"qdrant", "tables"}
+    workshop.remove("1.md")
+    report = workshop.build()
+    assert (report.failed, report.produced.total()) == ({}, 0)
+    assert found_in(workshop.home.path) == set()
+    assert decide(workshop.access()).actions == ()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("erasing")
+def test_a_document_of_a_pinned_tree_is_forgotten(tmp_path):
+    workshop = Workshop(tmp_path, grouping={"by": "folder"}, runs={"samples": False})
+    for edition in ("first", "second"):
+        for number in (0, 1):
+            workshop.write(f"{number}.md", text(number, edition))
+        assert not workshop.build().failed
+    roll_back(workshop.access(), ".", "", "worse")
+    workshop.remove("1.md")
+    assert not workshop.build().failed
+    assert found_in(workshop.home.path) == set()
 
 
 @pytest.mark.parametrize("samples", [False, True])
@@ -139,9 +179,6 @@ def test_more_than_half_stays_until_a_person_confirms(start):
 def test_a_drop_that_fails_is_reported_and_repeated(start, monkeypatch):
     workshop, _ = start()
     remove(workshop, "two/d.md")
-
-    def refuse(*_given):
-        raise StoreError("the disk is full")
 
     with monkeypatch.context() as planted:
         planted.setattr(PublicationBatch, "drop", refuse)

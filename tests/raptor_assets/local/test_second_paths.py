@@ -222,6 +222,27 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
     assert readable(corpus.access(), "guest") == {"a"}
 
 
+def test_what_the_source_says_during_a_build_holds_for_what_it_publishes_and_drops(tmp_path):
+    """A build with a model takes hours; so a right may be taken, or a document come back."""
+    texts = {"a.md": f"---\nreaders: ana\n---\n{prose(9, seed=1)}", "b.md": prose(9, seed=2)}
+
+    def summarize(texts_below):
+        for name, text in texts.items():
+            workshop.write(name, text)
+        return texts_below[0]
+
+    workshop = Workshop(tmp_path, {"summarizer": summarize})
+    workshop.configure(source={"paths": [str(workshop.docs)], "max_removed": 1.0})
+    for name, text in texts.items():
+        workshop.write(name, text)
+    workshop.build()
+    workshop.write("a.md", f'---\nreaders: "*"\n---\n{prose(12, seed=3)}')
+    workshop.remove("b.md")
+    assert workshop.build().dropped == []
+    assert readable(workshop.access(), "guest") == set()
+    assert "b.md" in workshop.manifests()
+
+
 def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
     write_rows(corpus, a=[], b=["ana"], c=["ana"])
     rule = '[[source.readers]]\npaths = ["hr/**"]\nreaders = ["ana"]\n'
