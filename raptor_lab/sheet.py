@@ -67,20 +67,6 @@ Verdicts = Mapping[tuple[str, int], SheetVerdict]
 
 
 @dataclass(frozen=True, slots=True)
-class Propagation:
-    """Counts of unsupported sentences whose content reaches their parents.
-
-    Attributes:
-        n_traceable: unsupported sentences with a number or name that no child has, in nodes with
-            a parent.
-        n_repeated: traceable sentences with such a number or name that a parent repeats.
-    """
-
-    n_traceable: int
-    n_repeated: int
-
-
-@dataclass(frozen=True, slots=True)
 class StudyFigures:
     """Figures from the verdicts.
 
@@ -89,7 +75,9 @@ class StudyFigures:
         n_hallucinating: nodes with a sentence of one of KINDS.
         low, high: Wilson's 95 % interval of the share.
         kinds: number of such sentences by kind.
-        propagation: number of them that a parent repeats.
+        n_traceable: unsupported sentences with a number or name that no child has, in nodes with
+            a parent.
+        n_repeated: traceable sentences with such a number or name that a parent repeats.
     """
 
     n_nodes: int
@@ -97,7 +85,8 @@ class StudyFigures:
     low: float
     high: float
     kinds: Mapping[str, int]
-    propagation: Propagation
+    n_traceable: int
+    n_repeated: int
 
     @property
     def share(self) -> float:
@@ -166,14 +155,13 @@ def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
     counts = Counter(verdict.verdict for verdict in verdicts.values())
     low, high = wilson(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
-    propagation = _measure_propagation(findings, parents)
-    return StudyFigures(len(judged), len(wrong), low, high, kinds, propagation)
+    return StudyFigures(len(judged), len(wrong), low, high, kinds, *_repeated(findings, parents))
 
 
-def _measure_propagation(
+def _repeated(
     findings: Iterable[SentenceFinding], parents: Mapping[str, Sequence[SupportedTerms]]
-) -> Propagation:
-    """Follow unsupported sentences to the parents of their nodes."""
+) -> tuple[int, int]:
+    """Count the unsupported sentences that can be traced, and those that a parent repeats."""
     n_traceable = n_repeated = 0
     for finding in findings:
         exact = find_needs(finding.sentence, SupportedTerms(frozenset())).exact
@@ -182,7 +170,7 @@ def _measure_propagation(
         if finding.judgement == "unsupported" and marks and of_node:
             n_traceable += 1
             n_repeated += any(parent.supports(forms) for parent in of_node for forms in marks)
-    return Propagation(n_traceable, n_repeated)
+    return n_traceable, n_repeated
 
 
 def wilson(n_hits: int, n: int) -> tuple[float, float]:

@@ -90,7 +90,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
 
 def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
     """Publish builds that wait for approval, then drop the partitions that they replace."""
-    inventory, grouping = access.source.inventory(), access.settings.grouping
+    inventory, grouping = access.source.complete_inventory(), access.settings.grouping
     chosen = {partition_key(tree, grouping): tree for tree in trees}
     waiting = access.waiting.among(chosen)
     for partition, tree in chosen.items():

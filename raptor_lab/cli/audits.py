@@ -162,15 +162,11 @@ def _effect(
 
 
 def _print(figures: sheet.StudyFigures) -> None:
-    propagation = figures.propagation
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes contain a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
     say(f"sentences: {kinds}")
-    say(
-        f"a parent repeats {propagation.n_repeated} of the {propagation.n_traceable} that can be "
-        "traced"
-    )
+    say(f"a parent repeats {figures.n_repeated} of the {figures.n_traceable} that can be traced")
     say(PAPER, dim=True)

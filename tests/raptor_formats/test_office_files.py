@@ -117,7 +117,7 @@ OLE = b"\xd0\xcf\x11\xe0"
         ("epub", offices.epub(**{"OPS/book.opf": "<package/>"}), "contains no text"),
         ("eml", b"\n\nno header", "does not begin with a header"),
         ("eml", b"Subject: x\n\n", "contains no text"),
-        ("csv", b"a,b\n" + b"x" * 200_000 + b",1", "no CSV file: field larger"),
+        ("csv", b"a,b\n" + b"x" * 200_000 + b",1", "not a valid CSV file: field larger"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # files hold the time of day
 )

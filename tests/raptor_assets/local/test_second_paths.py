@@ -147,7 +147,7 @@ def test_rights_are_revoked_though_another_part_of_the_source_is_missing(corpus,
     with pytest.raises(SourceError, match="other"):
         corpus.build()
     assert readable(corpus.access(), "ana") == {"b", "c"}
-    assert readable(corpus.access(), "ben") == {"a"}
+    assert readable(corpus.access(), "ben") == {"a"}  # the missing part had no document "a"
     assert "note.md" in corpus.manifests()
 
 
