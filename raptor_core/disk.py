@@ -92,7 +92,7 @@ _REMEDIES = {
 }
 
 
-def disk_remedy(error: OSError) -> str:
+def os_error_remedy(error: OSError) -> str:
     """Return an instruction that tells a person how to resolve a system error."""
     if isinstance(error, ConnectionError | TimeoutError):
         return "check the address and the network"
@@ -107,8 +107,8 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{path}: {error.strerror or error}; {disk_remedy(error)}, then repeat the command. "
-            "What was published is unchanged"
+            f"{path}: {error.strerror or error}; {os_error_remedy(error)}, then repeat the "
+            "command. What was published is unchanged"
         ) from error
 
 

@@ -48,7 +48,7 @@ class EmptySourceError(SourceError):
 
 
 class ModelError(RaptorError):
-    """A model cannot be loaded, or is not the one that the settings name."""
+    """A model cannot be loaded or used, or is not the one that the settings name."""
 
 
 class CheckError(RaptorError):

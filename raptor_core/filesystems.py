@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from raptor_core.disk import disk_remedy, replace_file
+from raptor_core.disk import os_error_remedy, replace_file
 from raptor_core.errors import MissingExtraError, RaptorError
 from raptor_core.redaction import hide_credentials
 
@@ -148,7 +148,7 @@ class Folder:
                 return replace_file(Path(path), data)
             except OSError as failure:
                 raise self._error(
-                    f"cannot write {path}: {failure}; {disk_remedy(failure)}, and repeat. The "
+                    f"cannot write {path}: {failure}; {os_error_remedy(failure)}, and repeat. The "
                     "previous file is unchanged"
                 ) from failure
         try:
@@ -177,5 +177,6 @@ class Folder:
                 if not self._is_local or isinstance(failure, FileNotFoundError):
                     raise
                 raise self._error(
-                    f"{failure}; {disk_remedy(failure)}, and repeat. Existing files are unchanged"
+                    f"{failure}; {os_error_remedy(failure)}, and repeat. Existing files are "
+                    "unchanged"
                 ) from failure

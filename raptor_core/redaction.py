@@ -7,7 +7,7 @@ _PASSWORD = re.compile(r"://([^/\s:@]*):[^/\s]*@")
 _TOKEN = re.compile(r"(https?://)[^/\s:@]+@")
 _CREDENTIALS = re.compile(r"://\S*@")
 _SIGNATURE = re.compile(
-    r"([?&](?:sig|signature|token|access_token|api_?key|key|x-(?:amz|goog)-[\w-]+)=)[^&\s\"']+",
+    r"([?&](?:sig|signature|token|access_token|api[_-]?key|key|x-(?:amz|goog)-[\w-]+)=)[^&\s\"']+",
     re.IGNORECASE,
 )
 """Keys in URLs, and signatures in signed URLs of Azure, Amazon and Google."""

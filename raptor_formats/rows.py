@@ -55,7 +55,7 @@ def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
     table = _Table(blocks)
     for row in rows:
         table.write(row)
-    table.end()
+    table.write_empty_columns()
 
 
 class _Table:
@@ -84,7 +84,7 @@ class _Table:
         self._spans = self._spans if not filled else []
         self._write(row, self._names or ())
 
-    def end(self) -> None:
+    def write_empty_columns(self) -> None:
         """Write the names of columns without a value."""
         names = self._names or []
         if not self._filled:

@@ -13,7 +13,7 @@ from raptor_assets.shown.markdown import worst_markdown
 from raptor_assets.shown.progress import FailedCheck, Failure, by_cause
 from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.errors import RaptorError
-from raptor_core.evaluation.asked import evaluate_asked
+from raptor_core.evaluation.asked import check_unanswered_share
 from raptor_core.evaluation.golden import evaluate_golden, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.retrieval import Query
@@ -81,7 +81,7 @@ def measured_questions(context: RunContext) -> list[CheckResult]:
     except RaptorError as error:
         context.warn(f"the kept questions were not measured: {error}")
         return []
-    return with_severities([evaluate_asked(asked, settings.checks)], settings.checks)
+    return with_severities([check_unanswered_share(asked, settings.checks)], settings.checks)
 
 
 def failed_checks_in(

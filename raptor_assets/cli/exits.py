@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from raptor_assets.shown.terminal import say_json, say_text
 from raptor_core import errors
-from raptor_core.disk import disk_remedy
+from raptor_core.disk import os_error_remedy
 from raptor_core.errors import RaptorError
 
 EXITS = {
@@ -80,7 +80,7 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             raise
         except OSError as error:
-            message = f"{error}; {disk_remedy(error)}, then repeat it. What was published stays"
+            message = f"{error}; {os_error_remedy(error)}, then repeat it. What was published stays"
             fail(type(error).__name__, message, 1, as_json=as_json)
 
     return wrapper

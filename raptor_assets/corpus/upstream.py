@@ -21,7 +21,7 @@ from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.checks.base import with_severities
 from raptor_core.checks.document_text import unread_rows
-from raptor_core.disk import disk_remedy, replace_file
+from raptor_core.disk import os_error_remedy, replace_file
 from raptor_core.documents import Document, Inventory
 from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
@@ -82,7 +82,7 @@ def build_source_asset(
                 if not rows:
                     raise SourceError(_NO_ROWS)
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
-            inventory = access.source.inventory()
+            inventory = access.source.complete_inventory()
             metadata = _source_metadata(context.instance, access, inventory)
             verdict = unread_rows(inventory.skipped, len(inventory.documents))
             _write(folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen}))
@@ -254,7 +254,7 @@ def _write(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise SourceError(f"cannot write {path}: {error}; {disk_remedy(error)}") from error
+        raise SourceError(f"cannot write {path}: {error}; {os_error_remedy(error)}") from error
 
 
 def _plain(value: object) -> object:

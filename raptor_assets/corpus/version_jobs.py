@@ -90,8 +90,8 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
 
 def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
     """Publish builds that wait for approval, then drop the partitions that they replace."""
-    inventory, grouping = access.source.inventory(), access.settings.grouping
-    today, chosen = Today.of(access, inventory), {partition_key(t, grouping): t for t in trees}
+    inventory, grouping = access.source.complete_inventory(), access.settings.grouping
+    chosen = {partition_key(tree, grouping): tree for tree in trees}
     waiting = access.waiting.among(chosen)
     for partition, tree in chosen.items():
         if partition not in waiting:
@@ -99,7 +99,7 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
         for manifest in access.waiting.manifests(partition).values():
             refuse_gone(access, inventory, manifest)
     yield from _measure(access, sorted(chosen))
-    cache = access.components(context.instance).cache
+    cache, today = access.components(context.instance).cache, Today.of(access)
     for partition in chosen:
         with access.store.open() as store:
             editions = access.waiting.read(partition, store.identity)

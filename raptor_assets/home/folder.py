@@ -8,7 +8,7 @@ from pathlib import Path
 
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.settings_file import add_sources, settings_text
-from raptor_core.disk import disk_remedy, file_lock, replace_file
+from raptor_core.disk import file_lock, os_error_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.file_names import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
@@ -222,7 +222,7 @@ class Home(HomeFolder):
             yield
         except OSError as error:
             raise SettingsError(
-                f"cannot write the home {self.path}: {error}; {disk_remedy(error)}, or choose "
+                f"cannot write the home {self.path}: {error}; {os_error_remedy(error)}, or choose "
                 "another with --home"
             ) from error
 

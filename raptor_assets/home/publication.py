@@ -284,7 +284,7 @@ def set_readers(access: CorpusAccess, inventory: Inventory | None = None) -> int
 
 
 def _with_other_readers(store: VectorStore, today: Today) -> list[Manifest]:
-    trees = today.differing(store.marks())
+    trees = today.trees_with_changed_readers(store.marks())
     manifests = store.manifests(trees) if trees else []
     return [manifest for manifest in manifests if manifest.readers != today.readers(manifest)]
 

@@ -17,7 +17,7 @@ from raptor_assets.assets import names
 from raptor_assets.dagster_private import PartitionKeyFilter
 from raptor_assets.home.folder import unreadable_config
 from raptor_assets.home.record_file import CheckOutcome, CheckOutcomes
-from raptor_core.disk import disk_remedy, file_lock
+from raptor_core.disk import file_lock, os_error_remedy
 from raptor_core.errors import RecordsError, SettingsError
 from raptor_core.tree.cache import NodeCache
 
@@ -182,8 +182,8 @@ def _opening_lock(folder: Path) -> Iterator[None]:
             is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
         except OSError as error:
             raise RecordsError(
-                f"{path}: {error.strerror or error}; {disk_remedy(error)}, and repeat. What was "
-                "published stays"
+                f"{path}: {error.strerror or error}; {os_error_remedy(error)}, and repeat. What "
+                "was published stays"
             ) from error
         if not is_free:
             raise RecordsError(

@@ -30,7 +30,7 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> PublishedB
             build is gone from the source.
         ExportError: the build's file is damaged, or of another embedder.
     """
-    inventory = access.source.inventory()
+    inventory = access.source.complete_inventory()
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
         (replaced,) = require_trees(store, [tree])
@@ -51,7 +51,7 @@ def release(access: CorpusAccess, tree: str) -> PublishedBuild:
     Raises:
         UnknownTreeError: the tree is not pinned.
     """
-    inventory = access.source.inventory()
+    inventory = access.source.complete_inventory()
     today = Today.of(access, inventory)
     with access.store.open_existing() as store:
         (replaced,) = require_trees(store, [tree])

@@ -127,7 +127,7 @@ class SourceAccess:
         entry = ReaderRules(self.settings).apply(next(entries, Entry(document, "", "")))
         return document_tree(entry, self._settings.grouping)
 
-    def inventory(self) -> Inventory:
+    def complete_inventory(self) -> Inventory:
         """Scan the source for changes, without documents that people set aside.
 
         Under ``access.required`` documents without readers are skipped.

@@ -43,7 +43,7 @@ class Today:
             that was granted together with a new text does not hold for an older text, unless a
             person published that on purpose, by a rollback.
         is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
-        differing: returns the trees whose readers may differ from their published ones.
+        trees_with_changed_readers: returns trees whose published readers may be old.
         entries: the documents of the source.
         aside: ids of documents of the source that people set aside, whole or chunk by chunk.
     """
@@ -51,7 +51,7 @@ class Today:
     curation: Curation
     readers_of: Callable[[Manifest, PublishedDocument], tuple[str, ...]]
     is_gone: Callable[[str, str, str], bool]
-    differing: Callable[[Iterable[Mark]], list[str]] = field(default=_every_tree)
+    trees_with_changed_readers: Callable[[Iterable[Mark]], list[str]] = field(default=_every_tree)
     entries: Sequence[Entry] = ()
     aside: Collection[str] = ()
 
@@ -98,7 +98,7 @@ class Today:
                 return False
             return not unread.place_of(document, source)
 
-        def differing(marks: Iterable[Mark]) -> list[str]:
+        def trees_with_changed_readers(marks: Iterable[Mark]) -> list[str]:
             return [
                 mark.tree
                 for mark in marks
@@ -116,7 +116,7 @@ class Today:
             curation,
             readers_of,
             is_gone,
-            differing,
+            trees_with_changed_readers,
             entries,
             inventory.set_aside,
         )

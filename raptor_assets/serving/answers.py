@@ -18,11 +18,11 @@ from raptor_assets.serving.parameters import (
     Limit,
     NameContains,
     NodeId,
-    NodeSearchParameters,
     Offset,
     OutlineBudget,
     SearchParameters,
     Show,
+    SubtreeSearchParameters,
     TreeName,
 )
 from raptor_assets.serving.values import (
@@ -143,7 +143,7 @@ class HomeReader:
             self._log.end(retrieval.id)
         return with_spans(answer, self._retriever)
 
-    def search_within(self, parameters: NodeSearchParameters) -> SearchResponse:
+    def search_within(self, parameters: SubtreeSearchParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
         query = parameters.query(self.settings)
         question, node_id = parameters.question, parameters.node_id

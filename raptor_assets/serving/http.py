@@ -49,8 +49,8 @@ from raptor_assets.serving.parameters import (
     Line,
     Name,
     NodeId,
-    NodeSearchParameters,
     Question,
+    SubtreeSearchParameters,
     WithinParameters,
 )
 from raptor_assets.serving.problems import (
@@ -166,7 +166,7 @@ def _router(reader: HomeReader) -> APIRouter:
 
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
-        return reader.search_within(NodeSearchParameters(node_id=node_id, **dict(parameters)))
+        return reader.search_within(SubtreeSearchParameters(node_id=node_id, **dict(parameters)))
 
     for path, call in (
         ("/search", reader.search),

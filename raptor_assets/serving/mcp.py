@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from raptor_assets.serving.answers import HomeReader
 from raptor_assets.serving.identity import Callers, current_readers, set_caller
-from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
+from raptor_assets.serving.parameters import SearchParameters, SubtreeSearchParameters
 from raptor_assets.serving.problems import REQUEST_ERRORS
 from raptor_core.errors import AccessError, MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
@@ -47,7 +47,7 @@ def make_server(retriever: HomeRetriever) -> Any:
     error = import_module(f"{package}.exceptions").ToolError
     searches: dict[Callable[..., Any], type[BaseModel]] = {
         reader.search: SearchParameters,
-        reader.search_within: NodeSearchParameters,
+        reader.search_within: SubtreeSearchParameters,
     }
     looks = (reader.outline, reader.browse, reader.read_node, reader.trace, reader.list_trees)
     calls: list[Callable[..., Any]] = [_flat(*pair) for pair in searches.items()]

@@ -220,7 +220,7 @@ class AskParameters(SearchParameters):
     )
 
 
-class NodeSearchParameters(WithinParameters):
+class SubtreeSearchParameters(WithinParameters):
     """Parameters of a search under a node."""
 
     node_id: NodeId

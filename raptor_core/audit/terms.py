@@ -191,7 +191,7 @@ def paired_words(text: str) -> list[str]:
     return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
 
 
-def names(text: str, all_words: Sequence[Word], sources: SupportedTerms) -> list[Word]:
+def find_proper_names(text: str, all_words: Sequence[Word], sources: SupportedTerms) -> list[Word]:
     """Return the words that have a capital although their position does not require one.
 
     A heading has no names. In English, a rare word at the beginning of a sentence is a name, too.
@@ -281,7 +281,7 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
-    all_names = names(text, all_words, sources)
+    all_names = find_proper_names(text, all_words, sources)
     return Needs(
         text=text,
         words=tuple(all_words),

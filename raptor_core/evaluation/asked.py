@@ -53,7 +53,7 @@ class AskedQuestion:
         return not self.n_hits or NOTE in self.note
 
 
-def evaluate_asked(asked: Sequence[AskedQuestion], checks: CheckSettings) -> CheckResult:
+def check_unanswered_share(asked: Sequence[AskedQuestion], checks: CheckSettings) -> CheckResult:
     """Check the share of unanswered questions against its bound; no question's text is shown."""
     n_unanswered = sum(question.is_unanswered for question in asked)
     share = n_unanswered / max(1, len(asked))

@@ -166,7 +166,7 @@ class HomeRetriever(Searcher):
         """Retrieve from a node and the nodes below it; a traversal starts at the node."""
         require_words(question)
         query = query or self.query
-        corpus, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
+        corpus, nodes = self._read_by_node(lambda store: nodes_under(store, [node_id]))
         if trees := query.where.trees:
             self._read(corpus, lambda store: require_trees(store, trees))
         where = query.where.narrowed(trees=(nodes[0].tree,), ids=[node.id for node in nodes])
@@ -176,7 +176,7 @@ class HomeRetriever(Searcher):
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of documents from which a node of any tree derives."""
-        _, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
+        _, nodes = self._read_by_node(lambda store: nodes_under(store, [node_id]))
         tops = [leaf for leaf in nodes if leaf.stands_for]
         if not tops:
             return trace_of(nodes)
@@ -187,7 +187,7 @@ class HomeRetriever(Searcher):
 
         A leaf of the corpus tree has as its child the top node that it copies.
         """
-        _, relatives = self._of_node(lambda store: family(store, node_id))
+        _, relatives = self._read_by_node(lambda store: family(store, node_id))
         if not relatives.node.stands_for:
             return relatives
         return replace(relatives, children=(self._under_tops([relatives.node])[0],))
@@ -264,7 +264,9 @@ class HomeRetriever(Searcher):
             raise UnknownTreeError(f"there is no corpus tree: {hint}")
         return [self._corpus_tree] if query.scope == "corpus" else [self._trees, self._corpus_tree]
 
-    def _of_node(self, read: Callable[[VectorStore], Result]) -> tuple[PublishedCorpus, Result]:
+    def _read_by_node(
+        self, read: Callable[[VectorStore], Result]
+    ) -> tuple[PublishedCorpus, Result]:
         """Return the corpus that contains a node, and the result of ``read`` with its store."""
         try:
             return self._trees, self._read(self._trees, read)

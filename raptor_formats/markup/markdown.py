@@ -105,7 +105,7 @@ class _Reader:
     def _leaves(self) -> Iterator[_Leaf]:
         skeleton, rows = self._skeleton()
         if all(line.strip() == "" or _UNMARKED.match(line) for line in skeleton):
-            yield from _runs(skeleton, rows)
+            yield from _plain_paragraphs(skeleton, rows)
             return
         tokens = _block_parser().parse("\n".join(skeleton))
         begins_item, n_quotes = False, 0
@@ -208,7 +208,7 @@ class _Reader:
         return ((start, end) for start, end in spans if start < end)
 
 
-def _runs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
+def _plain_paragraphs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
     """Yield the paragraphs of a text without any markup: lines between blank lines."""
     filled = [bool(line.strip()) for line in skeleton]
     borders = [0, *(n for n in range(1, len(filled)) if filled[n] != filled[n - 1]), len(filled)]

@@ -23,7 +23,9 @@ Passage = tuple[str, str]
 def load_passages(path: Path, text: str) -> Dataset:
     """Load the questions, and their passages as documents without duplicates."""
     is_list = text.lstrip().startswith("[")
-    listed = parse_row(f'{{"rows": {text}}}', str(path), REMEDY).rows("rows") if is_list else None
+    listed = (
+        parse_row(f'{{"rows": {text}}}', str(path), REMEDY).nested_rows("rows") if is_list else None
+    )
     rows = listed or json_lines(path, text, REMEDY)
     ids: dict[Passage, str] = {}
     questions: list[Question] = []
@@ -46,7 +48,7 @@ def load_passages(path: Path, text: str) -> Dataset:
 
 def _musique(row: Row) -> Iterator[tuple[Passage, bool]]:
     """Yield the passages of a question of MuSiQue, and whether each answers it."""
-    for item in row.rows("paragraphs"):
+    for item in row.nested_rows("paragraphs"):
         passage = one_line(item.text("title")), clean_text(item.text("paragraph_text"))
         yield passage, bool(item.values.get("is_supporting"))
 

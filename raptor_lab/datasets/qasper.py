@@ -29,7 +29,7 @@ def load_qasper(path: Path, text: str) -> Dataset:
         row = file.row(paper)
         documents.append(_document(paper, row))
         abstracts[paper] = clean_text(row.text_or("abstract"))
-        questions += (_question(paper, item) for item in row.rows("qas"))
+        questions += (_question(paper, item) for item in row.nested_rows("qas"))
     return Dataset("qasper", tuple(documents), tuple(questions), abstracts)
 
 
@@ -50,7 +50,7 @@ def gold_answer(answer: Row) -> tuple[str, str]:
 def _document(paper: str, row: Row) -> Document:
     listed = [{"name": "Abstract"}] if row.text_or("abstract") else []
     parts = [f"Abstract\n{row.text('abstract')}"] if listed else []
-    for section in row.rows("full_text"):
+    for section in row.nested_rows("full_text"):
         name = one_line(section.text_or("section_name"))
         listed += [{"name": name}] if name else []
         parts.append("\n".join(part for part in (name, *section.texts("paragraphs")) if part))
@@ -60,7 +60,7 @@ def _document(paper: str, row: Row) -> Document:
 
 
 def _question(paper: str, row: Row) -> Question:
-    answers = [item.row("answer") for item in row.rows("answers")]
+    answers = [item.row("answer") for item in row.nested_rows("answers")]
     evidence = tuple(passage for answer in answers for passage in answer.texts("evidence"))
     gold = list(map(gold_answer, answers))
     return Question(

@@ -29,7 +29,7 @@ def load_quality(path: Path, text: str) -> Dataset:
     for row in json_lines(path, text, REMEDY):
         article = row.text("article_id")
         documents.setdefault(article, _document(article, row))
-        for number, item in enumerate(row.rows("questions"), 1):
+        for number, item in enumerate(row.nested_rows("questions"), 1):
             name = item.text_or("question_unique_id", f"{row.text('set_unique_id')}_{number}")
             questions[name] = _question(name, article, item)
     return Dataset("quality", tuple(documents.values()), tuple(questions.values()))

@@ -59,7 +59,7 @@ def load_records(path: Path, text: str) -> Dataset:
         abstracts[document.id] = row.text_or("abstract")
         questions += (
             _question(str(number), document.id, item)
-            for number, item in enumerate(row.rows("questions"), 1)
+            for number, item in enumerate(row.nested_rows("questions"), 1)
         )
     known = {document.id for document in documents}
     for question in questions:

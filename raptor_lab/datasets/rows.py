@@ -55,7 +55,7 @@ class Row:
             raise self.wrong(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
-    def rows(self, key: str) -> "Iterator[Row]":
+    def nested_rows(self, key: str) -> "Iterator[Row]":
         """Yield the objects of a field that must be a list of objects."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):

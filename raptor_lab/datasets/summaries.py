@@ -31,7 +31,7 @@ def load_qmsum(path: Path, text: str) -> Dataset:
         name = f"meeting-{number}"
         turns = [
             clean_text(f"{turn.text_or('speaker')}: {turn.text_or('content')}")
-            for turn in row.rows("meeting_transcripts")
+            for turn in row.nested_rows("meeting_transcripts")
         ]
         documents.append(Document(name, "\n\n".join(turns), source=name))
         questions += _meeting_questions(name, row, turns)
@@ -40,7 +40,7 @@ def load_qmsum(path: Path, text: str) -> Dataset:
 
 def _meeting_questions(meeting: str, row: Row, turns: Sequence[str]) -> Iterator[Question]:
     for key, kind in (("general_query_list", GENERAL), ("specific_query_list", SPECIFIC)):
-        for number, item in enumerate(row.rows(key), 1):
+        for number, item in enumerate(row.nested_rows(key), 1):
             yield Question(
                 id=f"{meeting}-{kind}-{number}",
                 text=item.text("query"),
@@ -69,14 +69,14 @@ def load_squality(path: Path, text: str) -> Dataset:
     for row in json_lines(path, text, SQUALITY):
         name = row.row("metadata").text("passage_id")
         documents[name] = Document(name, clean_text(row.text("document")), source=name)
-        for number, item in enumerate(row.rows("questions"), 1):
+        for number, item in enumerate(row.nested_rows("questions"), 1):
             questions.append(
                 Question(
                     id=f"{name}-{number}",
                     text=item.text("question_text"),
                     document=name,
                     sources=(name,),
-                    answers=tuple(r.text("response_text") for r in item.rows("responses")),
+                    answers=tuple(r.text("response_text") for r in item.nested_rows("responses")),
                     kinds=(GENERAL if number == 1 else SPECIFIC,),
                 )
             )

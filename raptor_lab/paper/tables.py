@@ -172,7 +172,7 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
         for budget in study.layers.budgets:
             title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
             tables.append(_subsets(study, study.layers, budget, title))
-    tables += [table for study in measured for table in _single_documents(study)]
+    tables += [table for study in measured for table in _per_document_tables(study)]
     return tables + published(*LAYERS)
 
 
@@ -181,7 +181,7 @@ def share_tables(studies: Sequence[Study]) -> list[Table]:
     return [*map(_shares, studies), *published(*SHARES)]
 
 
-def _single_documents(study: Study) -> Iterator[Table]:
+def _per_document_tables(study: Study) -> Iterator[Table]:
     budget = max(study.layers.budgets)
     by_document: dict[str, set[str]] = {}
     for item in study.layers.scores:

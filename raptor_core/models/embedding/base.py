@@ -75,13 +75,7 @@ class ProbedEmbedder(Protocol):
     """Interface of an embedder whose fingerprint covers its model's name, but not the weights."""
 
     def probe(self) -> tuple[float, ...]:
-        """Return the unit vector of ``PROBE``, which is computed once."""
-
-
-def probe_of(vectors: Vectors) -> tuple[float, ...]:
-    """Normalize the first of some vectors, that of ``PROBE``."""
-    unit = vectors[0] / max(float(np.linalg.norm(vectors[0])), 1e-12)
-    return tuple(unit.tolist())
+        """Return the vector of ``PROBE``, of any length, which is computed once."""
 
 
 class PrefixingEmbedder:

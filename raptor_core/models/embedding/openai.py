@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from raptor_core.errors import AnswerError, ModelError
-from raptor_core.models.embedding.base import PROBE, PrefixingEmbedder, probe_of
+from raptor_core.models.embedding.base import PROBE, PrefixingEmbedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.money.ledger import Ledger
@@ -55,7 +55,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
 
     @cached_property
     def _probe(self) -> tuple[float, ...]:
-        return probe_of(self._call([PROBE]))
+        return tuple(self._call([PROBE])[0].tolist())
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """Yield batches; see ``BatchEmbedder.embed_batches``. Repeated texts are sent again."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.models.embedding.base import PROBE, probe_of
+from raptor_core.models.embedding.base import PROBE
 from raptor_core.models.embedding.local_models import LocalEmbedder, loading, run_batches
 from raptor_core.settings import EmbedderSettings
 from raptor_core.tokens.base import TokenCounter
@@ -49,7 +49,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     @cached_property
     def _probe(self) -> tuple[float, ...]:
-        return probe_of(self._encode([PROBE]))
+        return tuple(self._encode([PROBE])[0].tolist())
 
     def _limit(self) -> tuple[TokenCounter, int] | None:
         model = self._transformer

@@ -17,7 +17,6 @@ from raptor_core.models.endpoints.dialects import (
     connect,
     find_key,
     rerank_body,
-    shown_url,
 )
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Stop, retry
 from raptor_core.models.endpoints.messages import check_error, fault_of, parse
@@ -25,6 +24,7 @@ from raptor_core.models.endpoints.streams import StreamedAnswer, Watch
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, WorstCase
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import Usage, estimate_tokens
+from raptor_core.redaction import hide_credentials
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import ChatPart, EndpointPart
 from raptor_core.tracing import model_values, record_messages, record_response, record_usage, span
@@ -197,10 +197,10 @@ class EndpointClient:
         self, part: ChatPart, fields: Mapping[str, Any], stop: threading.Event, watch: Watch
     ) -> Any:
         """Return the answer of the model in this process; end early if ``stop`` is set."""
-        from raptor_core.models.local.engine import engine_of
+        from raptor_core.models.local.engine import stream
 
         answer = StreamedAnswer(watch)
-        engine_of(part).stream(fields, stop, answer.add)
+        stream(part, fields, stop, answer.add)
         if stop.is_set():
             raise EndpointError(f"{self._label('chat')} was cancelled")
         return answer.joined()
@@ -296,5 +296,5 @@ class EndpointClient:
 
     def _label(self, kind: str) -> str:
         endpoint = self.endpoint
-        place = "in this process" if self._local else f"at {shown_url(endpoint.base_url)}"
+        place = "in this process" if self._local else f"at {hide_credentials(endpoint.base_url)}"
         return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {place}"

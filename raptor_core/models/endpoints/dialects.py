@@ -11,6 +11,7 @@ from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.limits import Limiter
 from raptor_core.models.endpoints.values import ChatAsk, form_line
+from raptor_core.redaction import hide_credentials
 from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
@@ -38,19 +39,11 @@ def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
         raise MissingKeyError(
-            f"the {purpose} calls {shown_url(base_url)}, which needs a key, but the environment "
-            f"variable {api_key_env} is not set: set it, name another variable in "
+            f"the {purpose} calls {hide_credentials(base_url)}, which needs a key, but the "
+            f"environment variable {api_key_env} is not set: set it, name another variable in "
             f"{purpose}.api_key_env, or set {purpose}.base_url to an endpoint without keys"
         )
     return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
-
-
-def shown_url(base_url: str) -> str:
-    """Return the URL without user, password, query and fragment, which may contain secrets."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
 def connect(endpoint: EndpointPart, key: str) -> "OpenAI":

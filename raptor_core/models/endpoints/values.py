@@ -119,11 +119,11 @@ def fence_all(tag: str, texts: Iterable[str], *tags: str) -> list[str]:
 
 def defused(text: str, *tags: str) -> str:
     """Replace the opening bracket of these tags in ``text``, however they are spaced."""
-    return _tag(tags).sub("&lt;", text)
+    return _tag_opener(tags).sub("&lt;", text)
 
 
 @lru_cache(maxsize=32)
-def _tag(tags: tuple[str, ...]) -> re.Pattern[str]:
+def _tag_opener(tags: tuple[str, ...]) -> re.Pattern[str]:
     name = "|".join(_UNSEEN.join(map(re.escape, tag)) for tag in tags)
     pattern = rf"[<\uff1c\ufe64](?={_UNSEEN}[/\uff0f]?{_UNSEEN}(?:{name})\b)"
     return re.compile(pattern, re.IGNORECASE)

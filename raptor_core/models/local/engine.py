@@ -9,7 +9,6 @@ import atexit
 import shutil
 import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,34 +25,17 @@ _BATCH_TOKENS = 256
 _SILENT = -1
 
 
-class LocalEngine:
-    """A model in memory that answers chat requests.
+def stream(
+    part: ChatPart, body: Mapping[str, Any], stop: threading.Event, add: Callable[[Any], object]
+) -> None:
+    """Pass the events of a streamed answer to ``add``, until ``stop`` is set."""
 
-    llama.cpp insists on listening somewhere. It listens on a Unix socket in a folder that only this
-    user can open, so that it opens no port.
+    def each(event: Any) -> bool:
+        add(event)
+        return stop.is_set()  # True ends the computation
 
-    Raises:
-        MissingExtraError: the extra ``local`` is not installed.
-        ModelError: the file cannot be loaded.
-    """
-
-    def __init__(self, part: ChatPart, path: Path) -> None:
-        folder = tempfile.mkdtemp(prefix="raptor-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        socket = str(Path(folder) / "llama.sock")  # llama.cpp recognizes a socket by ".sock"
-        self._server = _load(part, path, socket)
-
-    def stream(
-        self, body: Mapping[str, Any], stop: threading.Event, add: Callable[[Any], object]
-    ) -> None:
-        """Pass the events of a streamed answer to ``add``, until ``stop`` is set."""
-
-        def each(event: Any) -> bool:
-            add(event)
-            return stop.is_set()  # True ends the computation
-
-        # Progress of the prompt is an event, too, so that a long prompt can be stopped.
-        self._server.handle_chat_completions({**body, "return_progress": True}, each)
+    # Progress of the prompt is an event, too, so that a long prompt can be stopped.
+    engine_of(part).handle_chat_completions({**body, "return_progress": True}, each)
 
 
 def _load(part: ChatPart, path: Path, socket: str) -> Any:
@@ -90,19 +72,26 @@ def import_vendor() -> Any:
 
 
 _LOCK = threading.Lock()
-_ENGINES: dict[tuple[str, int, int], LocalEngine] = {}
+_ENGINES: dict[tuple[str, int, int], Any] = {}
 atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries are unloaded
 
 
-def engine_of(part: ChatPart) -> LocalEngine:
+def engine_of(part: ChatPart) -> Any:
     """Return the engine of a local model; this process has one for each file and its settings.
 
+    llama.cpp insists on listening somewhere. It listens on a Unix socket in a folder that only this
+    user can open, so that it opens no port.
+
     Raises:
+        MissingExtraError: the extra ``local`` is not installed.
         ModelError: the file is missing, is not a GGUF file, or cannot be loaded.
     """
     path = require_file(part.model, f"{part.purpose}.model")
     with _LOCK:
         key = (digest_of(part.model), part.context_tokens, part.threads)
         if key not in _ENGINES:
-            _ENGINES[key] = LocalEngine(part, path)
+            folder = tempfile.mkdtemp(prefix="raptor-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            socket = str(Path(folder) / "llama.sock")  # llama.cpp recognizes a socket by ".sock"
+            _ENGINES[key] = _load(part, path, socket)
         return _ENGINES[key]

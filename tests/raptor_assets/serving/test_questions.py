@@ -17,7 +17,7 @@ from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import KnownCallers
 from raptor_core import HomeRetriever
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.asked import AskedQuestion, evaluate_asked
+from raptor_core.evaluation.asked import AskedQuestion, check_unanswered_share
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.settings import CheckSettings, Settings
 
@@ -160,5 +160,5 @@ def test_a_run_measures_the_share_of_unanswered_questions(place):
 )
 def test_the_share_is_of_all_kept_questions(hits, passed, share):
     asked = [AskedQuestion(str(n), "", "corpus", "?", "", n, "", 1.0) for n in hits]
-    found = evaluate_asked(asked, CheckSettings())
+    found = check_unanswered_share(asked, CheckSettings())
     assert (found.passed, found.numbers["unanswered_share"]) == (passed, share)

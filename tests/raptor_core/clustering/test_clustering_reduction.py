@@ -44,28 +44,6 @@ def test_the_fuzzy_union_is_symmetric_and_as_defined():
     np.testing.assert_allclose(graph, directed + directed.T - directed * directed.T)
 
 
-@pytest.mark.slow
-@pytest.mark.rare
-def test_the_graph_is_umap_learns():
-    fuzzy_simplicial_set = umap_learn().umap_.fuzzy_simplicial_set
-    vectors, _ = topics(4, 30, spread=2.0)
-    rows, distances = nearest(on_grid(vectors), 9)
-    from raptor_core.clustering.layout_kernels import membership_strengths
-
-    strengths = membership_strengths(distances, reduction.bandwidth_floors(distances))
-    own = np.arange(120)[:, None]
-    theirs, _, _ = fuzzy_simplicial_set(
-        vectors,
-        10,
-        np.random.RandomState(0),
-        "cosine",
-        knn_indices=np.hstack([own, rows]),
-        knn_dists=np.hstack([np.zeros((120, 1)), distances]).astype(np.float32),
-    )
-    ours = dense(*fuzzy_graph(rows, strengths), 120)
-    np.testing.assert_allclose(ours, theirs.toarray(), atol=2e-3)
-
-
 def trustworthiness(vectors, layout):
     from sklearn.manifold import trustworthiness as score
 

@@ -9,7 +9,7 @@ import pytest
 from support.object_store import forget_connections, object_store
 from support.raw_server import RawServer
 
-from raptor_core.disk import disk_errors, disk_remedy
+from raptor_core.disk import disk_errors, os_error_remedy
 from raptor_core.documents import Unread, load_documents, scan_source
 from raptor_core.errors import SourceError, StoreError
 from raptor_core.settings import SourceSettings
@@ -145,8 +145,8 @@ def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):
 )
 def test_each_error_of_the_system_has_its_own_remedy(tmp_path, code, remedy):
     error = OSError(code, "words of the system")
-    assert remedy in disk_remedy(error)
-    assert (code == errno.ENOSPC) == ("space" in disk_remedy(error))
+    assert remedy in os_error_remedy(error)
+    assert (code == errno.ENOSPC) == ("space" in os_error_remedy(error))
     with pytest.raises(StoreError, match=remedy), disk_errors(tmp_path):
         raise error
 
