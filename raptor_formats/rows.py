@@ -1,9 +1,11 @@
 """Rows of tables: column names, merged cells, CSV. Sheets are in ``raptor_formats.office``."""
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat, zip_longest
+from typing import Any
 
 from raptor_formats.base import Parsed
 from raptor_formats.encoding.decoding import decode
@@ -38,11 +40,12 @@ def parse_csv(data: bytes) -> Parsed:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
     except csv.Error:
         dialect = csv.excel
-    lines = text[separator.end() if separator else 0 :].splitlines(keepends=True)
+    table = io.StringIO(text[separator.end() if separator else 0 :], newline="")
     delimiter = separator[1] if separator else dialect.delimiter
+    marks: Any = {"delimiter": delimiter, "quotechar": '"', "doublequote": True}
     blocks = Blocks()
     with refuse_damage("CSV file"):
-        write_rows(blocks, csv.reader(lines, dialect, delimiter=delimiter, doublequote=True))
+        write_rows(blocks, csv.reader(table, dialect, **marks))
     return blocks.parsed()
 
 

@@ -290,7 +290,7 @@ def decide(
         access.components().cache.unfinished(),
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
-    if changes.doubt and partitions is None:
+    if changes.doubt:
         error = SourceError(changes.explain_doubt())
         return SyncDecision(changes, inventory, (*actions, Refuse(error)))
     if to_forget := trees_to_forget(access, changes.pins, inventory):

@@ -23,7 +23,7 @@ class _Cursor(BaseModel, frozen=True):
 
     Attributes:
         source: digest of the source, the decisions and the settings that were handled.
-        number: how often that changed; a part of each request's key.
+        number: how often that changed or a pin ended; a part of each request's key.
         begun: digest whose partitions were requested in several runs, which may still work.
         pins: trees that are pinned to an earlier build.
     """
@@ -83,7 +83,7 @@ def _tick(
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     if decision.refusal and not decision.acts:
         return _refused(decision, access.names, len(begun))
-    return _request(access, decision, cursor, source)
+    return _request(access, decision, cursor, source, is_released=is_released)
 
 
 def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
@@ -121,11 +121,16 @@ def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.Sk
 
 
 def _request(
-    access: CorpusAccess, decision: SyncDecision, cursor: _Cursor, source: str
+    access: CorpusAccess,
+    decision: SyncDecision,
+    cursor: _Cursor,
+    source: str,
+    *,
+    is_released: bool,
 ) -> dg.SensorResult:
     """Request the run of a decision; many partitions are first built by several runs."""
     changes, corpus, number = decision.changes, access.names, cursor.number
-    number += source not in (cursor.source, cursor.begun)
+    number += is_released or source not in (cursor.source, cursor.begun)
     pins = tuple(changes.pins)
     parts = runs_over(decision.to_build, access.settings.runs.max_partitions)
     if len(parts) > 1 and cursor.begun != source:

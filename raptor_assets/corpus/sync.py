@@ -88,7 +88,7 @@ def build_sync_job(
     return corpus_job(
         access,
         SYNC,
-        "BuildPartitions what is new or changed and drop what is gone; it needs no partition.",
+        "Builds what is new or changed and drops what is gone; it needs no partition.",
         SyncConfig,
         sync,
     )

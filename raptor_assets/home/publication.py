@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.today import Readers, Today
-from raptor_core.documents import Inventory
+from raptor_core.documents import Inventory, PublishedDocument
 from raptor_core.documents.base import readers_of_both
 from raptor_core.errors import SourceError
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
@@ -157,12 +157,11 @@ class Publication:
         if live is None:
             return
 
-        def is_gone(document: str) -> bool:
-            source = new.sources.get(document, live.sources.get(document, document))
-            return self._today.is_gone(tree, document, source)
+        def is_gone(document: PublishedDocument) -> bool:
+            return self._today.is_gone(tree, document.id, document.source)
 
         kept.forget(tree, is_gone)
-        keeps = access.settings.runs.keep_builds and not any(map(is_gone, live.documents))
+        keeps = access.settings.runs.keep_builds and not any(map(is_gone, live.published_documents))
         if keeps and live.build_id != new.build_id:
             kept.keep(self._store, live, access.notes_of(live))
         kept.prune(new, access.settings.runs.keep_builds)

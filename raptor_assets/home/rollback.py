@@ -10,8 +10,7 @@ from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import PublishedBuild, publishing
 from raptor_assets.home.today import Today
-from raptor_core.documents import Entry, Inventory, partition_key
-from raptor_core.documents.removal import Unread
+from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.published import require_trees
 from raptor_core.store.base import Edition, Manifest, Where
@@ -82,9 +81,11 @@ def trees_to_forget(
     access: CorpusAccess, pins: Collection[str], inventory: Inventory
 ) -> tuple[str, ...]:
     """Return the pinned trees whose kept builds or tables contain a deleted document."""
-    trees = []
+    if not pins:
+        return ()
+    today, trees = Today.of(access, inventory), []
     for tree in sorted(pins):
-        is_gone = _is_gone(access, tree, inventory)
+        is_gone = _is_gone(today, tree)
         if access.kept.outdated(tree, is_gone) or any(map(is_gone, _tabled(access, tree))):
             trees.append(tree)
     return tuple(trees)
@@ -96,8 +97,9 @@ def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Invento
     The trees stay pinned; ``publication.withdraw`` takes the document out of what is published. The
     table of published trees stays, too; it has no text.
     """
+    today = Today.of(access, inventory)
     for tree in trees:
-        is_gone = _is_gone(access, tree, inventory)
+        is_gone = _is_gone(today, tree)
         access.kept.forget(tree, is_gone)
         if any(map(is_gone, _tabled(access, tree))):
             partition = partition_key(tree, access.settings.grouping)
@@ -106,23 +108,25 @@ def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Invento
                     access.tables.delete(path, partition)
 
 
-def _is_gone(access: CorpusAccess, tree: str, inventory: Inventory) -> Callable[[str], bool]:
-    """Return a test of whether a document of a tree was deleted; unreadable is not deleted."""
-    present = {entry.id for entry in _documents(access, tree, inventory)}
-    unread = Unread(inventory.skipped)
-    return lambda name: name not in present and not unread.place_of(name, name)
+def _is_gone(today: Today, tree: str) -> Callable[[PublishedDocument], bool]:
+    return lambda document: today.is_gone(tree, document.id, document.source)
 
 
 def _documents(access: CorpusAccess, tree: str, inventory: Inventory) -> Sequence[Entry]:
     return _partition(access, tree, inventory).get(tree, ())
 
 
-def _tabled(access: CorpusAccess, tree: str) -> list[str]:
-    """Return the ids of a tree's documents in the tables of its partition."""
+def _tabled(access: CorpusAccess, tree: str) -> list[PublishedDocument]:
+    """Return a tree's documents in the tables of its partition."""
     partition = partition_key(tree, access.settings.grouping)
-    table = access.tables.find(CHAIN_NAMES.documents.path, partition, ["tree", "id"])
-    rows = () if table is None else zip(*(part.to_pylist() for part in table.columns), strict=True)
-    return [document for of_tree, document in rows if of_tree == tree]
+    columns = ["tree", "id", "content_hash", "source"]
+    table = access.tables.find(CHAIN_NAMES.documents.path, partition, columns)
+    rows = () if table is None else table.select(columns).to_pylist()
+    return [
+        PublishedDocument(row["id"], row["content_hash"], row["source"])
+        for row in rows
+        if row["tree"] == tree
+    ]
 
 
 def _partition(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from raptor_core.documents.base import PublishedDocument
 from raptor_core.errors import ExportError, UnknownTreeError
 from raptor_core.filesystems import Folder
 from raptor_core.identity import digest
@@ -107,13 +108,13 @@ class KeptBuilds:
         names = [name for name in self.ids(tree) if name != build_name(published)]
         self.delete(tree, names[: max(0, len(names) - most)])
 
-    def forget(self, tree: str, is_gone: Callable[[str], bool]) -> list[str]:
+    def forget(self, tree: str, is_gone: Callable[[PublishedDocument], bool]) -> list[str]:
         """Delete the builds that contain a document that is gone, and return their ids."""
         outdated = self.outdated(tree, is_gone)
         self.delete(tree, outdated)
         return outdated
 
-    def outdated(self, tree: str, is_gone: Callable[[str], bool]) -> list[str]:
+    def outdated(self, tree: str, is_gone: Callable[[PublishedDocument], bool]) -> list[str]:
         """Return the ids of builds that contain a document that is gone.
 
         A damaged build counts, too: it cannot be published, and its documents are unknown.
@@ -122,7 +123,7 @@ class KeptBuilds:
         for name in self.ids(tree):
             file, data = self._read(tree, name)
             try:
-                documents = _build(name, file, data).manifest.documents
+                documents = _build(name, file, data).manifest.published_documents
             except ExportError:
                 ids.append(name)
             else:

@@ -24,7 +24,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_NEVER_DECLARED = ("utf-16", "utf16", "utf-32", "utf32", "utf-7", "utf7", "idna", "punycode")
+_NEVER_DECLARED = ("utf-16", "utf-32", "utf-7", "idna", "punycode")
 _DECLARED = re.compile(
     rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)|"""
     rb"""\A\s*<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)|"""
@@ -72,7 +72,14 @@ def find_declared(data: bytes) -> str:
     match = _DECLARED.search(data[:_DECLARED_WITHIN_BYTES])
     declared = next(filter(None, match.groups()), b"").decode("ascii", "ignore") if match else ""
     # A declaration in ASCII bytes proves that the file is neither UTF-16 nor UTF-32.
-    return "" if declared.lower().startswith(_NEVER_DECLARED) else declared
+    return "" if _is_wide(declared) else declared
+
+
+def _is_wide(declared: str) -> bool:
+    try:
+        return codecs.lookup(declared).name.startswith(_NEVER_DECLARED)
+    except LookupError:
+        return False
 
 
 def decode(data: bytes, declared: str = "") -> str:

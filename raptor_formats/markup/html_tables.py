@@ -11,6 +11,8 @@ TABLE_TAGS = frozenset({"table", "tr", "td", "th"})
 
 _MAX_SPAN = 1000
 _MAX_LABEL_CHARS = 200
+_MAX_REPEATED_CHARS = 1_000_000
+"""Characters of repeated labels in a file; later ones are left out."""
 
 
 class _Cell(NamedTuple):
@@ -51,6 +53,7 @@ class HtmlRows:
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
         self._open = [_Table()]  # the first is for cells outside a table
+        self._n_repeated = 0
 
     def start(self, tag: str, attributes: Mapping[str, str], *, in_head: bool) -> None:
         """Handle the start of an element of ``TABLE_TAGS``."""
@@ -93,10 +96,11 @@ class HtmlRows:
     def _write(self, table: _Table, *, is_end: bool) -> None:
         for cell in table.labels(is_end=is_end):
             self._blocks.cell(names_column=cell.names_column)
-            self._blocks.text(cell.label)
+            self._n_repeated += len(cell.label)
+            self._blocks.text(cell.label if self._n_repeated <= _MAX_REPEATED_CHARS else "")
 
 
 def _number(text: str) -> int:
     """Parse a number of rows or columns; 0 means all that follow."""
-    number = int(text) if text.strip().isdecimal() else 1
+    number = int(text.strip()[:9]) if text.strip().isdecimal() else 1
     return min(number, _MAX_SPAN) or _MAX_SPAN

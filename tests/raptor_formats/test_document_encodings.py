@@ -119,8 +119,10 @@ def test_nearly_valid_utf8_is_read_and_its_bad_places_are_counted(tmp_path, data
         ('<meta charset="iso-8859-1"><p>“sea”</p>'.encode("cp1252"), "“sea”"),
         ('<meta charset="iso-8859-1"><p>Żółw</p>'.encode(), "Żółw"),
         ('<meta charset="no-such"><p>Żółw</p>'.encode(), "Żółw"),
+        (b'<meta charset="utf_16"><p>sea!</p>', "sea!"),
+        (b'<meta charset="u16"><p>sea!</p>', "sea!"),
     ],
-    ids=["xml", "comment", "x-", "visual", "wider", "wrong", "unknown"],
+    ids=["xml", "comment", "x-", "visual", "wider", "wrong", "unknown", "utf_16", "u16"],
 )
 def test_a_declaration_counts_unless_the_bytes_are_valid_utf8(tmp_path, data, text):
     extension = "txt" if data.startswith(b"#") else "html"

@@ -61,6 +61,8 @@ def test_rows_of_values_by_any_delimiter(delimiter):
         (b"one\ntwo\n", "one\ntwo"),
         (b'a,b\n"x\ny",z', "a: x y | b: z"),
         (b"a,b\n1,2,3", "a: 1 | b: 2 | 3"),
+        (b"a,b\n1,\"He said, 'no', and left\"\n", "a: 1 | b: He said, 'no', and left"),
+        ("a,b\n1,x\u2028y\n".encode(), "a: 1 | b: x\u2028y"),
     ],
 )
 def test_values_without_names_stand_by_themselves(data, text):

@@ -32,6 +32,9 @@ def read_file(name: FileName, data: bytes, settings: SourceSettings) -> list[Nam
     except UnreadableError as error:
         is_empty = isinstance(error, EmptyFileError) and name.kind not in MANY_DOCUMENTS
         return [Skipped(name.id, str(error), is_empty, readers=error.readers)]
+    except RecursionError:
+        reason = "is nested too deeply to be parsed; flatten it, or exclude it with source.exclude"
+        return [Skipped(name.id, reason)]
     return items or [Skipped(name.id, "contains no rows")]
 
 

@@ -22,6 +22,10 @@ from raptor_formats.base import MEGABYTE, UnreadableError, check_size
 _HERE = os.path.join(os.curdir, "")  # noqa: PTH118  # "./", which a Path would drop
 
 
+MAX_DEPTH = 200
+"""Maximum depth of folders below the source."""
+
+
 class LocalSource:
     """A local file, or a folder with everything below it except symbolic links."""
 
@@ -73,6 +77,10 @@ class _Walk:
 
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
         """Yield everything below a folder; ``relative`` is its path relative to the source."""
+        if relative.count("/") >= MAX_DEPTH:
+            reason = f"is more than {MAX_DEPTH} folders deep; move it, or exclude it"
+            yield Skipped(_printable(relative), reason)
+            return
         try:
             with os.scandir(path) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)

@@ -169,6 +169,8 @@ def test_more_than_half_stays_until_a_person_confirms(start):
             assert "3 of 4 published documents are gone" in message
             assert "one/b.md, two/c.md, two/d.md" in message
             assert "--confirm-removal" in message
+    with pytest.raises(SourceError, match="--confirm-removal"):  # new trees would count as present
+        workshop.build("new.md")
     assert live(workshop) == before
     report = workshop.build(confirm_removal=True)
     assert (report.built, report.dropped) == (["new.md"], list(FEW))

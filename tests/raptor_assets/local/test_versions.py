@@ -1,5 +1,7 @@
 """Earlier builds of a tree: kept, compared, published again, held, released, forgotten."""
 
+import json
+
 import pyarrow.parquet as pq
 import pytest
 from support.command import raptor
@@ -240,3 +242,34 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     assert {row["name"]: row["pin"] for row in rows} == {TREE: pin, "other": ""}
     assert {tree.tree: tree.pin for tree in trees} == {TREE: pin, "other": ""}
     assert printed("release", TREE)["pin"] == ""
+
+
+def test_a_release_is_requested_though_another_change_was_requested_before(workshop):
+    daemon = Daemon(workshop)
+    daemon.tick()
+    go_back(workshop)
+    workshop.write("guide/b.md", prose(14, seed=4))
+    workshop.write("other/c.md", prose(14, seed=5))
+    assert daemon.tick()[0] == [["other"]]
+    assert daemon.run()
+    release(workshop.access(), TREE)
+    assert daemon.tick()[0] == [[TREE]]
+
+
+def test_a_pinned_tree_keeps_builds_and_tables_while_a_row_of_it_cannot_be_read(tmp_path):
+    made = Workshop(tmp_path, **FOLDERS)
+    rows = [{"id": f"guide/{n}", "text": prose(9, seed=n)} for n in range(2)]
+
+    def write(*lines):
+        made.write("guide/rows.jsonl", "".join(f"{line}\n" for line in lines))
+
+    write(*map(json.dumps, rows))
+    made.build()
+    write(json.dumps(rows[0]), json.dumps({**rows[1], "text": prose(12, seed=5)}))
+    made.build()
+    go_back(made)
+    files = kept_files(made)
+    write(json.dumps(rows[0]), "{")
+    assert forgets(made) == ()
+    made.build()
+    assert kept_files(made) == files

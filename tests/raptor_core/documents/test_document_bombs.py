@@ -112,6 +112,14 @@ def whole_files():
     }
 
 
+@pytest.mark.parametrize("rows", ["999", "9" * 5000])
+def test_cells_that_span_many_rows_repeat_their_labels_within_a_bound(rows):
+    cells = f"<th rowspan={rows}>{'label ' * 20}</th>" * 100
+    page = f"<table><tr>{cells}</tr>{'<tr><td>x</td></tr>' * 400}</table>"
+    ((_, document),) = parse("html", page.encode())
+    assert len(document.text) < 2_000_000
+
+
 FILES = whole_files()
 CHANGES = st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6)), min_size=1, max_size=4)
 

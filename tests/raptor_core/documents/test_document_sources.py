@@ -141,3 +141,13 @@ def test_a_document_with_the_name_of_the_corpus_tree_is_left_out_with_a_reason(t
     assert ids(corpus) == ["/corpuses", "a/corpus", "corpus"]
     assert [item.name for item in corpus.skipped] == ["rows.jsonl:2", "rows.jsonl:3"]
     assert all("give it another id" in item.reason for item in corpus.skipped)
+
+
+def test_what_is_nested_too_deeply_is_named_and_the_rest_is_read(tmp_path):
+    (tmp_path / "a.md").write_text("Words.")
+    (tmp_path / "b.rst").write_text("\n".join(f"{' ' * n}x\n" for n in range(1100)))
+    (tmp_path / "/".join(["d"] * 700)).mkdir(parents=True)
+    found = load_documents(tmp_path)
+    assert ids(found) == ["a.md"]
+    assert "nested too deeply" in reasons(found)["b.rst"]
+    assert "200 folders deep" in reasons(found)["/".join(["d"] * 201)]

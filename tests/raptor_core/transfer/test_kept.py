@@ -52,8 +52,10 @@ def test_a_build_that_is_incomplete_is_not_kept(published, broken):
 def test_a_build_with_a_document_that_is_gone_is_deleted(published):
     store, manifest, kept = published
     name = kept.keep(store, manifest, {})
-    assert kept.forget("t", lambda document: document not in manifest.documents) == []
-    assert kept.forget("t", lambda document: document == next(iter(manifest.documents))) == [name]
+    assert kept.forget("t", lambda document: document.id not in manifest.documents) == []
+    assert kept.forget("t", lambda document: document.id == next(iter(manifest.documents))) == [
+        name
+    ]
     assert kept.ids("t") == []
 
 
