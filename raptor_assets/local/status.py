@@ -116,11 +116,11 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         checks=_results(together, outcomes, None),
         withheld=source.withheld(manifests),
         set_aside=source.without_chunks(manifests),
-        **_unpublished(home, settings, records),
+        **_publication_state(home, settings, records),
     )
 
 
-def _unpublished(home: Home, settings: Settings, records: _Records) -> dict[str, Any]:
+def _publication_state(home: Home, settings: Settings, records: _Records) -> dict[str, Any]:
     """Return the fields of a status that say why partitions are not published."""
     waiting: list[str] = []
     if settings.runs.publish != "at_once":

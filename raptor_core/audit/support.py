@@ -86,7 +86,7 @@ Doubts = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimSupport:
     """A sentence compared with the children's sentences.
 
     Attributes:
@@ -116,7 +116,7 @@ class EvidenceSentences:
         pairs = zip(texts, self._terms, strict=True)
         self._negated = [of_text.forms for text, of_text in pairs if _NEGATION.search(text)]
 
-    def weigh(self, sentence: str, vector: Vectors) -> Claim:
+    def weigh(self, sentence: str, vector: Vectors) -> ClaimSupport:
         """Return the doubts about a sentence with its unit vector, shape ``(n_dims,)``."""
         needs = find_needs(sentence, self._facts)
         similarity = self._vectors @ vector
@@ -147,7 +147,7 @@ class EvidenceSentences:
             "absolutes": closest * min(_MOST, len(absolutes - near)),
         }
         missing = tuple(dict.fromkeys([*missing_numbers, *missing_names, *missing_words]))
-        return Claim(doubts, missing, int(order[0]))
+        return ClaimSupport(doubts, missing, int(order[0]))
 
     def _unmatched_negations(self, needs: Needs) -> int:
         """Count the negations for which no source sentence negates nearly the same words."""
@@ -270,7 +270,9 @@ def probability(doubts: Doubts) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def _finding(node_id: str, text: str, claim: Claim, child: str, passage: str) -> SentenceFinding:
+def _finding(
+    node_id: str, text: str, claim: ClaimSupport, child: str, passage: str
+) -> SentenceFinding:
     score = probability(claim.doubts)
     judgement: Judgement = "supported"
     reason = ""

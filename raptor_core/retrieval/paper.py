@@ -18,7 +18,7 @@ MAX_OVER_THRESHOLD = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
+class NearestNodes:
     """Strategy that takes the nodes most similar to the question.
 
     Over all layers this is collapsed tree retrieval (paper, section 3 and Algorithm 2).

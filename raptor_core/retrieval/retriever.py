@@ -27,7 +27,7 @@ from raptor_core.retrieval.base import (
     require_words,
 )
 from raptor_core.retrieval.hybrid import Hybrid
-from raptor_core.retrieval.paper import Nearest, Traversal
+from raptor_core.retrieval.paper import NearestNodes, Traversal
 from raptor_core.retrieval.questions import QuestionSegments, warn_of_chance
 from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.settings import StoreSettings
@@ -41,11 +41,11 @@ from raptor_core.vectors import Vectors
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {
         "hybrid": Hybrid(),
-        "collapsed": Nearest(),
-        "collapsed-lexical": Nearest(by_words=True),
+        "collapsed": NearestNodes(),
+        "collapsed-lexical": NearestNodes(by_words=True),
         "traversal": Traversal(),
-        "flat": Nearest(only_chunks=True),
-        "lexical": Nearest(by_words=True, only_chunks=True),
+        "flat": NearestNodes(only_chunks=True),
+        "lexical": NearestNodes(by_words=True, only_chunks=True),
     }
 )
 

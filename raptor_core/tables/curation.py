@@ -8,7 +8,6 @@ DamagedTableError for a damaged act. The values are in ``raptor_core.curation``.
 import uuid
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
-from typing import get_args
 
 from raptor_core.curation import Curation, Decision, Kind
 from raptor_core.errors import CurationError
@@ -30,8 +29,6 @@ ACTS = Schema(
     ("documents", "list[string]", "the documents under the subject"),
 )
 """Columns of an act; its table has one row and is named by the act's id."""
-
-ACT_KINDS = (*get_args(Kind), UNDO)
 
 
 def read_decisions(tables: TableStore) -> list[Decision]:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from raptor_assets.shown.tree_records import Cost
 
 _TITLE_CHARS = 40
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
