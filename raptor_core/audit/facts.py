@@ -155,8 +155,13 @@ def _quotations(
     sources = list(dict.fromkeys(texts))
     vectors = embed([*(summary[start:end].strip() for start, end in spans), *sources])
     cosines = vectors[: len(spans)] @ vectors[len(spans) :].T
-    fit = [QUOTED_CHARS[0] <= len(t) <= QUOTED_CHARS[1] and t not in summary for t in sources]
-    quotable = {row for row, is_fit in enumerate(fit) if is_fit}
+    quotable = {
+        row
+        for row, text in enumerate(sources)
+        if QUOTED_CHARS[0] <= len(text) <= QUOTED_CHARS[1]
+        and ends_sentence(text)
+        and text not in summary
+    }
     quotations: dict[Span, str] = {}
     for span, row in zip(spans, cosines, strict=True):
         if span in foreign or row.max(initial=-1.0) < MIN_RESEMBLANCE:

@@ -3,10 +3,12 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.openai_batches import FakeBatches
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
+from raptor_core.audit.facts import find_foreign
 from raptor_core.checks.base import CheckedLayer, blocking_failures, with_severities
 from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.junk import model_answers
@@ -193,3 +195,13 @@ def test_an_answer_of_a_batch_is_sent_back_by_a_single_call(server, plain, monke
     tree = build_tree(DOCUMENT, components=components_of(server, batch_from=3))
     assert texts(tree) == plain
     assert len(pleas(server)) == len(plain)
+
+
+def test_a_quotation_is_a_whole_sentence():
+    leaves = ["The keeper trimmed the lamp and wrote it down , um", "The oil was measured at noon."]
+
+    def embed(texts):
+        return np.array([[0.5, 0.75**0.5] if "walrus" in text else [1, 0] for text in texts])
+
+    foreign = find_foreign("A walrus dances in the hall of mirrors.", leaves, embed)
+    assert foreign.rest == leaves[1]
