@@ -198,7 +198,10 @@ def test_an_answer_of_a_batch_is_sent_back_by_a_single_call(server, plain, monke
 
 
 def test_a_quotation_is_a_whole_sentence():
-    leaves = ["The keeper trimmed the lamp and wrote it down , um", "The oil was measured at noon."]
+    leaves = [
+        "The keeper trimmed the lamp and wrote it down , um",
+        "The oil was measured again at noon.",
+    ]
 
     def embed(texts):
         return np.array([[0.5, 0.75**0.5] if "walrus" in text else [1, 0] for text in texts])
