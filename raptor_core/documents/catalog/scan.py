@@ -5,7 +5,8 @@ reads the documents to build. A scan takes a catalog and returns the next one.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -54,6 +55,7 @@ class Inventory:
         aside: entries of documents that are in the source but must not be built.
         rules: rules for the readers of documents that declare none.
         unmatched_rules: descriptions of rules that match no document; empty if a source failed.
+        missing: entries of the scan before in files that were not listed, if a source failed.
         failure: the first error of a source that is missing, empty or unreachable; the documents
             of that source are not known.
     """
@@ -64,6 +66,7 @@ class Inventory:
     aside: tuple[Entry, ...] = field(default=(), repr=False)
     rules: ReaderRules = field(default_factory=ReaderRules, repr=False, compare=False)
     unmatched_rules: tuple[str, ...] = ()
+    missing: tuple[Entry, ...] = field(default=(), repr=False)
     failure: SourceError | None = field(default=None, compare=False)
     _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -103,9 +106,9 @@ class Inventory:
         =====================================  ======================================
 
         The last rule is the last one that matches. If none of these names readers, nobody may read
-        the document. While a source failed, no document gains readers over ``published``, and no
-        row does while a table cannot be read: another document of its id may be there. Nor does a
-        document that is not in the source, because a rule does not know what the document declared.
+        the document. A document that is not in the source never gains readers over ``published``,
+        because a rule does not know what the document declared. Nor does a row while a table cannot
+        be read: another one of its id may be there.
 
         Args:
             source: source of the document; see ``Document``.
@@ -115,8 +118,9 @@ class Inventory:
         if entry is not None:
             of_same_id = self._unread.declared(document_id)
             unread = (readers for readers in of_same_id if readers is not None)
-            readers = reduce(readers_of_both, unread, entry.readers or ())
-            is_whole = not (self.failure or (is_table(entry.source) and self._has_unread_tables))
+            missing = self._missing.get(document_id, ())
+            readers = reduce(readers_of_both, (*unread, *missing), entry.readers or ())
+            is_whole = not (is_table(entry.source) and self._has_unread_tables)
             return readers if is_whole else readers_of_both(readers, published)
         of_rule = self.rules.readers_of(document_id, source) or ()
         declared = self._unread.declared(self._unread.place_of(document_id, source)) or [None]
@@ -126,6 +130,13 @@ class Inventory:
     @cached_property
     def _present(self) -> dict[str, Entry]:
         return {entry.id: entry for entry in (*self.documents, *self.aside)}
+
+    @cached_property
+    def _missing(self) -> Mapping[str, list[tuple[str, ...]]]:
+        readers: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for entry in self.missing:
+            readers[entry.id].append(self.rules.apply(entry).readers or ())
+        return readers
 
     @cached_property
     def _has_unread_tables(self) -> bool:
@@ -145,7 +156,8 @@ class Inventory:
         versions = (f"{entry.version}\0{entry.readers}" for entry in self.documents)
         aside = (f"{entry.id}\0{entry.readers}" for entry in self.aside)
         skipped = (f"{item.place or item.name}\0{item.readers}" for item in self.skipped)
-        parts = (digest("part", *part) for part in (versions, aside, skipped))
+        missing = sorted(f"{entry.id}\0{entry.readers}" for entry in self.missing)
+        parts = (digest("part", *part) for part in (versions, aside, skipped, missing))
         return digest("inventory", *parts, self.rules.digest)
 
     def partitions(
@@ -232,6 +244,7 @@ def scan_source(
             empty_sources=tuple(source.name for source, files in reading.listed if not files),
             rules=rules,
             unmatched_rules=() if failure else _unmatched(rules, documents, skipped),
+            missing=reading.missing(),
             failure=failure,
         ),
         catalog=reading.next_catalog(),
@@ -314,6 +327,11 @@ class _SourceReading:
                 entries.add(reading.documents, file.path)
                 self.skipped += reading.skipped
         return entries
+
+    def missing(self) -> tuple[Entry, ...]:
+        """Return the entries that a failed source had; those of deleted files are among them."""
+        absent = self.previous.keys() - self._readings.keys() if self.failure else ()
+        return tuple(entry for key in absent for _, entry in self.previous[key].documents)
 
     def next_catalog(self) -> Catalog:
         """Return the catalog for the next scan; the previous object if nothing changed.

@@ -308,8 +308,10 @@ def test_no_right_is_given_while_another_document_of_the_id_cannot_be_read(tmp_p
     (other / "open.md").write_text("An open text.")
     settings = SourceSettings(paths=(str(rows), str(other)), readers=PUBLIC)
 
+    catalog = scan_source(settings).catalog
+
     def readers():
-        inventory = scan_source(settings).inventory
+        inventory = scan_source(settings, catalog).inventory
         return inventory.readers_today("row.md", "a.jsonl", ("ana",))
 
     assert readers() == ("ana",)
