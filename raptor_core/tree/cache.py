@@ -182,7 +182,10 @@ class NodeCache:
             return []
         try:  # SQLAlchemy would add a quarter of a second to each plan
             with closing(sqlite3.connect(self._path, WAIT_SECONDS)) as connection:
-                found = connection.execute(_UNFINISHED, {"corpus": self._corpus}).fetchall()
+                # A process may have died before it made the tables.
+                is_made = connection.execute("pragma schema_version").fetchone()[0]
+                values = {"corpus": self._corpus}
+                found = connection.execute(_UNFINISHED, values).fetchall() if is_made else []
         except sqlite3.Error as error:
             raise self._explain(error) from error
         return sorted(tree for (tree,) in found)

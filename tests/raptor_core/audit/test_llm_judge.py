@@ -56,6 +56,13 @@ def test_faults_are_findings_with_reason_child_and_quote():
     assert schema["schema"]["additionalProperties"] is False
 
 
+def test_json_after_reasoning_and_in_a_code_block_is_read():
+    answer = '<think>\nAll is well.\n</think>\n```json\n{"unsupported": []}\n```</s>'
+    with FakeOpenAI(answer=lambda _: answer) as server:
+        (findings,) = judge_at(server).judge([audited()])
+    assert {finding.judgement for finding in findings} == {"supported"}
+
+
 def test_a_quote_and_a_claim_that_stand_nowhere_are_left_out():
     invented = {**FAULT, "quote": "in the year 1600", "claim": "a hundred whales"}
     with FakeOpenAI(answer=answering(invented)) as server:

@@ -115,6 +115,14 @@ def test_forgotten_text_leaves_no_bytes_and_its_room_is_given_back(tmp_path):
     assert len(left) < full / 5
 
 
+def test_a_file_whose_process_died_before_it_had_tables_is_empty(tmp_path):
+    (tmp_path / FILE).touch()
+    cache = NodeCache(tmp_path, "wiki")
+    assert cache.unfinished() == []
+    cache.want([("a.md", "key")])
+    assert cache.unfinished() == ["a.md"]
+
+
 def test_a_damaged_file_is_named_and_may_be_moved_away(tmp_path):
     NodeCache(tmp_path).keep_texts({"a": "one"})
     (tmp_path / FILE).write_bytes(b"no database" * 999)
