@@ -64,7 +64,7 @@ def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
 
 def _filter_help(name: str, prefix: str) -> str:
     if prefix:
-        return f"Exclude nodes if any of their chunks matches --{_FILTERS[name]}."
+        return f"Like --{_FILTERS[name]}, but excludes all nodes with a matching chunk."
     if name == "metadata":
         return "Search only nodes whose metadata has this value; >=, >, <= and < set a range."
     return f"{ScopedOptions.model_fields[name].description}"

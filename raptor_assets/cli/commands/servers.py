@@ -43,7 +43,7 @@ _key_env = click.option(
 )
 @home_and_json
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
-    """Start Dagster's web server and daemon for this home, until you interrupt the command."""
+    """Run Dagster's web server and daemon for this home until you interrupt the command."""
     opened, settings = Home.open(home)
     if corpus := opened.names().corpus:
         raise click.UsageError(
