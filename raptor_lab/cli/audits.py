@@ -76,8 +76,20 @@ def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
 
 @click.command(epilog="\b\nExample:\n  raptor eval sheet study/ --nodes 150 --trees 40 --seed 1")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--nodes", type=click.IntRange(min=1), default=150, show_default=True)
-@click.option("--trees", type=click.IntRange(min=1), default=40, show_default=True)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    default=150,
+    show_default=True,
+    help="Maximum number of summaries.",
+)
+@click.option(
+    "--trees",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Maximum number of trees.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @home_and_json
 def sheet_command(

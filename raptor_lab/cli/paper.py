@@ -58,9 +58,10 @@ def paper_command(
 ) -> None:
     """Write the tables and figures of the RAPTOR paper into FOLDER, as Markdown and pictures.
 
-    FILE is as for `raptor eval retrieval`. For each FILE, the tables compare retrievers with and
-    without the tree (with --dpr also DPR), trees over neighbouring chunks, searches of some layers,
-    nodes by layer, sizes of trees, and the cost of builds, and show the paper's own figures.
+    FILE is as for `raptor eval retrieval`. For each FILE, tables compare retrievers with and
+    without the tree (with --dpr also DPR). Further tables show trees over neighbouring chunks,
+    searches of some layers, nodes by layer, sizes of trees and the cost of builds, next to the
+    paper's figures.
     FOLDER/README.md lists the tables that need an answering model; FOLDER/figures.json contains all
     figures. The files are written again after each data set.
     """

@@ -64,8 +64,8 @@ def plan_command(
 ) -> None:
     """Predict what the next build will do and cost. Nothing is built, and no endpoint is called.
 
-    SOURCES are planned in addition to the sources in the home's settings. The prediction is exact
-    for a tree that is updated, and an estimate for a tree that is built from scratch.
+    SOURCES are planned in addition to the sources in the home's settings. The number of summaries
+    is exact for a published tree, and mostly an estimate for a new tree.
     """
     opened, settings, scan = _scan_sources(home, sources)
     keys = _partition_keys(partitions, scan.inventory, settings)

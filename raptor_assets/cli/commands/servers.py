@@ -34,8 +34,8 @@ _key_env = click.option(
 
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
-@click.option("--port", type=_PORT, default=3000, show_default=True)
-@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=_PORT, default=3000, show_default=True, help="Port to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--watch",
     is_flag=True,
