@@ -22,7 +22,7 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     from raptor_assets.local import build, code_location, forecast  # noqa: F401 - imports are not measured
 
     home = Home(arguments.root / "home")
-    if not home.settings.exists():
+    if not home.settings_path.exists():
         home.create(sources=[str(arguments.root / "source")])
     settings, components = _components(home, arguments)
     components.embedder.embed(["a text"])
@@ -75,7 +75,7 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
 
         tables = CorpusAccess(settings, home).tables
         plan = forecast(home, settings, rescan(tables, settings.source), components=components).plan
-        return {"n_calls": plan.summaries.calls}
+        return {"n_calls": plan.summary_usage.calls}
     return _build(home, settings, components)
 
 

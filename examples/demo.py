@@ -67,13 +67,13 @@ def print_trees(status: HomeStatus) -> None:
 def print_answers(home: Home, settings: Settings) -> None:
     """Ask for a detail, a part and a theme; print the nodes that answer, layer by layer."""
     components = Components(settings)
-    with open_store(settings.store, home.qdrant, components.store_identity) as store:
+    with open_store(settings.store, home.embedded_store_path, components.store_identity) as store:
         retriever = Retriever(store, components.embedder)
         retrievals = retriever.search_many(QUESTIONS, Query(budget_tokens=BUDGET_TOKENS))
     for retrieval in retrievals:
         print(f"{retrieval.kind} question: {retrieval.question}")
         print(f"  it {retrieval.reason}")
-        best = {hit.node.id for hit in retrieval.ranked[:N_SHOWN]}
+        best = {hit.node.id for hit in retrieval.hits_by_score[:N_SHOWN]}
         shown = [hit.node for hit in retrieval.hits if hit.node.id in best]
         for node in shown if retrieval.kind == "detail" else [h.node for h in retrieval.hits]:
             place = Passage.from_node(node).place

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.chunker import SentenceChunker
-from raptor_core.chunking.outline import SectionPaths, blocks_of
+from raptor_core.chunking.outline import SectionPaths, document_blocks
 from raptor_core.documents.base import Document
-from raptor_core.documents.grouping import document_tree
+from raptor_core.documents.grouping import document_tree_name
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import fit_budget
@@ -120,10 +120,11 @@ class _Paragraphs(SentenceChunker):
 
     def chunk(self, document: Document) -> list[Chunk]:
         text, paths = document.text, SectionPaths(document)
-        spans = [(block.start, block.end) for block in blocks_of(document)]
+        spans = [(block.start, block.end) for block in document_blocks(document)]
         counts = self._counter.count([text[a:b] for a, b in spans])
         return [
-            Chunk(text[a:b], a, b, n, paths.at(a)) for (a, b), n in zip(spans, counts, strict=True)
+            Chunk(text[a:b], a, b, n, paths.path_at(a))
+            for (a, b), n in zip(spans, counts, strict=True)
         ]
 
 
@@ -141,7 +142,7 @@ def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | N
     nodes = [
         node
         for document in index.dataset.documents
-        for node in make_leaves(document_tree(document, grouping), [document], parts)
+        for node in make_leaves(document_tree_name(document, grouping), [document], parts)
     ]
     vectors = components.embedder.embed([node.embedding_text for node in nodes])
     return nodes, vectors, [passage_vector(node.text) for node in nodes]

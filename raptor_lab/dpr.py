@@ -41,7 +41,7 @@ class Dpr:
     def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, passages = _encode_nodes(index, self.passage_model)
-        where = batch.where.narrowed(layers=(0,)) if self.name == "dpr" else batch.where
+        where = batch.where.narrow(layers=(0,)) if self.name == "dpr" else batch.where
         rows = allowed_rows(nodes, where)
         allowed = [nodes[row] for row in rows]
         texts = [question.text for question in batch.questions]

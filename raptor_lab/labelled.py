@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
-from raptor_core.chunking.sentences import sentences
+from raptor_core.chunking.sentences import find_sentence_spans
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
+from raptor_core.evaluation.bootstrap import (
+    Floats,
+    Interval,
+    bootstrap_interval,
+    draw_bootstrap_rows,
+)
 from raptor_core.identity import digest
 from raptor_lab.datasets.rows import Row, read_rows
 
@@ -89,7 +94,7 @@ def _identifier(row: Row, key: str) -> str:
 def _passages(name: str, text: str) -> tuple[NamedText, ...]:
     """Join sentences to passages of at most PASSAGE_CHARS; a longer one is its own passage."""
     spans: list[tuple[int, int]] = []
-    for start, end in sentences(text):
+    for start, end in find_sentence_spans(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -144,7 +149,7 @@ def _score(
     calibrating, reported = is_judged & calibrates, np.flatnonzero(is_judged & ~calibrates)
     bound = best_bound(labels[calibrating], scores[calibrating])
     documents = tuple(judged[at][0].document for at in reported.tolist())
-    samples = [reported[rows] for rows in draws(documents)]
+    samples = [reported[rows] for rows in draw_bootstrap_rows(documents)]
 
     def interval(measure: _Measure, values: NDArray[Any]) -> Interval:
         sampled = [measure(labels[rows], values[rows]) for rows in samples]

@@ -12,8 +12,8 @@ from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest, fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.limits import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk, fence
-from raptor_core.models.local.files import identity_of
+from raptor_core.models.endpoints.values import ChatModelRequest, wrap_in_tag
+from raptor_core.models.local.files import model_identity
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -103,7 +103,7 @@ class ChatReader:
         self._settings = settings
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose="reading")
         values = {
-            "model": identity_of(settings),
+            "model": model_identity(settings),
             "max_tokens": settings.max_tokens,
             "prompts": [CHAT_SYSTEM, SHORT, CHOOSE],
         }
@@ -113,11 +113,13 @@ class ChatReader:
         """See ``AnswerReader.read``; a missing key is an error before the first call."""
         if asks:
             self._client.require_key()
-        yield from run_concurrently(self._read, list(enumerate(asks)), self._settings.share)
+        yield from run_concurrently(
+            self._read, list(enumerate(asks)), self._settings.max_concurrent_calls
+        )
 
     def _read(self, item: tuple[int, Ask], stop: threading.Event) -> tuple[int, str]:
         at, ask = item
-        chat = ChatAsk(
+        chat = ChatModelRequest(
             system=CHAT_SYSTEM,
             user=chat_prompt(ask),
             max_tokens=self._settings.max_tokens,
@@ -131,4 +133,6 @@ def chat_prompt(ask: Ask) -> str:
     """Return the user message; a fence in the context's text is escaped."""
     options = [f"{number}. {option}" for number, option in enumerate(ask.question.options, 1)]
     task = CHOOSE if options else SHORT
-    return "\n".join([f"{fence('context', ask.context)}\n", ask.question.text, *options, task])
+    return "\n".join(
+        [f"{wrap_in_tag('context', ask.context)}\n", ask.question.text, *options, task]
+    )

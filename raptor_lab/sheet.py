@@ -20,7 +20,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
-from raptor_core.audit.terms import SupportedTerms, find_missing, find_needs, terms, union
+from raptor_core.audit.terms import (
+    SupportedTerms,
+    find_missing_terms,
+    find_required_terms,
+    find_supported_terms,
+    merge_supported_terms,
+)
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest, normalize_text
@@ -140,8 +146,10 @@ def _finding(node: DrawnNode, at: int, verdict: SheetVerdict) -> SentenceFinding
         return SentenceFinding(node.id, sentence, "supported", 1.0, reason=reason)
     if verdict.verdict == "unsure":
         return SentenceFinding(node.id, sentence, "not judged", 0.0, reason=reason)
-    known = union([terms(child.text) for child in node.children])
-    missing = tuple(find_missing(find_needs(sentence, known).exact, known))
+    known = merge_supported_terms([find_supported_terms(child.text) for child in node.children])
+    missing = tuple(
+        find_missing_terms(find_required_terms(sentence, known).numbers_and_names, known)
+    )
     return SentenceFinding(node.id, sentence, "unsupported", 0.0, missing, reason=reason)
 
 
@@ -151,7 +159,9 @@ def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     unsure = {f.node_id for f in findings if f.judgement == "not judged"}
     judged = {f.node_id for f in findings} - (unsure - wrong)
-    parents = {node.id: [terms(p.text) for p in node.parents] for node in drawn.nodes}
+    parents = {
+        node.id: [find_supported_terms(p.text) for p in node.parents] for node in drawn.nodes
+    }
     counts = Counter(verdict.verdict for verdict in verdicts.values())
     low, high = wilson(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
@@ -164,7 +174,7 @@ def _repeated(
     """Count the unsupported sentences that can be traced, and those that a parent repeats."""
     n_traceable = n_repeated = 0
     for finding in findings:
-        exact = find_needs(finding.sentence, SupportedTerms(frozenset())).exact
+        exact = find_required_terms(finding.sentence, SupportedTerms(frozenset())).numbers_and_names
         marks = [item.forms for item in exact if item.text in finding.missing]
         of_node = parents[finding.node_id]
         if finding.judgement == "unsupported" and marks and of_node:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raptor_core.checks.base import CheckInfo, with_severities
+from raptor_core.checks.base import CheckInfo, apply_severities
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
@@ -15,7 +15,7 @@ from raptor_core.checks.registry import (
     layer_checks,
 )
 from raptor_core.checks.sizes import chunk_length
-from raptor_core.checks.stored import embedding
+from raptor_core.checks.stored import check_equal_vectors
 from raptor_core.evaluation.asked import UNANSWERED_SHARE
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.regression import GOLDEN_REGRESSION
@@ -216,12 +216,12 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     """Return the enabled checks of partitions, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
-    checks += [(corpus.embeddings(0), embedding)]
+    checks += [(corpus.embeddings(0), check_equal_vectors)]
     checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
     of_layers = layer_checks(settings)
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
     checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
-    checks += [(corpus.embeddings(layer), embedding) for layer in layers]
+    checks += [(corpus.embeddings(layer), check_equal_vectors) for layer in layers]
     return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)
 
 
@@ -247,7 +247,7 @@ def _with_severities(checks: Checks, settings: Settings) -> Checks:
     return [
         (asset, each)
         for asset, check in checks
-        for each in with_severities([check], settings.checks)
+        for each in apply_severities([check], settings.checks)
     ]
 
 

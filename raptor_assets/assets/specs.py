@@ -148,7 +148,7 @@ def build_check_specs(
                 check.name,
                 asset=asset.key,
                 description=check.description,
-                blocking=check.blocking,
+                blocking=check.is_blocking,
                 partitions_def=partitions if number < len(checks) else None,
             )
             for number, (asset, check) in enumerate((*checks, *of_all))

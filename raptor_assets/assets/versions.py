@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from raptor_core.curation import Curation
-from raptor_core.documents.base import Document, Entry
+from raptor_core.documents.base import Document, DocumentEntry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
@@ -57,7 +57,7 @@ def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
 
 
 def documents_version(
-    trees: Mapping[str, Sequence[Document | Entry]], curation: Curation | None = None
+    trees: Mapping[str, Sequence[Document | DocumentEntry]], curation: Curation | None = None
 ) -> str:
     """Return the digest of a partition's documents, their grouping, and people's decisions."""
     lines = [
@@ -85,7 +85,10 @@ def clusters_version(clusterings: Sequence[Clustering]) -> str:
 
 def findings_version(report: AuditReport) -> str:
     """Return the digest of the audited nodes, of the judge and of its findings."""
-    lines = [f"{node.id}\0{key}" for node, key in zip(report.audited, report.keys, strict=True)]
+    lines = [
+        f"{node.id}\0{key}"
+        for node, key in zip(report.audited_nodes, report.audit_keys, strict=True)
+    ]
     return digest("findings", *lines, *map(repr, report.findings))
 
 

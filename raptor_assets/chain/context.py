@@ -16,7 +16,7 @@ from raptor_assets.home.publication import explain_pin
 from raptor_assets.home.published import documents_by_tree, pins_in_force
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
-from raptor_core.documents.removal import Unread
+from raptor_core.documents.removal import UnreadPlaces
 from raptor_core.errors import SourceError
 from raptor_core.rebuild.expected_layers import USUAL_CHILDREN
 from raptor_core.settings import Settings
@@ -141,7 +141,7 @@ class KnownStore:
         self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``Known.vectors``."""
+        """See ``KnownContent.vectors``."""
         keys = list(embedding_keys)
         if not keys:
             return {}
@@ -149,7 +149,7 @@ class KnownStore:
             return store.vectors(keys)
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``."""
+        """See ``KnownContent.texts``."""
         keys = list(content_keys)
         if not keys:
             return {}
@@ -158,7 +158,7 @@ class KnownStore:
 
 
 class RunContext:
-    """Components and places of one run; ``published`` holds the results of ``look_up``."""
+    """Components and places of one run; ``published`` holds the results of ``read_manifests``."""
 
     def __init__(
         self,
@@ -205,17 +205,17 @@ class RunContext:
 
     def require_known(self, partition: str, ids: Collection[str]) -> None:
         """Raise a SourceError if a document of a partition, not set aside, cannot be read now."""
-        unread = Unread(self.corpus.skipped)
+        unread = UnreadPlaces(self.corpus.skipped)
         if not unread:
             return
-        known = {*ids, *self.components.curation.documents}
+        known = {*ids, *self.components.curation.set_aside_documents}
         for document in self._published().documents([partition])[partition]:
             place = unread.place_of(document.id, document.source)
             if place and document.id not in known:
                 raise SourceError(
                     f"partition {partition!r} stays as published: its document {document.id!r} "
-                    f"is not read now, since {place!r} {unread.reason(place)}. Make that readable, "
-                    "or remove it from the source"
+                    f"is not read now, since {place!r} {unread.reason_unread(place)}. Make that "
+                    "readable, or remove it from the source"
                 )
 
     def require_released(self, partition: str) -> None:
@@ -231,10 +231,10 @@ class RunContext:
 
     def look_up(self, trees: Trees) -> None:
         """Look up the published trees that these trees continue from, each of them once."""
-        unknown = self.published.unknown(trees)
+        unknown = self.published.trees_to_look_up(trees)
         if unknown:
             with self.store.open() as store:
-                self.published.look_up(store, unknown)
+                self.published.read_manifests(store, unknown)
 
     @cached_property
     def pins(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from raptor_assets.dagster_private import Target
 from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.shown.markdown import worst_markdown
 from raptor_assets.shown.progress import FailedCheck, Failure, by_cause
-from raptor_core.checks.base import CheckResult, with_severities
+from raptor_core.checks.base import CheckResult, apply_severities
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.asked import check_unanswered_share
 from raptor_core.evaluation.golden import evaluate_golden, measure_golden
@@ -70,7 +70,7 @@ def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[Chec
         context.warn(f"the golden set was not measured: {error}")
         return []
     checks = context.settings.checks
-    return with_severities([evaluate_golden(report, checks)], checks)
+    return apply_severities([evaluate_golden(report, checks)], checks)
 
 
 def measured_questions(context: RunContext) -> list[CheckResult]:
@@ -81,7 +81,7 @@ def measured_questions(context: RunContext) -> list[CheckResult]:
     except RaptorError as error:
         context.warn(f"the kept questions were not measured: {error}")
         return []
-    return with_severities([check_unanswered_share(asked, settings.checks)], settings.checks)
+    return apply_severities([check_unanswered_share(asked, settings.checks)], settings.checks)
 
 
 def failed_checks_in(

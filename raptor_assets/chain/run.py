@@ -25,7 +25,7 @@ from raptor_assets.chain.steps.base import Step
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import set_readers
 from raptor_assets.shown.progress import Failure, StepProgress, Watch, ignore_progress
-from raptor_core.checks.base import CheckResult, blocking_failures, explain_refusal
+from raptor_core.checks.base import CheckResult, blocking_failures, describe_failed_checks
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.evaluation.asked import UNANSWERED_SHARE
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
@@ -141,7 +141,7 @@ class ChainRun:
 
     def events(self) -> Events:
         """Build all partitions in batches and yield their events; fill ``failures``."""
-        self._ledger.begin()
+        self._ledger.begin_run()
         self._log.open()
         try:
             yield from self._all_batches()
@@ -178,7 +178,7 @@ class ChainRun:
         if self.failures:
             raise run_failure(self.failures, len(self._partitions))
         if refused := blocking_failures(self._refused):
-            raise dg.Failure(explain_refusal(refused), allow_retries=False)
+            raise dg.Failure(describe_failed_checks(refused), allow_retries=False)
 
     @cached_property
     def _partitions(self) -> list[str]:
@@ -248,7 +248,7 @@ class ChainRun:
         yield from self._log.results(asset, results, seconds)
         for result in results:
             if refused := blocking_failures(result.verdicts):
-                result.state.failure = Failure(asset.name, explain_refusal(refused))
+                result.state.failure = Failure(asset.name, describe_failed_checks(refused))
         for state in states:
             if state.failure:
                 yield from self._log.failure(asset, state.name, state.failure)

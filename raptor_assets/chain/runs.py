@@ -18,7 +18,7 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.folder import Home
 from raptor_assets.home.records import is_postgres
-from raptor_core.disk import disk_errors, file_lock
+from raptor_core.disk import file_lock, translate_disk_errors
 
 _log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ def one_run_at_a_time(home: Home, context: dg.OpExecutionContext) -> Iterator[No
         return
     path = home.run_lock
     with ExitStack() as locks:
-        with disk_errors(path):
+        with translate_disk_errors(path):
             is_free = locks.enter_context(file_lock(path))
         if not is_free:
             message = f"waiting for another run on {home.path} to end"

@@ -18,13 +18,13 @@ from raptor_core.checks.base import CheckResult, without_quotations
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
-from raptor_core.nodes import Layer, Node, Tree, grouped
+from raptor_core.nodes import Layer, Node, Tree, group_nodes
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
-from raptor_core.tree.cache import ChainedKnown
-from raptor_core.tree.cluster import Clustering, cluster_top
+from raptor_core.tree.cache import ChainedKnownContent
+from raptor_core.tree.cluster import Clustering, cluster_top_layer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +112,9 @@ class PartitionState:
             vector_keys = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
             if vector_keys:
-                known = ChainedKnown(self.context.components.cache, KnownStore(self.context.store))
+                known = ChainedKnownContent(
+                    self.context.components.cache, KnownStore(self.context.store)
+                )
                 vectors = known.vectors(vector_keys)
             if missing := vector_keys - vectors.keys():
                 raise StoreError(
@@ -129,7 +131,7 @@ class PartitionState:
             documents = {tree: self.documents[tree] for tree in self.nodes(0)}
             self._earlier = dict.fromkeys(documents)
             self.context.look_up(documents)
-            source = self.context.published.source
+            source = self.context.published.find_source_manifest
             if any(source(tree, members) for tree, members in documents.items()):
                 with self.context.store.open() as store:
                     self._earlier = {tree: self._earlier_tree(store, tree) for tree in documents}
@@ -145,7 +147,7 @@ class PartitionState:
 
     def sources(self) -> set[str]:
         """Return the other partitions whose published trees continue here under new names."""
-        trees, source = self.documents, self.context.published.source
+        trees, source = self.documents, self.context.published.find_source_manifest
         self.context.look_up(trees)
         sources = (source(tree, documents) for tree, documents in trees.items())
         grouping = self.context.settings.grouping
@@ -167,7 +169,7 @@ class PartitionState:
         if layer == 1 and tree in self._planned_clusters:
             return self._planned_clusters[tree]
         layers = [self.layers(number)[tree] for number in range(layer)]
-        return cluster_top(tree, layers, self.context.components, self.earlier_trees()[tree])
+        return cluster_top_layer(tree, layers, self.context.components, self.earlier_trees()[tree])
 
     def clusterings(self, layer: int) -> dict[str, Clustering]:
         """Return the clusters that a layer is made of, by tree of the layer below."""
@@ -177,7 +179,7 @@ class PartitionState:
 
     def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
         """Keep a layer's nodes of any trees, in document order within each."""
-        by_tree = grouped(nodes, lambda node: node.tree)
+        by_tree = group_nodes(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
         self.verdicts.pop(self.context.corpus_names.nodes(layer), None)

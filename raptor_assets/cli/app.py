@@ -20,7 +20,7 @@ import click
 from raptor_assets.cli.exits import EXITS, fail
 from raptor_assets.shown.terminal import clean_streams, say_text
 from raptor_core.errors import MissingExtraError
-from raptor_core.tracing import set_up, span
+from raptor_core.tracing import set_up_tracing, span
 
 COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, with its sources."),
@@ -129,7 +129,7 @@ def _interrupted(command: str) -> str:
 def _command_span(command: str) -> AbstractContextManager[object]:
     """Return the span of a command, after configuring an exporter from the environment."""
     try:
-        set_up()
+        set_up_tracing()
     except MissingExtraError as error:
         raise click.ClickException(str(error)) from error
     return nullcontext() if command in _SERVERS or not command else span(f"raptor {command}")

@@ -13,7 +13,7 @@ from raptor_assets.cli.exits import reported
 from raptor_assets.home.folder import Home
 from raptor_assets.serving.parameters import ScopedOptions
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
@@ -128,13 +128,17 @@ def _composed(value: Any) -> Any:
     """Normalize a name, or several, to composed letters; return other values unchanged."""
     if isinstance(value, tuple):
         return tuple(map(_composed, value))
-    return composed(value) if isinstance(value, str) else value
+    return to_nfc(value) if isinstance(value, str) else value
 
 
 def home_and_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
     """Return a home and its settings; default settings if the home is missing and not needed."""
     home = Home.at(path)
-    return Home.open(path) if needed or home.settings.exists() else (home, load_settings())
+    return (
+        Home.open_with_settings(path)
+        if needed or home.settings_path.exists()
+        else (home, load_settings())
+    )
 
 
 def is_missing(source: str) -> bool:
@@ -165,7 +169,7 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
         return settings
     budget = BudgetSettings.model_validate({**settings.budget.model_dump(), **bounds})
     bounded = settings.model_copy(update={"budget": budget})
-    Ledger.of(bounded)
+    Ledger.from_settings(bounded)
     return bounded
 
 

@@ -162,7 +162,7 @@ def _source_problems(
     access: CorpusAccess, instance: dg.DagsterInstance, records: Problems
 ) -> Problems:
     """Return why the published documents are not those of the source; none while a run works."""
-    if unfinished_runs(instance, access.names) or not access.source.settings.is_named:
+    if unfinished_runs(instance, access.names) or not access.source.settings.has_sources:
         return {}
     if reason := explain_upstream(access, instance):
         return {"the source is older than its upstream asset": {"": reason}}

@@ -21,13 +21,13 @@ from raptor_assets.home.today import Today
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
-    Entry,
+    DocumentEntry,
     Inventory,
     decide_removals,
     partition_key,
 )
 from raptor_core.errors import SourceError, StoreMismatchError
-from raptor_core.home.published import require_known
+from raptor_core.home.published import require_existing
 from raptor_core.settings import Settings
 
 _NAMED = 10  # partitions that an explanation names
@@ -61,7 +61,7 @@ class Renames:
 
 
 def find_renames(
-    partitions: Mapping[str, Mapping[str, Sequence[Document | Entry]]],
+    partitions: Mapping[str, Mapping[str, Sequence[Document | DocumentEntry]]],
     to_build: Collection[str],
     previous: Previous,
     present: Collection[str],
@@ -287,7 +287,7 @@ def decide(
         inventory,
         curation,
         begun,
-        access.components().cache.unfinished(),
+        access.components().cache.unfinished_trees(),
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
     if changes.doubt:
@@ -321,7 +321,7 @@ def _select(
     for tree, note in changes.pins.items():
         if partition_key(tree, settings.grouping) in set(partitions) - changes.buildable:
             raise SourceError(explain_pin(tree, note))
-    require_known("partition is called", partitions, changes.buildable)
+    require_existing("partition is called", partitions, changes.buildable)
     return selected & set(partitions)
 
 
@@ -339,7 +339,7 @@ def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
 class _Found:
     """Facts that decide the states: source and published trees, without pinned trees."""
 
-    source: Mapping[str, Mapping[str, Sequence[Entry]]]
+    source: Mapping[str, Mapping[str, Sequence[DocumentEntry]]]
     published: Published
     versions: Mapping[str, TreeVersion]
     waiting: Mapping[str, str]
@@ -417,10 +417,10 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
-    source, pins = inventory.partitions(grouping), {}
+    source, pins = inventory.group_into_partitions(grouping), {}
     if published.pins:
         pins = pins_in_force(published.pins, documents_by_tree(source))
-        source, published = inventory.partitions(grouping, pins), published.without(pins)
+        source, published = inventory.group_into_partitions(grouping, pins), published.without(pins)
         begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
     found = _Found(
         source,
@@ -472,9 +472,9 @@ def _judge_removals(
     absent = (stored | set(found.begun)) - source.keys()
     previous = published.documents(sorted(absent | shrunken))
     known = {document.id for documents in previous.values() for document in documents}
-    present = known.intersection(inventory.ids()) if known else known
+    present = known.intersection(inventory.document_ids()) if known else known
     renames = find_renames(source, stale, previous, present)
-    aside = inventory.set_aside.union(curation.documents if curation else ())
+    aside = inventory.set_aside_ids.union(curation.set_aside_documents if curation else ())
     removals = decide_removals(
         previous,
         present.union(aside),
@@ -490,6 +490,6 @@ def _judge_removals(
         ),
         is_confirmed=is_confirmed,
     )
-    found.unknown = removals.unknown.keys()
-    found.unconfirmed = removals.unconfirmed
+    found.unknown = removals.unknown_partitions.keys()
+    found.unconfirmed = removals.unconfirmed_partitions
     return replace(renames, doubt=removals.reason)

@@ -10,7 +10,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, ChainAsset
 from raptor_assets.assets.schemas import SCHEMAS
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.errors import StoreError, TableError
-from raptor_core.tree.cache import ChainedKnown
+from raptor_core.tree.cache import ChainedKnownContent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +45,9 @@ class TablesIOManager(dg.IOManager):
     def read(self, asset: ChainAsset, partition: str) -> pd.DataFrame:
         """Read a table of the chain, without rows if the trees end below its layer."""
         tables, schema = self._access.tables, SCHEMAS.get(asset.kind)
-        table = tables.find(asset.path, partition)
+        table = tables.read_if_exists(asset.path, partition)
         if table is None and schema and asset.layer and tables.exists(_TREE, partition):
-            table = schema.table(())
+            table = schema.to_table(())
         found = tables.read(asset.path, partition) if table is None else table
         frame: pd.DataFrame = found.to_pandas(use_threads=False)
         return frame
@@ -60,7 +60,7 @@ class QdrantLayersIOManager(TablesIOManager):
         """Read nodes and vectors of one layer and partition; all vectors must be known."""
         frame = super().read(CHAIN_NAMES.nodes(asset.layer), partition)
         with self._access.store.open_existing() as store:
-            known = ChainedKnown(self._access.components().cache, store)
+            known = ChainedKnownContent(self._access.components().cache, store)
             vectors = known.vectors(frame["embedding_key"])
         missing = set(frame["embedding_key"]) - vectors.keys()
         if missing:

@@ -106,7 +106,7 @@ def drop_all(
     grouping, cache = access.settings.grouping, access.components(context.instance).cache
     stored, unfinished = (
         TreeIndex(access.store.trees, grouping),
-        TreeIndex(cache.unfinished, grouping),
+        TreeIndex(cache.unfinished_trees, grouping),
     )
     trees = {
         name: sorted({*stored(name), *unfinished(name), *access.waiting.manifests(name)})
@@ -120,7 +120,7 @@ def drop_all(
         for tree in of_partition:
             access.home.map_of(tree).unlink(missing_ok=True)
         access.waiting.delete(partition)
-        cache.forget(of_partition)
+        cache.forget_trees(of_partition)
         for path in reversed(names.table_paths()):
             access.tables.delete(path, partition)
         context.instance.delete_dynamic_partition(access.names.partitions, partition)

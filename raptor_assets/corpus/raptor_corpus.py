@@ -23,9 +23,9 @@ from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_core.errors import SettingsError
-from raptor_core.import_paths import import_named
+from raptor_core.import_paths import import_object
 from raptor_core.redaction import hide_credentials
-from raptor_core.settings import Settings, load_settings, settings_of
+from raptor_core.settings import Settings, load_settings, override_settings
 from raptor_core.tree.custom_components import custom_fingerprints
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
@@ -84,7 +84,7 @@ def build_raptor_corpus(
     _claim_places(access)
     definitions = [define_corpus(access)]
     if alert:
-        send = import_named(alert, f'alert = "{alert}"') if isinstance(alert, str) else alert
+        send = import_object(alert, f'alert = "{alert}"') if isinstance(alert, str) else alert
         definitions.append(dg.Definitions(sensors=[build_alert_sensor(access, send)]))
     if followed is not None:
         source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
@@ -148,7 +148,7 @@ def _settings(
     """Load settings, with paths relative to their file, or else to the working folder."""
     file = Path(basis) if basis and not isinstance(basis, Settings) else None
     settings = basis if isinstance(basis, Settings) else load_settings(file)
-    settings = settings_of(settings, sections, f"corpus {name}")
+    settings = override_settings(settings, sections, f"corpus {name}")
     folder = Path() if file is None else file.parent
     store, checks = settings.store, settings.checks
     if "corpus" not in store.model_fields_set:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raptor_core.settings import Settings
-from raptor_core.settings.base import Part
+from raptor_core.settings.base import SettingsSection
 
 _TEMPLATE = {"type": "string", "pattern": r"\{\{|^none$"}
 """Schema of a template of Dagster, and of "none", which is no bound."""
@@ -19,7 +19,7 @@ def add_settings_schema(schema: dict[str, Any]) -> None:
     sections = _expand(settings, settings.pop("$defs"))
     for name, field in Settings.model_fields.items():
         section, model = sections["properties"][name], field.annotation
-        if not isinstance(model, type) or not issubclass(model, Part):
+        if not isinstance(model, type) or not issubclass(model, SettingsSection):
             continue
         section["description"] = section.get("description", "").partition("\n")[0]
     schema |= {name: sections[name] for name in ("properties", "additionalProperties")}

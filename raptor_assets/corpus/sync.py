@@ -57,7 +57,7 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     if reason := prepare(access, instance):
         return reason
     corpus = access.names
-    if access.source.settings.is_named:
+    if access.source.settings.has_sources:
         return explain_upstream(access, instance)
     if corpus.follows:
         return (
@@ -79,7 +79,7 @@ def build_sync_job(
         fail_dead_runs(context.instance)
         if reason := explain_waiting(access, context.instance):
             raise SourceError(reason)
-        with access.components(context.instance).ledger.one_budget():
+        with access.components(context.instance).ledger.share_budget():
             if config.reembed:
                 _reembed(context, access)
             chosen = decision or _decide(context, config, access)

@@ -19,7 +19,7 @@ from raptor_assets.chain.events import check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
 from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
-from raptor_core.checks.base import with_severities
+from raptor_core.checks.base import apply_severities
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import os_error_remedy, replace_file
 from raptor_core.documents import Document, Inventory
@@ -59,9 +59,12 @@ def build_source_asset(
         specs=[spec.replace_attributes(deps=[key])],
         check_specs=[
             dg.AssetCheckSpec(
-                check.name, asset=spec.key, description=check.description, blocking=check.blocking
+                check.name,
+                asset=spec.key,
+                description=check.description,
+                blocking=check.is_blocking,
             )
-            for check in with_severities([unread_rows], access.settings.checks)
+            for check in apply_severities([unread_rows], access.settings.checks)
         ],
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
@@ -89,7 +92,7 @@ def build_source_asset(
         access.declare()
         yield dg.MaterializeResult(
             metadata=metadata,
-            check_results=[*map(check_result, with_severities([verdict], access.settings.checks))],
+            check_results=[*map(check_result, apply_severities([verdict], access.settings.checks))],
             data_version=dg.DataVersion(
                 INITIAL_VERSION
             ),  # the documents say by themselves what changed

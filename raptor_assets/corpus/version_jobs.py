@@ -20,7 +20,7 @@ from raptor_assets.home.regression import PUBLISHED, compare_baseline
 from raptor_assets.home.rollback import refuse_gone, release, roll_back
 from raptor_assets.home.today import Today
 from raptor_assets.shown.tree_records import TreeRecord, trees_table
-from raptor_core.checks.base import blocking_failures, explain_refusal, with_severities
+from raptor_core.checks.base import apply_severities, blocking_failures, describe_failed_checks
 from raptor_core.documents import partition_key
 from raptor_core.errors import CheckError, UnknownTreeError
 from raptor_core.evaluation.regression import GOLDEN_REGRESSION, evaluate_regression
@@ -106,7 +106,7 @@ def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterab
             with publishing(access, store, today) as publication:
                 published = publication.publish(editions)
         access.waiting.delete(partition)
-        cache.forget([each.manifest.tree for each in published])
+        cache.forget_trees([each.manifest.tree for each in published])
         yield from _approved(context, access, partition, published)
     yield from execute(context, access, _what_follows(context, access))
 
@@ -122,10 +122,10 @@ def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
         return
     query = Query.from_settings(access.settings)
     regression = compare_baseline(access, access.golden_cases(), query, PUBLISHED, partitions)
-    verdicts = with_severities([evaluate_regression(regression)], access.settings.checks)
+    verdicts = apply_severities([evaluate_regression(regression)], access.settings.checks)
     yield from (evaluation(access.names.tree.key, None, verdict) for verdict in verdicts)
     if refused := blocking_failures(verdicts):
-        raise CheckError(explain_refusal(refused))
+        raise CheckError(describe_failed_checks(refused))
 
 
 def _approved(

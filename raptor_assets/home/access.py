@@ -21,8 +21,8 @@ from raptor_core.documents import (
 )
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import Settings, StoreSettings
-from raptor_core.store import VectorStore, open_store, replacing_store, stored_identity
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store import VectorStore, open_replacement_store, open_store, read_stored_identity
+from raptor_core.store.base import Manifest, ManifestMark
 from raptor_core.store.collection import check_embedder
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
@@ -132,9 +132,11 @@ class CorpusAccess:
         """
         layers = list(range(1, self.settings.tree.max_layers + 1))
         is_local = "://" not in self.home.tables_url(self.settings)
-        if is_local and self.tables.has_any(CHAIN_NAMES.tree.path):
+        if is_local and self.tables.has_any_table(CHAIN_NAMES.tree.path):
             made = ((n, CHAIN_NAMES.summaries(n), CHAIN_NAMES.findings(n)) for n in layers)
-            layers = [n for n, *assets in made if any(self.tables.has_any(a.path) for a in assets)]
+            layers = [
+                n for n, *assets in made if any(self.tables.has_any_table(a.path) for a in assets)
+            ]
         return max(layers, default=0)
 
     def declare(self) -> None:
@@ -159,7 +161,7 @@ class CorpusAccess:
 def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
     """Return the access of the corpus tree of a corpus."""
     settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
-    components = below.components().above(settings)
+    components = below.components().for_corpus_tree(settings)
     above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
     above.below = below
     return above
@@ -171,7 +173,7 @@ class StoreAccess:
     def __init__(self, access: CorpusAccess, settings: StoreSettings | None = None) -> None:
         self._access = access
         self._settings = settings or access.settings.store
-        self._root = access.home.qdrant
+        self._root = access.home.embedded_store_path
 
     def open(self) -> VectorStore:
         """Open the collection for the settings' embedder; create it if it does not exist."""
@@ -185,15 +187,15 @@ class StoreAccess:
     def replacing(self) -> AbstractContextManager[VectorStore]:
         """Open an empty store of the settings' embedder, which replaces the stored one."""
         identity = self._access.components().probed_identity
-        return replacing_store(self._settings, self._root, identity)
+        return open_replacement_store(self._settings, self._root, identity)
 
     def exists(self) -> bool:
         """Return whether there is a store of this corpus."""
-        return stored_identity(self._settings, self._root) is not None
+        return read_stored_identity(self._settings, self._root) is not None
 
     def check_embedder(self) -> None:
         """Raise StoreMismatchError if the store was made with another embedder."""
-        if stored := stored_identity(self._settings, self._root):
+        if stored := read_stored_identity(self._settings, self._root):
             embedder = self._access.components().embedder
             where = f"the store of corpus {stored.corpus!r}"
             check_embedder(stored, embedder.fingerprint, f"embedder {embedder.model}", where)
@@ -206,7 +208,7 @@ class StoreAccess:
         """Return the names of the trees that builds published."""
         return [mark.tree for mark in self._marks() if mark.inputs]
 
-    def _marks(self) -> list[Mark]:
+    def _marks(self) -> list[ManifestMark]:
         if not self.exists():
             return []
         with self.open_existing() as store:

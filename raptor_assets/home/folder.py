@@ -15,7 +15,7 @@ from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.identity import safe_name
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
-from raptor_core.store.collection import owner_name
+from raptor_core.store.collection import describe_owner
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
@@ -95,7 +95,7 @@ class Home(HomeFolder):
     def golden(self, settings: Settings) -> Path | None:
         """Return the path of the golden set, None if the settings name none."""
         path = settings.checks.golden
-        return None if path is None else self.settings.parent / Path(path).expanduser()
+        return None if path is None else self.settings_path.parent / Path(path).expanduser()
 
     @property
     def answers(self) -> Path:
@@ -122,7 +122,7 @@ class Home(HomeFolder):
         has one writer), and keep events in SQLite. The home keeps itself out of version control.
         """
         with self._writable():
-            for folder in (self.dagster, self.tables, self.qdrant):
+            for folder in (self.dagster, self.tables, self.embedded_store_path):
                 folder.mkdir(parents=True, exist_ok=True)
             if not (ignore := self.path / ".gitignore").exists():
                 replace_file(ignore, _GIT_IGNORE.encode())
@@ -158,15 +158,16 @@ class Home(HomeFolder):
 
     def check_owner(self, corpus: str) -> None:
         """Raise a SettingsError if another corpus builds here; "" is the corpus of the command."""
-        unnamed = "" if self.settings.exists() else corpus
+        unnamed = "" if self.settings_path.exists() else corpus
         owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
             raise SettingsError(
-                f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
+                f"the home {self.path} belongs to {describe_owner(owner)}, and "
+                f"{describe_owner(corpus)} "
                 "would build into it: choose another home; raptor export and raptor import carry "
                 "trees over. Where it is the same corpus under a new name, move "
-                f"{self.declaration if owner else self.settings} out of the home. Nothing was "
-                "changed"
+                f"{self.declaration_path if owner else self.settings_path} out of the home. "
+                "Nothing was changed"
             )
 
     def declare(self, names: CorpusNames, settings: Settings) -> None:
@@ -175,8 +176,8 @@ class Home(HomeFolder):
         declared = {**asdict(names), "settings": values}
         text = hide_credentials(json.dumps(declared, indent=1))
         with self._writable():
-            if not (self.declaration.exists() and self.declaration.read_text() == text):
-                replace_file(self.declaration, text.encode())
+            if not (self.declaration_path.exists() and self.declaration_path.read_text() == text):
+                replace_file(self.declaration_path, text.encode())
 
     def create(
         self,
@@ -197,10 +198,10 @@ class Home(HomeFolder):
         )
         self.check_owner("")
         self.ensure()
-        if self.settings.exists():
+        if self.settings_path.exists():
             return False
         with self._writable():
-            replace_file(self.settings.resolve(), text.encode())
+            replace_file(self.settings_path.resolve(), text.encode())
         return True
 
     def add_sources(self, sources: Sequence[str]) -> None:
@@ -208,9 +209,9 @@ class Home(HomeFolder):
         known = self.load_settings().source.paths
         fresh = [source for source in sources if source not in known]
         if fresh:
-            text = add_sources(self.settings.read_text(encoding="utf-8"), fresh)
+            text = add_sources(self.settings_path.read_text(encoding="utf-8"), fresh)
             with self._writable():
-                replace_file(self.settings.resolve(), text.encode())
+                replace_file(self.settings_path.resolve(), text.encode())
 
     def environment(self) -> dict[str, str]:
         """Return the variables that make a Dagster process work on this home."""

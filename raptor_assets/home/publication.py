@@ -18,7 +18,7 @@ from raptor_assets.home.today import Readers, Today
 from raptor_core.documents import Inventory, PublishedDocument
 from raptor_core.documents.base import readers_of_both
 from raptor_core.errors import SourceError
-from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
+from raptor_core.store.base import Manifest, PublicationCounts, TreeEdition, Where
 from raptor_core.store.facts import common_readers
 from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
@@ -59,7 +59,7 @@ class Publication:
         self.shortened: set[str] = set()
 
     def publish(
-        self, editions: Sequence[Edition], *, pin: str | None = None
+        self, editions: Sequence[TreeEdition], *, pin: str | None = None
     ) -> list[PublishedBuild]:
         """Publish editions in one commit, each with the readers and decisions of today.
 
@@ -107,7 +107,7 @@ class Publication:
         for manifest in manifests:
             gone = _gone_for_good(self._today, manifest, self._store) if forgets else set()
             nodes = self._store.nodes(Where(trees=(manifest.tree,)))
-            edition = self._today.apply(Edition(manifest, nodes), gone)
+            edition = self._today.apply(TreeEdition(manifest, nodes), gone)
             if edition.manifest == manifest:
                 continue
             if edition.nodes:
@@ -118,7 +118,7 @@ class Publication:
                 n_nodes += self.drop([manifest.tree])
         return n_nodes
 
-    def _ready(self, edition: Edition, live: Manifest | None, pin: str | None) -> Edition:
+    def _ready(self, edition: TreeEdition, live: Manifest | None, pin: str | None) -> TreeEdition:
         """Return the part of an edition to publish; raise a SourceError if the tree is pinned."""
         tree = edition.manifest.tree
         manifest = replace(edition.manifest, pin=pin or "", readers=_bounds(edition.manifest, live))
@@ -160,10 +160,10 @@ class Publication:
         def is_gone(document: PublishedDocument) -> bool:
             return self._today.is_gone(tree, document.id, document.source)
 
-        kept.forget(tree, is_gone)
+        kept.delete_outdated(tree, is_gone)
         keeps = access.settings.runs.keep_builds and not any(map(is_gone, live.published_documents))
         if keeps and live.build_id != new.build_id:
-            kept.keep(self._store, live, access.notes_of(live))
+            kept.keep_published(self._store, live, access.notes_of(live))
         kept.prune(new, access.settings.runs.keep_builds)
 
 
@@ -204,7 +204,7 @@ def publishing(
         today: what the source and people say, if the caller has just looked.
     """
     today = today or Today.of(access)
-    with store.publishing() as batch:
+    with store.publish_together() as batch:
         publication = Publication(access, store, batch, today)
         yield publication
     if batch.changes_points:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from raptor_assets.assets.versions import TreeVersion
-from raptor_core.documents import Document, Entry, PublishedDocument
+from raptor_core.documents import Document, DocumentEntry, PublishedDocument
 from raptor_core.documents.grouping import partition_key
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store.base import Manifest, ManifestMark
 from raptor_core.store.store import VectorStore
 
-Marks = Mapping[str, Sequence[Mark]]
+Marks = Mapping[str, Sequence[ManifestMark]]
 """Short forms of the published manifests, by partition."""
 
 Previous = Mapping[str, Sequence[PublishedDocument]]
@@ -99,7 +99,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
 
 
 def documents_by_tree(
-    partitions: Mapping[str, Mapping[str, Iterable[Document | Entry]]],
+    partitions: Mapping[str, Mapping[str, Iterable[Document | DocumentEntry]]],
 ) -> dict[str, set[str]]:
     """Return the ids of documents by tree."""
     trees = (pair for of_partition in partitions.values() for pair in of_partition.items())
@@ -124,8 +124,8 @@ def pins_in_force(
     }
 
 
-def _by_partition(marks: Iterable[Mark], grouping: GroupingSettings) -> Marks:
-    by_partition: defaultdict[str, list[Mark]] = defaultdict(list)
+def _by_partition(marks: Iterable[ManifestMark], grouping: GroupingSettings) -> Marks:
+    by_partition: defaultdict[str, list[ManifestMark]] = defaultdict(list)
     for mark in marks:
         by_partition[partition_key(mark.tree, grouping)].append(mark)
     return by_partition

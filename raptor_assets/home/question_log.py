@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from raptor_core.disk import disk_errors
+from raptor_core.disk import translate_disk_errors
 from raptor_core.errors import StoreError
 from raptor_core.evaluation.asked import AskedQuestion
 from raptor_core.redaction import hide_credentials
@@ -52,7 +52,7 @@ class QuestionLog:
     ) -> str:
         """Keep a question and return its id; passwords in addresses are not kept."""
         name, asked, text = uuid.uuid4().hex, time.time() - seconds, hide_credentials(question)
-        with disk_errors(self._path):
+        with translate_disk_errors(self._path):
             self._path.touch(mode=0o600)  # nobody but this user may read it
         values = (name, asked, corpus, text, caller, n_hits, note, seconds)
         self._execute("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?, 0)", *values)

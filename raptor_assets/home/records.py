@@ -18,7 +18,7 @@ from raptor_assets.dagster_private import PartitionKeyFilter
 from raptor_assets.home.folder import unreadable_config
 from raptor_assets.home.record_file import CheckOutcome, CheckOutcomes
 from raptor_core.disk import file_lock, os_error_remedy
-from raptor_core.errors import RecordsError, SettingsError
+from raptor_core.errors import DagsterStorageError, SettingsError
 from raptor_core.tree.cache import NodeCache
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
@@ -125,7 +125,7 @@ def _database_errors_named(folder: Path) -> Iterator[None]:
     try:
         yield
     except _database_errors() as error:
-        raise RecordsError(
+        raise DagsterStorageError(
             f"Dagster's records refused: {explain_database_error(error)}. Start the database or "
             f"check its address; if they are files, free space, and make {folder} writable for "
             f"this user, or move {folder} away if one is damaged. Then repeat: what was published "
@@ -146,9 +146,9 @@ def shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
     return NodeCache(storage.postgres_url, corpus, explain=_cache_error)
 
 
-def _cache_error(error: Exception) -> RecordsError:
+def _cache_error(error: Exception) -> DagsterStorageError:
     why = explain_database_error(error)
-    return RecordsError(
+    return DagsterStorageError(
         f"the cache of unfinished work cannot be used: {why}. Start the database, and repeat: what "
         "is finished is kept"
     )
@@ -181,12 +181,12 @@ def _opening_lock(folder: Path) -> Iterator[None]:
         try:
             is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
         except OSError as error:
-            raise RecordsError(
+            raise DagsterStorageError(
                 f"{path}: {error.strerror or error}; {os_error_remedy(error)}, and repeat. What "
                 "was published stays"
             ) from error
         if not is_free:
-            raise RecordsError(
+            raise DagsterStorageError(
                 f"another process has been opening Dagster's records for {_OPENING_SECONDS:g} s "
                 f"and holds {path}; end it, and repeat"
             )

@@ -14,7 +14,7 @@ from raptor_assets.home.today import Today
 from raptor_core.errors import StoreMismatchError
 from raptor_core.identity import embedding_key, summary_content_key, summary_id
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.publish import build_id
@@ -75,12 +75,12 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
         for manifest in manifests:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
-            shown = today.apply(Edition(manifest, nodes))
+            shown = today.apply(TreeEdition(manifest, nodes))
             if not shown.nodes:  # people set all of it aside; the next build drops it
                 continue
             edition = _edition(shown.manifest, shown.nodes, components, earlier)
             publication.publish([edition], pin=manifest.pin or None)
-    components.cache.forget([manifest.tree for manifest in manifests if manifest.pin])
+    components.cache.forget_trees([manifest.tree for manifest in manifests if manifest.pin])
     report(
         f"{planned.n_texts:,} texts of {planned.n_trees:,} trees were embedded again, and their "
         "summaries stay. Earlier builds of these trees have vectors of the earlier embedder: they "
@@ -91,7 +91,7 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
 
 def _edition(
     manifest: Manifest, nodes: Sequence[Node], components: Components, earlier: str
-) -> Edition:
+) -> TreeEdition:
     """Return a published tree with vectors of the components' embedder.
 
     ``earlier`` is the fingerprint of the summarizer with the earlier embedder.
@@ -103,7 +103,7 @@ def _edition(
     ]
     rows = embed_nodes(new, components, components.cache).vectors
     vectors = {node.embedding_key: row for node, row in zip(new, rows, strict=True)}
-    return Edition(replace(manifest, build_id=build_id(new)), new, vectors)
+    return TreeEdition(replace(manifest, build_id=build_id(new)), new, vectors)
 
 
 def _renamed(nodes: Sequence[Node], old: str, new: str) -> Sequence[Node]:

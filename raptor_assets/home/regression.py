@@ -11,10 +11,10 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.golden import GoldenReport, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.evaluation.regression import Regression
-from raptor_core.nodes import grouped
+from raptor_core.nodes import group_nodes
 from raptor_core.retrieval import Query
 from raptor_core.store import open_store
-from raptor_core.store.base import Edition
+from raptor_core.store.base import TreeEdition
 
 PUBLISHED = "published"
 """Baseline with which the builds that wait for approval are compared."""
@@ -25,8 +25,8 @@ def compare_golden(
     cases: Sequence[Question],
     query: Query,
     *,
-    old: Sequence[Edition] = (),
-    new: Sequence[Edition] = (),
+    old: Sequence[TreeEdition] = (),
+    new: Sequence[TreeEdition] = (),
 ) -> Regression:
     """Answer golden questions from the ``old`` builds of some trees and from their ``new`` ones.
 
@@ -39,8 +39,8 @@ def compare_golden(
     memory = access.settings.store.model_copy(update={"kind": "edge"})
     with open_store(memory, None, components.store_identity) as store:
 
-        def answer(editions: Sequence[Edition]) -> GoldenReport:
-            with store.publishing() as publishing:
+        def answer(editions: Sequence[TreeEdition]) -> GoldenReport:
+            with store.publish_together() as publishing:
                 publishing.publish(editions)
             return measure_golden(cases, components.embedder, lambda: nullcontext(store), query)
 
@@ -82,11 +82,11 @@ def compare_baseline(
     return compare_golden(access, cases, query, old=old)
 
 
-def _published(access: CorpusAccess) -> dict[str, Edition]:
+def _published(access: CorpusAccess) -> dict[str, TreeEdition]:
     if not access.store.exists():
         return {}
     with access.store.open_existing() as store:
-        nodes = grouped(store.nodes(), lambda node: node.tree)
+        nodes = group_nodes(store.nodes(), lambda node: node.tree)
         vectors = store.vectors(node.embedding_key for of in nodes.values() for node in of)
         manifests = {manifest.tree: manifest for manifest in store.manifests()}
-    return {tree: Edition(manifests[tree], members, vectors) for tree, members in nodes.items()}
+    return {tree: TreeEdition(manifests[tree], members, vectors) for tree, members in nodes.items()}

@@ -10,10 +10,10 @@ from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import PublishedBuild, publishing
 from raptor_assets.home.today import Today
-from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_core.documents import DocumentEntry, Inventory, PublishedDocument, partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.published import require_trees
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.transfer.kept import choose_build
 
 
@@ -61,7 +61,7 @@ def release(access: CorpusAccess, tree: str) -> PublishedBuild:
         if builds:
             edition = access.kept.read(tree, builds[-1].id, store.identity)
         else:
-            edition = Edition(replaced, store.nodes(Where(trees=(tree,))))
+            edition = TreeEdition(replaced, store.nodes(Where(trees=(tree,))))
         with publishing(access, store, today) as publication:
             (published,) = publication.publish([edition], pin="")
     return published
@@ -86,7 +86,7 @@ def trees_to_forget(
     today, trees = Today.of(access, inventory), []
     for tree in sorted(pins):
         is_gone = _is_gone(today, tree)
-        if access.kept.outdated(tree, is_gone) or any(map(is_gone, _tabled(access, tree))):
+        if access.kept.outdated_ids(tree, is_gone) or any(map(is_gone, _tabled(access, tree))):
             trees.append(tree)
     return tuple(trees)
 
@@ -100,7 +100,7 @@ def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Invento
     today = Today.of(access, inventory)
     for tree in trees:
         is_gone = _is_gone(today, tree)
-        access.kept.forget(tree, is_gone)
+        access.kept.delete_outdated(tree, is_gone)
         if any(map(is_gone, _tabled(access, tree))):
             partition = partition_key(tree, access.settings.grouping)
             for path in reversed(table_paths()):
@@ -112,7 +112,7 @@ def _is_gone(today: Today, tree: str) -> Callable[[PublishedDocument], bool]:
     return lambda document: today.is_gone(tree, document.id, document.source)
 
 
-def _documents(access: CorpusAccess, tree: str, inventory: Inventory) -> Sequence[Entry]:
+def _documents(access: CorpusAccess, tree: str, inventory: Inventory) -> Sequence[DocumentEntry]:
     return _partition(access, tree, inventory).get(tree, ())
 
 
@@ -120,7 +120,7 @@ def _tabled(access: CorpusAccess, tree: str) -> list[PublishedDocument]:
     """Return a tree's documents in the tables of its partition."""
     partition = partition_key(tree, access.settings.grouping)
     columns = ["tree", "id", "content_hash", "source"]
-    table = access.tables.find(CHAIN_NAMES.documents.path, partition, columns)
+    table = access.tables.read_if_exists(CHAIN_NAMES.documents.path, partition, columns)
     rows = () if table is None else table.select(columns).to_pylist()
     return [
         PublishedDocument(row["id"], row["content_hash"], row["source"])
@@ -131,10 +131,10 @@ def _tabled(access: CorpusAccess, tree: str) -> list[PublishedDocument]:
 
 def _partition(
     access: CorpusAccess, tree: str, inventory: Inventory
-) -> Mapping[str, Sequence[Entry]]:
+) -> Mapping[str, Sequence[DocumentEntry]]:
     """Return the documents of a tree's partition in the source, by tree."""
     grouping = access.settings.grouping
-    return inventory.partitions(grouping).get(partition_key(tree, grouping), {})
+    return inventory.group_into_partitions(grouping).get(partition_key(tree, grouping), {})
 
 
 def _version(access: CorpusAccess, tree: str, inventory: Inventory) -> str:

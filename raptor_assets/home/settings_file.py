@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from raptor_core import settings as core_settings
 from raptor_core.settings import Settings
-from raptor_core.settings.base import NO_BOUND, Part
+from raptor_core.settings.base import NO_BOUND, SettingsSection
 
 _HEADER = """\
 # Settings of raptor. A line that starts with # shows a default; remove the # to change it.
@@ -43,7 +43,7 @@ def settings_text(
         chosen |= {"summarizer": {**local, "foreign_facts": "strict"}, "reader": local}
     for section, field in Settings.model_fields.items():
         model = field.annotation
-        if not isinstance(model, type) or not issubclass(model, Part):
+        if not isinstance(model, type) or not issubclass(model, SettingsSection):
             lines += [f"[{section}]", *_explained(section, Settings), ""]
             continue
         lines += _section(
@@ -68,13 +68,13 @@ def add_sources(text: str, sources: Sequence[str]) -> str:
 
 def _section(
     name: str,
-    model: type[Part],
+    model: type[SettingsSection],
     defaults: BaseModel,
     chosen: Mapping[str, object],
     *,
     is_complete: bool,
 ) -> Iterator[str]:
-    common = model.flagged("common")
+    common = model.flagged_settings("common")
     declared = [key for key in inspect.get_annotations(model) if key in model.model_fields]
     keys = [*declared, *(key for key in model.model_fields if key not in declared)]
     keys = [key for key in keys if is_complete or key in common or key in chosen]

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from raptor_assets.assets.versions import NARROWED, TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.curation import Curation
-from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_core.documents import DocumentEntry, Inventory, PublishedDocument, partition_key
 from raptor_core.documents.base import readers_of_both
-from raptor_core.documents.removal import Unread
+from raptor_core.documents.removal import UnreadPlaces
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Mark, readers_digest
+from raptor_core.store.base import Manifest, ManifestMark, TreeEdition, readers_digest
 from raptor_core.store.publishing import UNFINISHED
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.corpus_tree import top_readers
@@ -29,7 +29,7 @@ Readers = Mapping[str, tuple[str, ...]]
 """Readers by document."""
 
 
-def _every_tree(marks: Iterable[Mark]) -> list[str]:
+def _every_tree(marks: Iterable[ManifestMark]) -> list[str]:
     return [mark.tree for mark in marks]
 
 
@@ -51,8 +51,10 @@ class Today:
     curation: Curation
     readers_of: Callable[[Manifest, PublishedDocument], tuple[str, ...]]
     is_gone: Callable[[str, str, str], bool]
-    trees_with_changed_readers: Callable[[Iterable[Mark]], list[str]] = field(default=_every_tree)
-    entries: Sequence[Entry] = ()
+    trees_with_changed_readers: Callable[[Iterable[ManifestMark]], list[str]] = field(
+        default=_every_tree
+    )
+    entries: Sequence[DocumentEntry] = ()
     aside: Collection[str] = ()
 
     @classmethod
@@ -63,19 +65,19 @@ class Today:
                 return cls.of_tops(access, ())
             with access.below.store.open_existing() as store:
                 return cls.of_tops(access, store.manifests())
-        if not access.source.settings.is_named:
+        if not access.source.settings.has_sources:
             return cls(access.curation(), _published_readers, lambda *_: False, lambda _: [])
         return cls._of_source(access, inventory or access.source.today())
 
     @classmethod
     def _of_source(cls, access: CorpusAccess, inventory: Inventory) -> Today:
-        partitions = inventory.partitions(access.settings.grouping)
+        partitions = inventory.group_into_partitions(access.settings.grouping)
         trees = {tree: entries for of in partitions.values() for tree, entries in of.items()}
         present = {tree: {entry.id for entry in entries} for tree, entries in trees.items()}
         curation = access.curation()
-        entries = (*inventory.documents, *inventory.aside)
+        entries = (*inventory.documents, *inventory.aside_entries)
         contents = {entry.id: entry.content_hash for entry in entries}
-        unread = Unread(inventory.skipped)
+        unread = UnreadPlaces(inventory.skipped)
         readers_of_text = _readers_by_text(inventory)
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ class Today:
             is_foreign = not manifest.inputs and content is None
             if is_foreign and not unread.place_of(document.id, document.source):
                 return published  # the import is all that says anything of it
-            today = inventory.readers_today(document.id, document.source, published)
+            today = inventory.current_readers(document.id, document.source, published)
             if content == document.content_hash:
                 return today
             elsewhere = readers_of_text.get(document.content_hash)
@@ -98,7 +100,7 @@ class Today:
                 return False
             return not unread.place_of(document, source)
 
-        def trees_with_changed_readers(marks: Iterable[Mark]) -> list[str]:
+        def trees_with_changed_readers(marks: Iterable[ManifestMark]) -> list[str]:
             return [
                 mark.tree
                 for mark in marks
@@ -107,7 +109,7 @@ class Today:
                 or (mark.readers and not is_current(mark))
             ]
 
-        def is_current(mark: Mark) -> bool:
+        def is_current(mark: ManifestMark) -> bool:
             name = partition_key(mark.tree, access.settings.grouping)
             digest = documents_version(partitions.get(name, {}), curation)
             return TreeVersion.of(name, digest, access.build_version).text == mark.inputs
@@ -118,7 +120,7 @@ class Today:
             is_gone,
             trees_with_changed_readers,
             entries,
-            inventory.set_aside,
+            inventory.set_aside_ids,
         )
 
     @classmethod
@@ -132,7 +134,7 @@ class Today:
         what the tree lost. Texts above ``shortened`` trees, which have just lost a text, are gone.
         """
         readers = top_readers(m for m in below if m.tree not in shortened)
-        is_current = access.source.settings.is_named and rows_are_of(access, below)
+        is_current = access.source.settings.has_sources and rows_are_of(access, below)
         entries = access.source.today().documents if is_current else ()
         rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}
 
@@ -185,16 +187,18 @@ class Today:
 
     def forbids(self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]) -> bool:
         """Return whether people set aside some nodes of a published tree."""
-        aside = self.curation.documents.union(self.aside)
+        aside = self.curation.set_aside_documents.union(self.aside)
         if aside.isdisjoint(manifest.documents) and not self.curation.digest(manifest.documents):
             return False
         return bool(forbidden_nodes(nodes_of(manifest.tree), self.curation, self.aside))
 
-    def apply(self, edition: Edition, gone: Collection[str] = ()) -> Edition:
+    def apply(self, edition: TreeEdition, gone: Collection[str] = ()) -> TreeEdition:
         """Return an edition with the present readers, without what people set aside."""
         manifest = replace(edition.manifest, readers=self.readers(edition.manifest))
         edition, gone = replace(edition, manifest=manifest), {*gone, *self.aside}
-        if not (gone or self.curation.documents or self.curation.digest(manifest.documents)):
+        if not (
+            gone or self.curation.set_aside_documents or self.curation.digest(manifest.documents)
+        ):
             return edition
         forbidden = forbidden_nodes(edition.nodes, self.curation, gone)
         if not forbidden:
@@ -207,7 +211,7 @@ STAMP = "stamp.json"
 """File beside the kept rows of a corpus tree: the trees whose top nodes they are."""
 
 
-def stamp_of(below: CorpusAccess, marks: Iterable[Mark]) -> str:
+def stamp_of(below: CorpusAccess, marks: Iterable[ManifestMark]) -> str:
     """Return the digest of published trees below a corpus tree."""
     least = str(below.settings.corpus_tree.min_trees)
     return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in marks))
@@ -225,7 +229,7 @@ def rows_are_of(above: CorpusAccess, published: Sequence[Manifest]) -> bool:
 def _readers_by_text(inventory: Inventory) -> Readers:
     """Return who may read each text of the source, by content hash, in any document."""
     readers: defaultdict[str, set[str]] = defaultdict(set)
-    for entry in (*inventory.documents, *inventory.aside):
+    for entry in (*inventory.documents, *inventory.aside_entries):
         readers[entry.content_hash].update(entry.readers or ())
     return {text: tuple(sorted(names)) for text, names in readers.items()}
 

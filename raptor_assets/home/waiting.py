@@ -8,7 +8,7 @@ all trees of a partition wait or none.
 from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_assets.assets.names import WAITING
-from raptor_core.store.base import Edition, Manifest, StoreIdentity
+from raptor_core.store.base import Manifest, StoreIdentity, TreeEdition
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 from raptor_core.transfer.kept import KeptBuilds
@@ -29,18 +29,18 @@ class WaitingBuilds:
         self._builds = builds
 
     def put(
-        self, partition: str, editions: Sequence[Edition], identity: StoreIdentity, inputs: str
+        self, partition: str, editions: Sequence[TreeEdition], identity: StoreIdentity, inputs: str
     ) -> None:
         """Write the builds of a partition, made from ``inputs``, in place of earlier ones."""
         self.delete(partition)
-        names = [self._builds.put(edition, identity, {}) for edition in editions]
+        names = [self._builds.write_build(edition, identity, {}) for edition in editions]
         trees = [edition.manifest.tree for edition in editions]
-        table = _BUILDS.table(zip(trees, names, strict=True))
+        table = _BUILDS.to_table(zip(trees, names, strict=True))
         self._tables.write(WAITING.path, partition, table, {"inputs": inputs})
 
     def among(self, partitions: Iterable[str]) -> list[str]:
         """Return the partitions among these whose build waits, from one listing."""
-        return self._tables.among(WAITING.path, dict.fromkeys(partitions))
+        return self._tables.existing_partitions(WAITING.path, dict.fromkeys(partitions))
 
     def inputs(self, partitions: Iterable[str]) -> Mapping[str, str]:
         """Return what the waiting builds of these partitions were made from, by partition."""
@@ -59,7 +59,7 @@ class WaitingBuilds:
             if build.id == name
         }
 
-    def read(self, partition: str, identity: StoreIdentity) -> list[Edition]:
+    def read(self, partition: str, identity: StoreIdentity) -> list[TreeEdition]:
         """Return the waiting builds of a partition with all nodes; none if none waits.
 
         Raises:
@@ -75,5 +75,5 @@ class WaitingBuilds:
         self._tables.delete(WAITING.path, partition)
 
     def _names(self, partition: str) -> dict[str, str]:
-        table = self._tables.find(WAITING.path, partition)
+        table = self._tables.read_if_exists(WAITING.path, partition)
         return {} if table is None else dict(_BUILDS.rows(table))

@@ -20,7 +20,7 @@ from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, 
 from raptor_core.checks.document_text import document_text
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import StoreError
-from raptor_core.home.published import require_known
+from raptor_core.home.published import require_existing
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
@@ -134,7 +134,7 @@ def build(
             _sync(report, instance, access, decision, on_plan, on_progress)
         if decision.refusal:
             raise decision.refusal
-    if report.failed and not (used := access.components()).quotes:
+    if report.failed and not (used := access.components()).is_extractive:
         report.n_kept = used.cache.count_texts()
     return report
 
@@ -258,7 +258,7 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     access, report = CorpusAccess(settings, home), BuildReport(Changes())
     with open_instance(home) as instance:
         begun = instance.get_dynamic_partitions(access.names.partitions)
-        require_known("partition is called", partitions, access.partitions(begun))
+        require_existing("partition is called", partitions, access.partitions(begun))
         config = job_config(access.names, DROP, {"partitions": list(partitions)})
         error = _execute(report, build_drop_job(access), instance, access, config)
         _report_dropped(report, instance, access, partitions, error)

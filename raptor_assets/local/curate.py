@@ -25,10 +25,15 @@ from raptor_core.curation import (
 from raptor_core.documents import partition_key
 from raptor_core.errors import CurationError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.nodes import Node
 from raptor_core.store.base import Where
-from raptor_core.tables.curation import decide, not_in_force, read_decisions, take_back
+from raptor_core.tables.curation import (
+    not_in_force_error,
+    read_decisions,
+    record_decision,
+    undo_decision,
+)
 from raptor_core.tables.values import table_to_documents, table_to_nodes
 from raptor_core.tree.corpus_tree import corpus_tree_settings, is_corpus_tree
 
@@ -58,7 +63,7 @@ class Curator:
     """
 
     def __init__(self, home: str | Path | None = None) -> None:
-        opened, self._settings = Home.open(home)
+        opened, self._settings = Home.open_with_settings(home)
         access = CorpusAccess(self._settings, opened)
         self._tables, self._tree_of = access.tables, access.source.tree_of
         self._corpus_tree_tables = opened.corpus_tree.table_store(
@@ -85,7 +90,7 @@ class Curator:
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
-        document = composed(document)
+        document = to_nfc(document)
         leaves = self._published_leaves(document)
         if leaves:
             tree, about = leaves[0].tree, str(leaves[0].metadata.get("title", "")) or document
@@ -101,7 +106,9 @@ class Curator:
     def _published_leaves(self, document: str) -> list[Node]:
         where = Where(documents=(document,), layers=(0,))
         try:
-            return self._published.read(None, lambda _home, _settings, store: store.nodes(where))
+            return self._published.call_with_home(
+                None, lambda _home, _settings, store: store.nodes(where)
+            )
         except UnknownTreeError:  # nothing is published
             return []
 
@@ -109,7 +116,7 @@ class Curator:
         """Return whether a build read a document, published or not."""
         tree = self._tree_of(document)
         partition = partition_key(tree, self._settings.grouping)
-        table = self._tables.find(CHAIN_NAMES.documents.path, partition)
+        table = self._tables.read_if_exists(CHAIN_NAMES.documents.path, partition)
         known = {} if table is None else table_to_documents(table)
         return any(item.id == document for item in known.get(tree, ()))
 
@@ -136,7 +143,7 @@ class Curator:
     def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
         tree = self._tree_of(document)
-        table = self._tables.find(
+        table = self._tables.read_if_exists(
             CHAIN_NAMES.chunks.path, partition_key(tree, self._settings.grouping)
         )
         for node in () if table is None else table_to_nodes(table):
@@ -150,7 +157,7 @@ class Curator:
     def _set_aside(self, leaf: Node, author: Author) -> Decision:
         (document,) = leaf.documents
         partition = partition_key(leaf.tree, self._settings.grouping)
-        table = self._tables.find(CHAIN_NAMES.chunks.path, partition)
+        table = self._tables.read_if_exists(CHAIN_NAMES.chunks.path, partition)
         cut = Curation(read_decisions(self._tables)).excludes_chunk
         chunks = {
             n.content_key
@@ -186,10 +193,10 @@ class Curator:
     def take_back(self, decision_id: str, author: Author) -> Decision:
         """Undo a decision, from the next build on."""
         if decision_id not in {decision.id for decision in self.decisions()}:
-            raise not_in_force(decision_id)
+            raise not_in_force_error(decision_id)
         above = {decision.id for decision in read_decisions(self._corpus_tree_tables)}
         tables = self._corpus_tree_tables if decision_id in above else self._tables
-        return take_back(tables, decision_id, who=author.who, why=author.why)
+        return undo_decision(tables, decision_id, who=author.who, why=author.why)
 
     def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
         family = self._published.family(node_id)
@@ -210,7 +217,7 @@ class Curator:
         about: str,
         author: Author,
     ) -> Decision:
-        return decide(
+        return record_decision(
             self._corpus_tree_tables if is_corpus_tree(tree) else self._tables,
             kind,
             tree,

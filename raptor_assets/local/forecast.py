@@ -15,17 +15,17 @@ from raptor_assets.home.publication import count_other_readers
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped, partition_key
+from raptor_core.documents import Document, DocumentEntry, Partitions, Scan, Skipped, partition_key
 from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
-from raptor_core.rebuild.audits import plan_audits
+from raptor_core.rebuild.audits import predict_audit_usage
 from raptor_core.settings import Settings
 from raptor_core.store.facts import common_readers
-from raptor_core.tree.cache import Known
+from raptor_core.tree.cache import KnownContent
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.published import PublishedTrees, published_tree
+from raptor_core.tree.published import PublishedTrees, read_published_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def forecast(
     prepared.curation = access.curation()
     exists = access.store.exists()
     previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
-    known: Known | None = KnownStore(access.store) if exists else None
+    known: KnownContent | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     judged = _judged(access, prepared, plan.trees)
     if settings.corpus_tree.enabled:
@@ -92,12 +92,12 @@ def forecast(
         tops = _plan_corpus_tree(access, above, plan, documents)
         judged |= _judged(above, prepared, tops)
         plan = replace(plan, trees=(*plan.trees, *tops))
-    expected, most = plan_audits(plan.trees, judged, settings)
-    plan = replace(plan, audits=expected, most_audits=most)
+    expected, most = predict_audit_usage(plan.trees, judged, settings)
+    plan = replace(plan, audit_usage=expected, max_audit_usage=most)
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
-    sets = _reader_sets(inventory.partitions(settings.grouping))
+    sets = _reader_sets(inventory.group_into_partitions(settings.grouping))
     n_readers_changed = count_other_readers(access, inventory)
     return Forecast(
         changes,
@@ -122,7 +122,7 @@ def _judged(
         partition = partition_key(tree.tree, access.settings.grouping)
         for layer in tree.layers:
             path = CHAIN_NAMES.findings(layer.layer).path
-            table = access.tables.find(path, partition, columns)
+            table = access.tables.read_if_exists(path, partition, columns)
             rows = table.to_pylist() if table is not None else ()
             judged = {
                 row["node_id"]
@@ -135,7 +135,7 @@ def _judged(
 
 
 def _reader_sets(
-    partitions: Mapping[str, Mapping[str, Sequence[Entry]]],
+    partitions: Mapping[str, Mapping[str, Sequence[DocumentEntry]]],
 ) -> tuple[ReaderSet, ...]:
     """Return the sets of readers, the largest first; none if no document declares readers."""
     trees: dict[tuple[str, ...], list[str]] = {}
@@ -207,8 +207,8 @@ def _previous_trees(
     """Return the published trees to rebuild or drop."""
     with access.store.open_existing() as store:
         published = PublishedTrees()
-        published.look_up(store, documents)
-        previous = {tree: published_tree(store, tree) for tree in dropped}
+        published.read_manifests(store, documents)
+        previous = {tree: read_published_tree(store, tree) for tree in dropped}
         for tree, members in documents.items():
             previous[tree] = published.earlier_tree(
                 store, tree, members, lambda name: make_leaves(name, documents[name], components)

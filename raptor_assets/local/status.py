@@ -15,7 +15,7 @@ from raptor_assets.local.dagster import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.settings import Settings
-from raptor_core.store import open_store, stored_identity
+from raptor_core.store import open_store, read_stored_identity
 from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import corpus_tree_settings
 
@@ -86,8 +86,8 @@ class HomeStatus:
 def read_status(home: Home, settings: Settings) -> HomeStatus:
     """Return the state of a home, without loading a model."""
     manifests: list[Manifest] = []
-    if stored_identity(settings.store, home.qdrant) is not None:
-        with open_store(settings.store, home.qdrant) as store:
+    if read_stored_identity(settings.store, home.embedded_store_path) is not None:
+        with open_store(settings.store, home.embedded_store_path) as store:
             manifests = store.manifests()
     return status_of(home, settings, manifests)
 
@@ -195,7 +195,7 @@ def _results(
     """Return the last results on a partition, or on none, of layers up to ``top``, in order."""
     return tuple(
         LastCheckResult(
-            asset.name, check.name, last.passed, last.severity, check.blocking, last.description
+            asset.name, check.name, last.passed, last.severity, check.is_blocking, last.description
         )
         for asset, check in checks
         if asset.layer <= top and (last := outcomes.get((asset.name, check.name, partition)))

@@ -21,7 +21,7 @@ from raptor_core.home.published import require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.kept import build_name, choose_build
 from raptor_core.tree.components import Components
@@ -171,12 +171,12 @@ def compare_builds(
     )
 
 
-def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str) -> Edition:
+def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str) -> TreeEdition:
     chosen = choose_build(access.kept.ids(live.tree), live, name)
     return access.kept.read(live.tree, chosen, store.identity)
 
 
-def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
+def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> TreeEdition:
     """Return the build of a tree that waits for approval."""
     partition = partition_key(tree, access.settings.grouping)
     builds = {e.manifest.tree: e for e in access.waiting.read(partition, store.identity)}
@@ -187,9 +187,9 @@ def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
     return builds[tree]
 
 
-def _published(store: VectorStore, manifest: Manifest) -> Edition:
+def _published(store: VectorStore, manifest: Manifest) -> TreeEdition:
     nodes = store.nodes(Where(trees=(manifest.tree,)))
-    return Edition(manifest, nodes, store.vectors(node.embedding_key for node in nodes))
+    return TreeEdition(manifest, nodes, store.vectors(node.embedding_key for node in nodes))
 
 
 def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:

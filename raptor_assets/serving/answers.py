@@ -42,9 +42,9 @@ from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage, stream_answer
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import Scope
-from raptor_core.retrieval.questions import follow_up
+from raptor_core.retrieval.questions import complete_follow_up
 from raptor_core.tree.corpus_tree import corpus_tree_settings
-from raptor_core.tree.custom_components import reader_of, require_reader
+from raptor_core.tree.custom_components import make_answering_model, require_reader
 
 
 def with_spans(answer: ReaderAnswer, retriever: HomeRetriever) -> ReaderAnswer:
@@ -56,7 +56,7 @@ def _traced(passage: Passage, retriever: HomeRetriever) -> Passage:
     if not passage.is_summary:
         return passage
     try:
-        return replace(passage, behind=retriever.trace(passage.node_id).places)
+        return replace(passage, source_spans=retriever.trace(passage.node_id).joined_spans)
     except UnknownTreeError:  # removed since the search
         return passage
 
@@ -136,8 +136,8 @@ class HomeReader:
         if not retrieval.hits:
             return ReaderAnswer("", ())
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-        question = follow_up(retrieval.question, retrieval.query.history)
-        reader = reader_of(self.settings)
+        question = complete_follow_up(retrieval.question, retrieval.query.history)
+        reader = make_answering_model(self.settings)
         answer = stream_answer(reader, question, passages, show if is_shown else None, stop)
         if self._log is not None:
             self._log.end(retrieval.id)
@@ -184,7 +184,7 @@ class HomeReader:
 
     def find(self, words: str, limit: int) -> SearchResponse:
         """Find the nodes of any layer that match the words best, without a model."""
-        hits = self._retriever.read(
+        hits = self._retriever.call_with_home(
             None, lambda _home, _settings, store: store.search_text([words], limit)[0]
         )
         n_tokens = sum(hit.node.n_tokens for hit in hits)

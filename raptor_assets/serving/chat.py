@@ -24,7 +24,7 @@ from raptor_assets.serving.streams import AnswerThreads, EventStream, event, whi
 from raptor_assets.serving.values import Citation, citations_of
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.models.reading.reader import Answer
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 from raptor_core.retrieval import Query, Retrieval
 
 MAX_TURNS = 100
@@ -181,7 +181,7 @@ def sources_text(citations: Sequence[Citation]) -> str:
     """Return the list of sources in Markdown, "" if empty; titles are escaped."""
     lines = []
     for cited in citations:
-        place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
+        place = _MARKUP.sub(r"\\\g<0>", escape_control_characters(" ".join(cited.place.split())))
         line = f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place)
         lines.append(line + _made_from(cited))
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
@@ -190,7 +190,7 @@ def sources_text(citations: Sequence[Citation]) -> str:
 def _made_from(cited: Citation) -> str:
     """Return the first spans that a cited summary was made from; "" for a quoted passage."""
     shown = (f"{p.document}:{p.start}-{p.end}" for p in cited.behind[:SHOWN_SPANS])
-    places = _MARKUP.sub(r"\\\g<0>", printable(" ".join(", ".join(shown).split())))
+    places = _MARKUP.sub(r"\\\g<0>", escape_control_characters(" ".join(", ".join(shown).split())))
     more = f" and {cited.n_behind - SHOWN_SPANS} more" if cited.n_behind > SHOWN_SPANS else ""
     return f", made from {places}{more}" if places else ""
 

@@ -73,7 +73,7 @@ from raptor_core.errors import AccessError, RaptorError, SettingsError
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer
 from raptor_core.report.data import report_values
-from raptor_core.report.page import render_window
+from raptor_core.report.page import render_server_page
 from raptor_core.retrieval import Retrieval
 from raptor_core.tree.custom_components import require_reader
 
@@ -131,7 +131,10 @@ def make_app(
     app.include_router(_pages())
     described = [] if callers.is_open else [Depends(SCHEME)]
     reads = [*described, _identified(callers), Depends(_refuse_unknown)]
-    reader, threads = HomeReader(retriever), AnswerThreads[Answer](retriever.settings.reader.share)
+    reader, threads = (
+        HomeReader(retriever),
+        AnswerThreads[Answer](retriever.settings.reader.max_concurrent_calls),
+    )
     routers = [_router(reader), _ask_router(reader, threads), _window(retriever, reader)]
     routers += [chat_router(reader, threads), dify_router(reader)]
     if retriever.settings.serving.questions:
@@ -156,7 +159,7 @@ def _pages() -> APIRouter:
     async def window() -> HTMLResponse:
         # The page contains the rest of its policy; only a header can forbid framing.
         framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
-        return HTMLResponse(render_window(), headers=framing)
+        return HTMLResponse(render_server_page(), headers=framing)
 
     return router
 

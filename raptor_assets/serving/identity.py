@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from raptor_core.documents.base import EVERYONE
 from raptor_core.errors import AccessError, MissingExtraError, SettingsError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.settings.access import AccessSettings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
@@ -144,7 +144,7 @@ class KnownCallers(Callers):
             )
         self._keys = Reloaded(folder / access.keys, read_keys) if access.keys else None
         self._tokens = Tokens(access, folder) if access.jwt_issuer else None
-        self._deciders = frozenset(map(composed, access.deciders))
+        self._deciders = frozenset(map(to_nfc, access.deciders))
         self.can_decide = bool(access.deciders)
         self.is_open = False
         if self._keys is not None:
@@ -159,7 +159,7 @@ class KnownCallers(Callers):
             raise AccessError("the server cannot identify callers now; see its log") from error
         if known is None:
             raise AccessError("send your key or token as 'Authorization: Bearer KEY'")
-        decides = not self._deciders.isdisjoint(map(composed, known.readers))
+        decides = not self._deciders.isdisjoint(map(to_nfc, known.readers))
         return Caller(tuple(sorted({*known.readers, EVERYONE})), decides, known.name)
 
     def _identify(self, token: str) -> Identity | None:

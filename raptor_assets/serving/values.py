@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from raptor_assets.shown.markdown import shorten
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage
-from raptor_core.nodes import Node, grouped
+from raptor_core.nodes import Node, group_nodes
 from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store.base import Hit, Manifest
@@ -47,7 +47,7 @@ LinkOf = Callable[[Node], str]
 
 def links_of(settings: Settings) -> LinkOf:
     """Return the addresses by ``source.link``; a node of the corpus tree has none."""
-    link_to = settings.source.link_to
+    link_to = settings.source.document_link
     return lambda node: "" if is_corpus_tree(node.tree) else link_to(node.documents, node.pages)
 
 
@@ -171,10 +171,10 @@ class Citation(ApiModel):
     def of(cls, number: int, passage: Passage, link: str) -> Citation:
         """Convert a cited passage."""
         documents, span = passage.documents[:NAMED_DOCUMENTS], passage.span
-        shown = passage.behind[:NAMED_SPANS]
+        shown = passage.source_spans[:NAMED_SPANS]
         behind = [CitedSpan(document=name, start=start, end=end) for name, start, end in shown]
         values = {"documents": list(documents), "span": span and list(span), "link": link}
-        numbers = {"number": number, "n_behind": len(passage.behind)}
+        numbers = {"number": number, "n_behind": len(passage.source_spans)}
         return cls.from_attributes(
             passage, node=passage.node_id, behind=behind, **numbers, **values
         )
@@ -254,8 +254,8 @@ class NamedNode(ApiModel):
     @classmethod
     def of(cls, node: Node, **fields: Any) -> Self:
         """Convert a node."""
-        name = shorten(node.name or (node.stands_for and _title(node)) or node.text, NAME_CHARS)
-        n_children = len(node.children) or int(bool(node.stands_for))
+        name = shorten(node.name or (node.copied_node_id and _title(node)) or node.text, NAME_CHARS)
+        n_children = len(node.children) or int(bool(node.copied_node_id))
         return cls.from_attributes(node, name=name, n_children=n_children, **fields)
 
 
@@ -280,7 +280,7 @@ class OutlineResponse(ApiModel):
         cls, nodes: Sequence[Node], offset: int, budget_tokens: int, counter: TokenCounter
     ) -> OutlineResponse:
         """Show as many of a tree's nodes as the budget holds, at least one."""
-        layers = list(grouped(nodes, lambda node: node.layer).values())
+        layers = list(group_nodes(nodes, lambda node: node.layer).values())
         from_top = [node for layer in reversed(layers) for node in layer]
         shown = list(map(NamedNode.of, from_top[offset : offset + budget_tokens]))
         spent = [0, *accumulate(counter.count([node.model_dump_json() for node in shown]))]
@@ -344,7 +344,7 @@ class TraceResponse(ApiModel):
     def of(cls, trace: Trace, offset: int, limit: int, source: SourceSettings) -> TraceResponse:
         """Convert at most ``limit`` spans of a trace."""
         shown = trace.spans[offset : offset + limit]
-        links = [source.link_to([span.document], span.pages) for span in shown]
+        links = [source.document_link([span.document], span.pages) for span in shown]
         pairs = zip(shown, links, strict=True)
         spans = [Span.from_attributes(span, node=span.node_id, link=link) for span, link in pairs]
         n_spans = len(trace.spans)

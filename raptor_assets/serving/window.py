@@ -29,8 +29,8 @@ from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
-from raptor_core.report.data import published_findings, published_texts, settings_text
-from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
+from raptor_core.report.data import published_findings, rebuild_documents, settings_text
+from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, compute_layout, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -57,7 +57,7 @@ def read_pages(
 
     The store, and so the values, are restricted to what the retriever's caller may read.
     """
-    return retriever.read(
+    return retriever.call_with_home(
         tree, lambda folder, settings, store: call(Home(folder.path), settings, store)
     )
 
@@ -168,7 +168,7 @@ def read_report(
         published_at=manifest.published_at,
         ended=manifest.end,
         nodes=tuple(nodes),
-        documents=published_texts(nodes),
+        documents=rebuild_documents(nodes),
         change=record.change if record else None,
     )
     return Report(
@@ -210,7 +210,7 @@ def read_points(
     cached = _read_layout(path, key, len(nodes))
     if cached is not None:
         return cached
-    points = lay_out(nodes, store.vectors(node.embedding_key for node in nodes))
+    points = compute_layout(nodes, store.vectors(node.embedding_key for node in nodes))
     try:
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:

@@ -16,8 +16,8 @@ from raptor_assets.shown.cluster_map import cluster_map
 from raptor_assets.shown.markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.report import AuditReport
-from raptor_core.checks.base import distribution
-from raptor_core.checks.sizes import compressions
+from raptor_core.checks.base import describe_distribution
+from raptor_core.checks.sizes import compression_ratios
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
@@ -132,13 +132,13 @@ def summaries_metadata(
     n_made = 0 if known is None else len(content - known)
     sizes = [len(node.children) for node in flat]
     by_id = {node.id: node for node in _flat(below)}
-    ratios = [ratio for _, ratio in compressions(flat, by_id)]
+    ratios = [ratio for _, ratio in compression_ratios(flat, by_id)]
     return {
         **nodes_metadata(nodes),
         "n_made": n_made,
         "n_reused": len(content) - n_made,
-        **distribution("children", sizes),
-        **distribution("compression", ratios),
+        **describe_distribution("children", sizes),
+        **describe_distribution("compression", ratios),
     }
 
 
@@ -205,7 +205,7 @@ def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Meta
     plan = RebuildPlan(plans)
     metadata: Metadata = {
         "plan_is_exact": plan.exact,
-        "summaries_planned": plan.summaries.calls,
+        "summaries_planned": plan.summary_usage.calls,
         "summaries_made": costs.n_summarized,
         "summaries_lower_bound": plan.lower_bound,
         "summaries_reused": sum(layer.n_reused for tree in plan.trees for layer in tree.layers),
@@ -250,20 +250,20 @@ def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
             shorten("; ".join((f.reason, *f.missing[:3])), SHOWN_CHARS),
             shorten(f.evidence, SHOWN_CHARS),
         )
-        for f in report.unsupported[:SHOWN_ROWS]
+        for f in report.unsupported_findings[:SHOWN_ROWS]
     ]
     metadata: Metadata = {
         "state": BUILT,
         "judge": f"{report.judge} {report.version}",
         "n_summaries": report.population,
-        "n_audited": len(report.audited),
+        "n_audited": len(report.audited_nodes),
         "n_judged": report.n_judged,
         "n_unsupported": len(report.unsupported_nodes),
         "n_sentences": len(report.findings),
-        "n_sentences_unsupported": len(report.unsupported),
-        "n_sentences_not_judged": len(report.not_judged),
-        "n_marked_right": report.n_right,
-        "n_marked_wrong": report.n_wrong,
+        "n_sentences_unsupported": len(report.unsupported_findings),
+        "n_sentences_not_judged": len(report.unjudged_findings),
+        "n_marked_right": report.n_marked_right,
+        "n_marked_wrong": report.n_marked_wrong,
     }
     metadata |= usage_metadata(usage)
     if rows:
@@ -277,7 +277,7 @@ def audit_metadata(audits: Collection[AuditReport], usage: Usage) -> Metadata:
     if not audits:
         return {}
     return {
-        "summaries_audited": sum(len(report.audited) for report in audits),
+        "summaries_audited": sum(len(report.audited_nodes) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
         **usage_metadata(usage, "audit_"),

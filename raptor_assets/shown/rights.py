@@ -12,7 +12,7 @@ _NAMED = 10
 
 def has_rights(settings: Settings) -> bool:
     """Return whether the settings restrict who may read, or require that somebody does."""
-    return bool(settings.source.readers) or settings.access.identifies
+    return bool(settings.source.readers) or settings.access.requires_caller
 
 
 def describe_unmatched(rules: Sequence[str]) -> list[str]:
@@ -28,7 +28,7 @@ def published_findings(manifests: Iterable[Manifest], settings: Settings) -> lis
     if not has_rights(settings) and not any(manifest.readers for manifest, _ in documents):
         return []
     names = [(document.id, document.source) for _, document in documents]
-    findings = describe_unmatched(ReaderRules(settings.source).unmatched(names))
+    findings = describe_unmatched(ReaderRules(settings.source).describe_unmatched(names))
     if hidden := sorted(d.id for manifest, d in documents if not manifest.readers.get(d.id)):
         findings.append(
             f"{counted(len(hidden), 'document')} that no caller may read, because no readers are "

@@ -54,7 +54,7 @@ class TreeRecord:
 
 def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """Return the records of a partition's published trees by name."""
-    table = tables.find(CHAIN_NAMES.tree.path, partition)
+    table = tables.read_if_exists(CHAIN_NAMES.tree.path, partition)
     records = {}
     for tree, build_id, *_, change, cost in () if table is None else TREES.rows(table):
         made = RebuildChange(change["previous"], tuple(change["added"]), change["n_removed"])
@@ -64,7 +64,7 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
 
 def trees_table(manifests: Iterable[Manifest], records: Mapping[str, TreeRecord]) -> pa.Table:
     """Make the table of a partition's published trees; ``records`` are by tree."""
-    return TREES.table(
+    return TREES.to_table(
         (
             m.tree,
             m.build_id,
@@ -97,7 +97,9 @@ def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
     """Return the findings of judges, with people's marks; None if there is no table."""
-    tables_found = (tables.find(CHAIN_NAMES.findings(layer).path, partition) for layer in layers)
+    tables_found = (
+        tables.read_if_exists(CHAIN_NAMES.findings(layer).path, partition) for layer in layers
+    )
     known = [table for table in tables_found if table is not None]
     if not known:
         return None

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
-from raptor_core.text.words import fold, folded_words, is_paired
+from raptor_core.text.words import fold, folded_words, is_split_into_pairs
 
 K1 = 1.2
 B = 0.75
@@ -97,7 +97,7 @@ def _terms(text: str) -> tuple[Counter[str], float]:
         if (stem := _stem(word)) != word:
             counts[stem] += 1
     counts.update(_joined_forms(text))
-    n_pairs = 0 if text.isascii() else sum(map(is_paired, all_words))
+    n_pairs = 0 if text.isascii() else sum(map(is_split_into_pairs, all_words))
     return counts, len(all_words) - n_pairs / 2
 
 

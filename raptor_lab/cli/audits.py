@@ -13,11 +13,11 @@ from raptor_assets.shown.terminal import say
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.bootstrap import format_interval
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.nodes import grouped
+from raptor_core.nodes import group_nodes
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
 from raptor_lab.cli.reader import answer_log, make_reader, reader_option
@@ -54,7 +54,7 @@ def audit_command(
     _, settings = home_and_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
-    judge = make_judge(settings.audit, ledger=Ledger.of(settings))
+    judge = make_judge(settings.audit, ledger=Ledger.from_settings(settings))
     scores = score_judge(labelled, judge)
     if as_json:
         values = {"judge": judge.name, "version": judge.version, "split": SPLIT}
@@ -68,7 +68,7 @@ def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
     for score in scores:
         figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
         left_out = f" (+{score.n_not_judged} not judged)" if score.n_not_judged else ""
-        texts = (interval_text(figure) or "not defined" for figure in figures)
+        texts = (format_interval(figure) or "not defined" for figure in figures)
         rows.append((score.dataset, f"{score.n_pairs}{left_out}", *texts))
     head = ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts")
     print_table(Table(f"judge {judge.name} {judge.version}", head, tuple(rows), SPLIT))
@@ -88,9 +88,9 @@ def sheet_command(
     Fill in sheet.csv in a spreadsheet: each row is a sentence. Then run `raptor eval verdicts
     FOLDER`.
     """
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     with open_published(opened, settings) as store:
-        by_tree = grouped(store.nodes(), lambda node: node.tree)
+        by_tree = group_nodes(store.nodes(), lambda node: node.tree)
     drawn = sheet.draw(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
@@ -150,12 +150,12 @@ def _effect(
     home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
 ) -> Comparison:
     """Compare contexts, or a model's answers, with and without the hallucinating nodes."""
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     components = Components(settings)
     wrong = {finding.node_id for finding in findings if finding.judgement == "unsupported"}
     measurer = None
     if reader:
-        made = make_reader(settings.reader, Ledger.of(settings), reader)
+        made = make_reader(settings.reader, Ledger.from_settings(settings), reader)
         measurer = AnswerMeasurer("study", made, answer_log(opened.path / "evaluation"))
     with open_published(opened, settings, components.store_identity) as store:
         return measure_effect(store, components, load_golden(questions), wrong, measurer)

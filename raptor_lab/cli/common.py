@@ -12,7 +12,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.settings import preset, settings_of
+from raptor_core.settings import override_settings, preset
 from raptor_core.tree.components import Components
 from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.compare import Comparison, by_kind
@@ -119,7 +119,7 @@ def open_evaluation(
         sections = {"components": {"clusterer": path}}
         if not path:
             sections["clustering"] = {"method": method}
-        settings = settings_of(settings, sections, "--clustering")
+        settings = override_settings(settings, sections, "--clustering")
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])

@@ -82,7 +82,7 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         measurer = ContextMeasurer.of(index.dataset, pooled=False)
         read = None
         if reader := values["reader"]:
-            ledger = Ledger.of(bounded(settings, values))
+            ledger = Ledger.from_settings(bounded(settings, values))
             read = answer_measurer(index, home, values, reader, ledger)
         study = measure_study(index, budgets, measurer, _print_system, read, values["encoders"])
         components, documents = index.components, index.dataset.documents

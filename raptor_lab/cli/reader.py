@@ -59,7 +59,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
     systems = common.make_systems(values)
     with common.open_evaluation(file, home, values) as index:
         trees = tree_statistics(index)
-        ledger = Ledger.of(bounded(index.components.settings, values))
+        ledger = Ledger.from_settings(bounded(index.components.settings, values))
         comparisons = {
             name: compare(
                 index,

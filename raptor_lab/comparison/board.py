@@ -12,7 +12,7 @@ from typing import Any
 
 from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError, SourceError
-from raptor_core.evaluation.bootstrap import Difference, interval_text
+from raptor_core.evaluation.bootstrap import Difference, format_interval
 from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict
 from raptor_lab.comparison.contexts import QuestionBatch, System
 from raptor_lab.comparison.index import Index
@@ -202,4 +202,4 @@ def _table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: st
 
 
 def _difference(difference: Difference | None) -> str:
-    return "" if difference is None else interval_text(difference.interval, "+")
+    return "" if difference is None else format_interval(difference.interval, "+")

@@ -226,7 +226,7 @@ def figures(
     for name in measures:
         rows = [at for at, item in enumerate(items) if name in item.measures]
         values = [items[at].measures[name] for at in rows]
-        documents = [items[at].question.cluster for at in rows]
+        documents = [items[at].question.bootstrap_unit for at in rows]
         difference = None
         if rows and first is not None:
             baseline = [first[at].measures[name] for at in rows]

@@ -37,7 +37,9 @@ class Context:
     def of(cls, retrieval: Retrieval) -> "Context":
         """Convert a retrieval to a context."""
         nodes = tuple(hit.node for hit in retrieval.hits)
-        ranked = dict.fromkeys(name for hit in retrieval.ranked for name in hit.node.documents)
+        ranked = dict.fromkeys(
+            name for hit in retrieval.hits_by_score for name in hit.node.documents
+        )
         return cls(retrieval.context, retrieval.n_tokens, nodes, tuple(ranked))
 
 

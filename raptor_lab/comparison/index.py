@@ -9,14 +9,14 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from raptor_core.checks.sizes import compressions
+from raptor_core.checks.sizes import compression_ratios
 from raptor_core.documents.grouping import Partitions, tree_name
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest
 from raptor_core.retrieval import Retriever
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import NodeCache
@@ -119,12 +119,12 @@ def _build_missing(
         new_trees = build_trees(
             {name: trees[name] for name in names}, components=components, known=store
         )
-        with store.publishing() as publishing:
+        with store.publish_together() as publishing:
             for name in names:
                 tree = new_trees[name]
                 manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
-                publishing.publish([Edition(manifest, tuple(tree.nodes()), tree.vectors())])
-        components.cache.forget(names)
+                publishing.publish([TreeEdition(manifest, tuple(tree.nodes()), tree.vectors())])
+        components.cache.forget_trees(names)
         built.update(names)
         if progress:
             progress(len(built), len(trees))
@@ -156,7 +156,7 @@ def tree_statistics(index: Index) -> TreeStatistics:
     """Compute the statistics of all trees of an index, which reads every node."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
-    measured = compressions(summaries, {node.id: node for node in nodes})
+    measured = compression_ratios(summaries, {node.id: node for node in nodes})
     n_children = sum(len(node.children) for node, _ in measured)
     n_child_tokens = sum(node.n_tokens / ratio for node, ratio in measured)
     sizes = [manifest.layer_sizes for manifest in index.manifests]

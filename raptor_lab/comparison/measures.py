@@ -6,7 +6,7 @@ Scores of answers are in ``raptor_lab.answer_scores``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from raptor_core.evaluation.golden import Runs, find_runs, runs
+from raptor_core.evaluation.golden import Runs, find_word_runs, word_runs
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.nodes import Node
 from raptor_core.text.vocabulary import STOPWORDS
@@ -77,8 +77,8 @@ class ContextMeasurer:
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
     """Compute the share of the evidence's runs of four words that the context contains."""
-    sought: Runs = frozenset().union(*map(runs, evidence))
-    return len(find_runs(sought, context)) / len(sought) if sought else 0.0
+    sought: Runs = frozenset().union(*map(word_runs, evidence))
+    return len(find_word_runs(sought, context)) / len(sought) if sought else 0.0
 
 
 def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from raptor_assets.cli.output import print_wide
 from raptor_assets.shown.markdown import Markdown, markdown_table
-from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.bootstrap import format_interval
 from raptor_lab.comparison.compare import Comparison, ComparisonRow
 
 
@@ -72,7 +72,10 @@ def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
             tuple(
                 (
                     name,
-                    *(interval_text(rows[name].figures[measure].mean) for rows in columns.values()),
+                    *(
+                        format_interval(rows[name].figures[measure].mean)
+                        for rows in columns.values()
+                    ),
                 )
                 for name in first.at(first.budgets[0])
             ),
@@ -90,8 +93,8 @@ def _row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),
-        interval_text(figure.mean),
-        "" if difference is None else interval_text(difference.interval, "+"),
-        "" if difference is None else f"{difference.p:.3f}",
+        format_interval(figure.mean),
+        "" if difference is None else format_interval(difference.interval, "+"),
+        "" if difference is None else f"{difference.p_value:.3f}",
         ", ".join(f"{layer}: {share:.0%}" for layer, share in line.layers.items()),
     )

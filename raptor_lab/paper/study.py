@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import linregress
 
 from raptor_core.documents.base import Document
-from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
-from raptor_core.nodes import grouped
+from raptor_core.models.summarizing.prompts import count_prompt_tokens, prompt_overhead_tokens
+from raptor_core.nodes import group_nodes
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import (
@@ -68,15 +68,15 @@ def token_points(index: Index) -> list[TokenPoint]:
     by_id = {node.id: node for node in nodes}
     # Extracted summaries are counted as if a chat model wrote them.
     summarizer = index.components.settings.summarizer.model_copy(update={"kind": "openai"})
-    overhead = prompt_overhead(summarizer, index.components.counter)
+    overhead = prompt_overhead_tokens(summarizer, index.components.counter)
     points = []
-    for tree_nodes in grouped(nodes, lambda node: node.tree).values():
+    for tree_nodes in group_nodes(nodes, lambda node: node.tree).values():
         summaries = [node for node in tree_nodes if not node.is_leaf]
         inputs = ([by_id[child].n_tokens for child in node.children] for node in summaries)
         points.append(
             TokenPoint(
                 document_tokens=sum(node.n_tokens for node in tree_nodes if node.is_leaf),
-                prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in inputs),
+                prompt_tokens=sum(count_prompt_tokens(counts, overhead) for counts in inputs),
                 completion_tokens=sum(node.n_tokens for node in summaries),
             )
         )

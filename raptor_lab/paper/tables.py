@@ -9,7 +9,7 @@ from statistics import mean
 
 import numpy as np
 
-from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.bootstrap import format_interval
 from raptor_lab.comparison.compare import Comparison, ComparisonRow, by_kind, restrict
 from raptor_lab.comparison.index import TreeStatistics
 from raptor_lab.comparison.tables import Table
@@ -108,7 +108,10 @@ def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
     lines = {kind: comparison.at(budget) for kind, comparison in kinds.items()}
     counts = {kind: of["flat"].figures[study.measure].n_questions for kind, of in lines.items()}
     rows = (
-        (system, *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()))
+        (
+            system,
+            *(format_interval(of[system].figures[study.measure].mean) for of in lines.values()),
+        )
         for system in study.retrievers.at(budget)
     )
     return Table(
@@ -129,8 +132,8 @@ def _tree(system: str) -> str:
 def _cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
     for line in lines:
         figure = line.figures[measure]
-        yield interval_text(figure.mean)
-        yield interval_text(figure.difference.interval, "+") if figure.difference else ""
+        yield format_interval(figure.mean)
+        yield format_interval(figure.difference.interval, "+") if figure.difference else ""
 
 
 _CURVE = (
@@ -156,7 +159,7 @@ def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
         strategy, _, top_k = line.system.partition(":")
         bound = f"{top_k} nodes of a layer" if top_k else f"{line.budget_tokens:,} tokens"
         figure = line.figures[study.curve_measure]
-        yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
+        yield strategy, bound, f"{line.mean_tokens:,.0f}", format_interval(figure.mean)
 
 
 SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
@@ -196,7 +199,7 @@ def _per_document_tables(study: Study) -> Iterator[Table]:
 
 def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
     lines = layers.at(budget)
-    alone = len({item.question.cluster for item in layers.scores}) == 1  # has no interval
+    alone = len({item.question.bootstrap_unit for item in layers.scores}) == 1  # has no interval
     starts = range(study.n_layers)
     rows = tuple(
         (str(queried), *(_cell(study, lines, start, queried, alone=alone) for start in starts))
@@ -217,7 +220,7 @@ def _cell(
     figure = line.figures.get(study.measure) if line else None
     if figure is None:
         return ""
-    return f"{figure.mean.value:.3f}" if alone else interval_text(figure.mean)
+    return f"{figure.mean.value:.3f}" if alone else format_interval(figure.mean)
 
 
 def _shares(study: Study) -> Table:

@@ -8,9 +8,9 @@ from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.corpus.changes import State, find_changes
 from raptor_assets.home.published import Published
 from raptor_core.curation import Curation
-from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
+from raptor_core.documents import Document, DocumentEntry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store.base import Manifest, ManifestMark
 
 BUILD = "b" * 16
 OTHER_BUILD = "c" * 16
@@ -23,7 +23,7 @@ def document(name, text=""):
 def mark(of, build=BUILD, inputs=None, is_refused=False):
     if inputs is None:
         inputs = TreeVersion.of(of.id, documents_version({of.id: [of]}), build).text
-    return Mark(of.id, "build", inputs, is_refused)
+    return ManifestMark(of.id, "build", inputs, is_refused)
 
 
 def published(*trees, build=BUILD):
@@ -38,7 +38,10 @@ def published(*trees, build=BUILD):
 
 
 def source(*documents, **parts):
-    return Inventory(tuple(Entry.of(d) for d in sorted(documents, key=lambda d: d.id)), **parts)
+    return Inventory(
+        tuple(DocumentEntry.from_document(d) for d in sorted(documents, key=lambda d: d.id)),
+        **parts,
+    )
 
 
 def found(state, inventory, begun=(), **options):

@@ -49,7 +49,7 @@ def test_a_home_of_the_command_is_refused_to_a_project(tmp_path):
     home.create()
     with pytest.raises(SettingsError, match=r"a home of the raptor command.*raptor\.toml"):
         build_raptor_corpus("wiki", home=home.path)
-    home.settings.rename(tmp_path / "raptor.toml")
+    home.settings_path.rename(tmp_path / "raptor.toml")
     assert build_raptor_corpus("wiki", tmp_path / "raptor.toml", home=home.path)
 
 

@@ -138,7 +138,7 @@ class Today(RuleBasedStateMachine):
         rule_text = (
             f'[[source.readers]]\npaths = ["**"]\nreaders = {json.dumps(rules[0]["readers"])}\n'
         )
-        self.workshop.home.settings.write_text("".join(lines) + rule_text, encoding="utf-8")
+        self.workshop.home.settings_path.write_text("".join(lines) + rule_text, encoding="utf-8")
 
     def marker(self):
         self.n_markers += 1

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from raptor_assets.assets.names import ChainAsset
 from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, StepResult
-from raptor_core.checks.base import CheckResult, with_severities
+from raptor_core.checks.base import CheckResult, apply_severities
 from raptor_core.errors import RaptorError
 from raptor_core.identity import digest
 
@@ -38,7 +38,7 @@ class Step:
         """
         if self.asset not in state.verdicts:
             results = self._check(state)
-            state.verdicts[self.asset] = with_severities(results, state.context.settings.checks)
+            state.verdicts[self.asset] = apply_severities(results, state.context.settings.checks)
         return state.verdicts[self.asset]
 
     def _check(self, _state: PartitionState) -> list[CheckResult]:

@@ -7,11 +7,11 @@ from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, Record, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import findings_metadata
-from raptor_core.audit.report import Audit, AuditReport, run_audits
-from raptor_core.checks.base import CheckResult, with_severities
+from raptor_core.audit.report import AuditReport, LayerAudit, run_audits
+from raptor_core.checks.base import CheckResult, apply_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.models.money.usage import AUDITS, Usage
-from raptor_core.nodes import leaf_texts
+from raptor_core.nodes import leaf_texts_by_node
 from raptor_core.tables.values import audit_to_table, findings_by_audit_key
 
 
@@ -25,7 +25,7 @@ class FindingsStep(Step):
         audits = [self._audit(*pair) for pair in zip(states, records, strict=True)]
         reports = _run_audits(audits, context)
         usage = context.components.ledger.spent(AUDITS) - spent
-        shares = usage.shares([report.n_judged for report in reports])
+        shares = usage.divide_by_weights([report.n_judged for report in reports])
         return [
             self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
         ]
@@ -34,25 +34,29 @@ class FindingsStep(Step):
         """See ``Step._check``; missing findings are made for the check, and not kept."""
         context = state.context
         (report,) = _run_audits([self._audit(state, state.recorded(self.asset))], context)
-        return [evaluate_audit(report.curated(context.components.curation), context.settings)]
+        return [
+            evaluate_audit(report.with_decisions(context.components.curation), context.settings)
+        ]
 
-    def _audit(self, state: PartitionState, record: Record | None) -> Audit:
+    def _audit(self, state: PartitionState, record: Record | None) -> LayerAudit:
         table = state.context.tables.read(self.asset.path, state.name) if record else None
         nodes, leaves = state.flat_nodes(self.layer), {}
-        if self.layer > 1 and not state.context.components.quotes:
-            leaves = leaf_texts(nodes, [state.flat_nodes(number) for number in range(self.layer)])
-        return Audit(
+        if self.layer > 1 and not state.context.components.is_extractive:
+            leaves = leaf_texts_by_node(
+                nodes, [state.flat_nodes(number) for number in range(self.layer)]
+            )
+        return LayerAudit(
             nodes=nodes,
-            below=state.nodes_by_id(self.layer - 1),
-            earlier={} if table is None else findings_by_audit_key(table),
-            leaves=leaves,
+            nodes_below=state.nodes_by_id(self.layer - 1),
+            earlier_findings={} if table is None else findings_by_audit_key(table),
+            leaf_texts=leaves,
         )
 
     def _result(
         self, state: PartitionState, record: Record | None, report: AuditReport, usage: Usage
     ) -> StepResult:
         context, nodes = state.context, state.flat_nodes(self.layer)
-        marked = report.curated(context.components.curation)
+        marked = report.with_decisions(context.components.curation)
         state.audits[self.layer] = marked
         state.costs.audit_usage += usage
         judge = f"{report.judge} {report.version}"
@@ -61,12 +65,12 @@ class FindingsStep(Step):
         if record is None or (record.data_version, record.inputs) != (version, inputs):
             state.save(self.asset, audit_to_table(report), version, inputs)
         verdict = evaluate_audit(marked, context.settings)
-        verdicts = with_severities([verdict], context.settings.checks)
+        verdicts = apply_severities([verdict], context.settings.checks)
         metadata = findings_metadata(marked, usage)
         n_rows, reused = len(marked.findings), report.n_judged == 0
         return StepResult(state, version, metadata, n_rows, reused, verdicts)
 
 
-def _run_audits(audits: Sequence[Audit], context: RunContext) -> list[AuditReport]:
+def _run_audits(audits: Sequence[LayerAudit], context: RunContext) -> list[AuditReport]:
     checks = context.settings.checks
     return run_audits(audits, context.components.judge, checks.audit_rate, checks.audit_minimum)

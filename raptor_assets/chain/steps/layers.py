@@ -21,7 +21,7 @@ from raptor_core.checks.base import CheckedClusters, CheckResult
 from raptor_core.checks.document_text import document_text
 from raptor_core.checks.registry import CLUSTER_CHECKS
 from raptor_core.checks.sizes import chunk_length
-from raptor_core.checks.stored import embedding
+from raptor_core.checks.stored import check_equal_vectors
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
@@ -37,7 +37,7 @@ class DocumentsStep(Step):
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``; the trees count as unfinished before a table has their texts."""
         trees = (tree for state in states for tree in context.partitions.get(state.name, {}))
-        context.components.cache.want((tree, "") for tree in trees)
+        context.components.cache.record_needed_keys((tree, "") for tree in trees)
         return super().run(context, states)
 
     def make(self, state: PartitionState) -> StepResult:
@@ -191,15 +191,17 @@ class EmbeddingsStep(Step):
         below = [n for state in states for k in range(self.layer) for n in state.flat_nodes(k)]
         with context.store.open() as store:
             store.stage(nodes, below, vectors)
-        fresh = [{node.embedding_key for node in members} - embedded.reused for members in flat]
+        fresh = [
+            {node.embedding_key for node in members} - embedded.reused_keys for members in flat
+        ]
         n_computed = list(map(len, fresh))
-        shares = embedded.usage.shares(n_computed)
+        shares = embedded.usage.divide_by_weights(n_computed)
         results = []
         for state, members, count, share in zip(states, flat, n_computed, shares, strict=True):
             state.put_vectors(self.layer, vectors)
             state.costs.add_embeddings(count, share)
             version = nodes_version(members)
-            metadata = embeddings_metadata(members, embedded.reused, context.components, share)
+            metadata = embeddings_metadata(members, embedded.reused_keys, context.components, share)
             verdicts, reused = self.check(state), not count
             results.append(StepResult(state, version, metadata, len(members), reused, verdicts))
         return results
@@ -211,4 +213,4 @@ class EmbeddingsStep(Step):
             for layer in state.layers(self.layer).values()
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        return [embedding(state.flat_nodes(self.layer), vectors)]
+        return [check_equal_vectors(state.flat_nodes(self.layer), vectors)]

@@ -28,17 +28,17 @@ from raptor_assets.shown.tree_records import TreeRecord, build_cost, read_record
 from raptor_core.checks.base import (
     CheckedTrees,
     CheckResult,
+    apply_severities,
     blocking_failures,
-    require,
-    with_severities,
+    require_passed,
 )
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import staleness
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
-from raptor_core.nodes import End, Layer, Tree
-from raptor_core.store.base import Edition, Manifest
+from raptor_core.nodes import Layer, Tree, TreeEnd
+from raptor_core.store.base import Manifest, TreeEdition
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.cluster import cluster_top
+from raptor_core.tree.cluster import cluster_top_layer
 from raptor_core.tree.publish import make_manifest
 
 
@@ -82,7 +82,7 @@ class PublishStep(Step):
                 results = self._results(ready)
             done = [part for part in ready if part.published and not part.state.failure]
             finished = [name for part in done for name in (*part.manifests, *part.removed)]
-            context.components.cache.forget(finished)
+            context.components.cache.forget_trees(finished)
         except StoreRefusedError as error:
             if len(ready) > 1:
                 raise
@@ -114,10 +114,10 @@ class PublishStep(Step):
         fits = tuple(fit for fit in done if fit)
         return Tree(name, tuple(layers), self._end(state, name, layers), fits)
 
-    def _end(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> End:
+    def _end(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> TreeEnd:
         top = len(layers) - 1
         if top == state.context.settings.tree.max_layers:
-            end = cluster_top(tree, layers, state.context.components).end
+            end = cluster_top_layer(tree, layers, state.context.components).end
         else:
             end = state.clusterings(top + 1)[tree].end
         if end is None:
@@ -138,12 +138,12 @@ class PublishStep(Step):
                 EmbeddingsStep(corpus.embeddings(layer)),
             ]
         for step in steps:
-            require(step.check(state))
+            require_passed(step.check(state))
         documents = chain.from_iterable(state.documents.values())
         readers = {document.id: document.readers for document in documents if document.readers}
         settings = state.context.settings
         verdicts = check_trees(CheckedTrees(trees, settings, readers))
-        return with_severities(verdicts, settings.checks)
+        return apply_severities(verdicts, settings.checks)
 
     def _publish(
         self,
@@ -155,7 +155,7 @@ class PublishStep(Step):
     ) -> None:
         """Publish the partitions that passed their checks, or keep their builds for approval."""
         grouping = context.settings.grouping
-        unfinished = TreeIndex(context.components.cache.unfinished, grouping)
+        unfinished = TreeIndex(context.components.cache.unfinished_trees, grouping)
         stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
         live = store.manifests([tree.name for part in ready for tree in part.trees])
         previous = {manifest.tree: manifest for manifest in live}
@@ -221,7 +221,7 @@ class PublishStep(Step):
         if part.is_refused or state.is_waiting or part.version is None:
             return StepResult(state, None, {}, 0, False, part.verdicts)
         stale = _staleness_verdicts(state, manifests)
-        part.verdicts += with_severities(stale, context.settings.checks)
+        part.verdicts += apply_severities(stale, context.settings.checks)
         version = part.version.published_as(manifests.values()).text
         state.save(self.asset, trees_table(manifests.values(), _records(part)), version, version)
         counts = [each.counts for each in part.published]
@@ -231,7 +231,7 @@ class PublishStep(Step):
             **drift_metadata(trees),
             **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
-        reused = not any(count.changed for count in counts)
+        reused = not any(count.has_changes for count in counts)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
 
 
@@ -250,9 +250,9 @@ def _records(part: _Ready) -> dict[str, TreeRecord]:
     return records
 
 
-def _editions(part: _Ready) -> list[Edition]:
+def _editions(part: _Ready) -> list[TreeEdition]:
     return [
-        Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
+        TreeEdition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
         for tree in part.trees
     ]
 

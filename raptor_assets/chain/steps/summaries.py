@@ -17,11 +17,11 @@ from raptor_core.checks.registry import check_layer
 from raptor_core.errors import SummaryError
 from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
-from raptor_core.models.summarizing.base import FailedSummary, remedy_of
-from raptor_core.nodes import Node, Tree, leaf_texts
+from raptor_core.models.summarizing.base import FailedSummary, find_failure_remedy
+from raptor_core.nodes import Node, Tree, leaf_texts_by_node
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
-from raptor_core.tree.summarize import Summarized, summarize_clusters
+from raptor_core.tree.summarize import SummarizedLayers, summarize_clusters
 
 NAMED_FAILURES = 3
 
@@ -40,7 +40,7 @@ class SummariesStep(Step):
         for state in states:
             version, known = versions[state.name], None
             if version is None:
-                known = summarized.known
+                known = summarized.reused_keys
                 version = self._keep(state, summarized, inputs[state.name])
             if version is not None:
                 results.append(self._result(state, version, known))
@@ -59,7 +59,7 @@ class SummariesStep(Step):
             *([decided] if decided else ()),
         )
 
-    def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
+    def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> SummarizedLayers:
         pairs = [
             (state.layers(self.layer - 1)[tree], clustering)
             for state in states
@@ -85,7 +85,7 @@ class SummariesStep(Step):
         known = KnownStore(context.store)
         return summarize_clusters(pairs, context.components, known, report, lower, earlier)
 
-    def _keep(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:
+    def _keep(self, state: PartitionState, summarized: SummarizedLayers, inputs: str) -> str | None:
         """Save the new layer and return its version; None if a summary of it failed."""
         trees = state.clusterings(self.layer)
         if failed := [failure for tree in trees for failure in summarized.failed.get(tree, ())]:
@@ -125,12 +125,12 @@ class SummariesStep(Step):
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``."""
-        settings, quotes = state.context.settings, state.context.components.quotes
+        settings, quotes = state.context.settings, state.context.components.is_extractive
         nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
         leaves: dict[str, tuple[str, ...]] = {}
         if state.context.components.is_grounded:
-            leaves = leaf_texts(nodes, [state.flat_nodes(n) for n in range(self.layer)])
-        return check_layer(CheckedLayer(nodes, below, settings, quotes, leaves=leaves))
+            leaves = leaf_texts_by_node(nodes, [state.flat_nodes(n) for n in range(self.layer)])
+        return check_layer(CheckedLayer(nodes, below, settings, quotes, leaf_texts=leaves))
 
 
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
@@ -143,5 +143,5 @@ def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
     rest = f"; and {more} more" if more > 0 else ""
     return SummaryError(
         f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept; "
-        f"{remedy_of(failed)}"
+        f"{find_failure_remedy(failed)}"
     )

@@ -11,7 +11,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.shown.terminal import say, say_json
-from raptor_core.evaluation.asked import AskedQuestion, group_alike
+from raptor_core.evaluation.asked import AskedQuestion, group_similar_questions
 from raptor_core.tree.components import Components
 
 
@@ -25,10 +25,10 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
     Servers keep questions if serving.questions is set. Like questions form a group. A line for a
     golden set has no "expected" yet: name the documents that answer the question.
     """
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     asked = QuestionLog(opened.path, settings).read()
     chosen = [each for each in asked if everything or each.is_unanswered or each.vote < 0]
-    groups = group_alike(chosen, Components(settings).embedder) if chosen else []
+    groups = group_similar_questions(chosen, Components(settings).embedder) if chosen else []
     if as_json:
         print_json({"n_kept": len(asked), "groups": groups})
         return

@@ -31,10 +31,10 @@ from raptor_assets.shown.rights import describe_unmatched
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
-from raptor_core.home.folder import hint
-from raptor_core.home.published import require_known
+from raptor_core.home.folder import command_hint
+from raptor_core.home.published import require_existing
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.components import Components
@@ -183,19 +183,20 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
     say()
     say(
-        f"to make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
-        f"about {plan.summaries.tokens:,} tokens"
+        f"to make: {sure}{_summaries(plan.summary_usage.calls)} ({bounds}), "
+        f"about {plan.summary_usage.tokens:,} tokens"
     )
-    if plan.calls_model and plan.summaries.calls:
+    if plan.calls_model and plan.summary_usage.calls:
         fewest, greatest = plan.calls_range
         say(
             f"calls: {fewest} to {greatest}, because poor answers are requested again; about "
-            f"{plan.summaries.calls + plan.repeats} are likely"
+            f"{plan.summary_usage.calls + plan.expected_retries} are likely"
         )
-    if plan.audits.calls or plan.most_audits.calls:
+    if plan.audit_usage.calls or plan.max_audit_usage.calls:
         say(
-            f"to audit: about {_summaries(plan.audits.calls)}, {plan.audits.tokens:,} tokens; at "
-            f"most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
+            f"to audit: about {_summaries(plan.audit_usage.calls)}, {plan.audit_usage.tokens:,} "
+            "tokens; at "
+            f"most {plan.max_audit_usage.calls:,} calls if the judge's answers are invalid"
         )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
@@ -206,7 +207,7 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
         models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
-    for bound in plan.exceeded(budget):
+    for bound in plan.exceeded_limits(budget):
         say(
             f"this is more than budget.{bound} = {getattr(budget, bound)}: the build would stop "
             "there, publish the trees that are finished, and keep every answer for the next one",
@@ -265,7 +266,7 @@ def build_command(
         hooks["force"] = force
         flags: dict[str, Any] = {"confirm_removal": confirm_removal, "reembeds": reembeds}
         hooks["components"] = components = Components(settings)
-        with components.ledger.one_budget():
+        with components.ledger.share_budget():
             report = build(opened, settings, keys, scan=scan, **flags, **hooks)
             enabled = settings.corpus_tree.enabled
             above = update_corpus_tree(opened, settings, **hooks) if enabled else None
@@ -279,7 +280,10 @@ def build_command(
         if above is not None:
             _print_above(above)
         if checks := describe_checks(failed_checks):
-            say(f"failed checks: {checks}; `{hint('status', opened.path)}` explains", fg="yellow")
+            say(
+                f"failed checks: {checks}; `{command_hint('status', opened.path)}` explains",
+                fg="yellow",
+            )
     failed = report.failed | (above.failed if above else {})
     if failed:
         names = {failure.error for failure in failed.values()}
@@ -344,7 +348,7 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         kept = counted(report.n_kept, "answer")
         say(f"{kept} of the model are kept: the next build continues from there")
     if report.run_ids and not home.names().corpus:
-        say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+        say(f"see the run in the UI: {command_hint('ui', home.path)}", dim=True)
 
 
 def _print_kept(changes: Changes) -> None:
@@ -395,9 +399,11 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
     """
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     names = _partitions(trees, opened, settings)
-    prompt = printable(f"remove {', '.join(names)} from {opened.path}?", lines=False)
+    prompt = escape_control_characters(
+        f"remove {', '.join(names)} from {opened.path}?", lines=False
+    )
     if not (yes or click.confirm(prompt, err=True)):
         raise SystemExit("nothing was removed")
 
@@ -424,7 +430,7 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
         for name in trees
     }
     kind = "tree is called" if by_tree else "partition (with grouping.shards, name those) is called"
-    require_known(kind, [name for name, key in keys.items() if key not in known], known)
+    require_existing(kind, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))
 
 
@@ -444,9 +450,9 @@ def _partition_keys(
     """Return the keys of named partitions; the name of a partition's only tree counts, too."""
     if not names:
         return None
-    known = inventory.partitions(settings.grouping)
+    known = inventory.group_into_partitions(settings.grouping)
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]
-    require_known("partition of the source is called", keys, known)
+    require_existing("partition of the source is called", keys, known)
     return tuple(keys)

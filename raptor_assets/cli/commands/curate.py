@@ -159,7 +159,7 @@ def forget_questions(
     """Delete questions that servers kept, by their IDS, by caller, or all."""
     if bool(ids or caller) == everything:
         raise click.UsageError("name the questions by IDS, --caller or --all")
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     n_forgotten = QuestionLog(opened.path, settings).forget(ids, caller)
     print_json({"n_forgotten": n_forgotten}) if as_json else say(f"{n_forgotten} forgotten")
 

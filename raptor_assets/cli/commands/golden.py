@@ -62,7 +62,7 @@ def golden_command(
     FILE is a golden set with one JSON object per line: "question", and "expected" (ids of
     documents) or "span" (text of a document). The default is the file in checks.golden.
     """
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     path = file or opened.golden(settings)
     if path is None:
         raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
@@ -73,14 +73,14 @@ def golden_command(
         partitions = access.partitions(begun_partitions(opened))
         regression = compare_baseline(access, cases, query, baseline, partitions)
     report = regression.after if regression else ask_published(opened, settings, cases, query)
-    broken = report.broken_bounds(min_hit_rate, min_mrr, min_recall)
+    broken = report.describe_broken_bounds(min_hit_rate, min_mrr, min_recall)
     if as_json:
         more = _regression_values(regression) if regression else {}
         bounds = {"min_hit_rate": min_hit_rate, "broken_bounds": broken}
         print_json({"file": str(path), **bounds, **golden_values(report), **more})
     else:
         _print(report, regression, broken)
-    if broken or (regression and regression.losses):
+    if broken or (regression and regression.significant_losses):
         raise SystemExit(5)
 
 
@@ -88,16 +88,16 @@ def _regression_values(regression: Regression) -> dict[str, Any]:
     return {
         "baseline": golden_values(regression.before),
         "differences": regression.differences,
-        "losses": regression.losses,
-        "worse": [after.case.text for _, after in regression.worse_answers],
+        "losses": regression.significant_losses,
+        "worse": [after.question.text for _, after in regression.worse_answers],
     }
 
 
 def changed_ranks(regression: Regression) -> list[str]:
     """Return a line for each question whose rank changed."""
-    pairs = zip(regression.before.hits, regression.after.hits, strict=True)
+    pairs = zip(regression.before.results, regression.after.results, strict=True)
     return [
-        f"    {old.rank or 'missed'} → {new.rank or 'missed'}  {shorten(old.case.text, 100)}"
+        f"    {old.rank or 'missed'} → {new.rank or 'missed'}  {shorten(old.question.text, 100)}"
         for old, new in pairs
         if old.rank != new.rank
     ]
@@ -120,14 +120,18 @@ def ask_published(
 
 
 def _print(report: GoldenReport, regression: Regression | None, broken: Sequence[str]) -> None:
-    for hit in report.hits:
+    for hit in report.results:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
-        place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
-    for name, value in report.numbers().items():
+        place = (
+            ""
+            if hit.found_evidence_share is None
+            else f", {hit.found_evidence_share:.0%} of the evidence"
+        )
+        say(f"{rank + place:<10} {shorten(hit.question.text, 100)}", fg=color)
+    for name, value in report.figures().items():
         say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if regression:
-        for line in (f"against the baseline: {regression.summary()}", *changed_ranks(regression)):
-            say(line, fg="red" if regression.losses else None)
+        for line in (f"against the baseline: {regression.describe()}", *changed_ranks(regression)):
+            say(line, fg="red" if regression.significant_losses else None)
     for phrase in broken:
         say(phrase, fg="red", err=True)

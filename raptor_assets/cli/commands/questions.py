@@ -16,11 +16,11 @@ from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer, Passage
-from raptor_core.nodes import Node, format_pages, labelled
+from raptor_core.nodes import Node, format_label, format_pages
 from raptor_core.retrieval import Retrieval
 from raptor_core.retrieval.base import require_words
-from raptor_core.retrieval.questions import follow_up
-from raptor_core.tree.custom_components import reader_of
+from raptor_core.retrieval.questions import complete_follow_up
+from raptor_core.tree.custom_components import make_answering_model
 
 
 @click.command(
@@ -74,8 +74,10 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     link_of = links_of(retriever.settings)
     try:
-        read = follow_up(question, retrieval.query.history)
-        answer = with_spans(reader_of(retriever.settings).read(read, passages), retriever)
+        read = complete_follow_up(question, retrieval.query.history)
+        answer = with_spans(
+            make_answering_model(retriever.settings).read(read, passages), retriever
+        )
     except MissingKeyError as error:
         _show_context(error, retrieval, link_of, as_json=as_json)
     if as_json:
@@ -111,9 +113,9 @@ def _print_answer(answer: Answer, links: Mapping[str, str]) -> None:
 
 def _print_behind(passage: Passage) -> None:
     """Print the spans that a cited summary was made from."""
-    for document, start, end in passage.behind[:NAMED_SPANS]:
+    for document, start, end in passage.source_spans[:NAMED_SPANS]:
         say(f"    made from {document}:{start}-{end}", dim=True)
-    if (hidden := len(passage.behind) - NAMED_SPANS) > 0:
+    if (hidden := len(passage.source_spans) - NAMED_SPANS) > 0:
         say(f"    and {hidden} more spans: raptor tree TREE --trace {passage.node_id}", dim=True)
 
 
@@ -138,7 +140,9 @@ def _place(node: Node) -> str:
     where = f"summary of {len(node.children)} nodes of {names}{more}"
     if node.is_leaf:
         where = f"{node.documents[0]}[{node.start}:{node.end}]{format_pages(node.pages)}"
-    return labelled(node.label, f"the top of {node.documents[0]}" if node.stands_for else where)
+    return format_label(
+        node.label, f"the top of {node.documents[0]}" if node.copied_node_id else where
+    )
 
 
 def _print_hits(retrieval: Retrieval, link_of: LinkOf) -> None:

@@ -44,7 +44,7 @@ _key_env = click.option(
 @home_and_json
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
     """Open the Dagster UI on this home: web server and daemon, until interrupted."""
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     if corpus := opened.names().corpus:
         raise click.UsageError(
             f"the corpus {corpus} belongs to a Dagster project; run `dagster dev` there"
@@ -122,7 +122,7 @@ def _callers(home: Path, settings: Settings, host: str, keys: Mapping[str, str |
 
     The first key may read, the second one may also decide.
     """
-    if settings.access.identifies:
+    if settings.access.requires_caller:
         if variables := [name for name, key in keys.items() if key]:
             raise SettingsError(
                 f"{variables[0]} is set, but its holder would have no readers; unset it, because "

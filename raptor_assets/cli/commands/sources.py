@@ -14,8 +14,8 @@ from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.documents.parsing.names import describe_formats
 from raptor_core.errors import SourceError
-from raptor_core.home.folder import hint
-from raptor_core.models.local.files import require_file
+from raptor_core.home.folder import command_hint
+from raptor_core.models.local.files import require_model_file
 from raptor_core.nodes import format_pages
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Preview, Previews
@@ -62,23 +62,25 @@ def init_command(
         local_model=local_model,
     )
     if as_json:
-        print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
+        print_json(
+            {"home": str(opened.path), "settings": str(opened.settings_path), "created": created}
+        )
         return
     if created:
-        say(f"wrote {opened.settings}")
+        say(f"wrote {opened.settings_path}")
     else:
-        remedy = f"edit it, or add sources with `{hint('build SOURCE', opened.path)}`"
-        say(f"kept {opened.settings} as it is: {remedy}", fg="yellow")
+        remedy = f"edit it, or add sources with `{command_hint('build SOURCE', opened.path)}`"
+        say(f"kept {opened.settings_path} as it is: {remedy}", fg="yellow")
     build = "build" if sources or not created else "build SOURCE"
-    say(f"next: {hint(build, opened.path)}")
+    say(f"next: {command_hint(build, opened.path)}")
 
 
 def _local_model(model: str) -> Path:
     """Return the absolute path of a model file, after checking that llama.cpp is installed."""
-    from raptor_core.models.local.engine import import_vendor
+    from raptor_core.models.local.engine import import_xllamacpp
 
-    import_vendor()
-    return require_file(model, "--local").absolute()
+    import_xllamacpp()
+    return require_model_file(model, "--local").absolute()
 
 
 NAMED = 20  # most reasons for omitting documents to name; ``--json`` names all
@@ -117,13 +119,13 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
 
 
 def _document(previews: Previews, name: str) -> dict[str, Any]:
-    preview, document, chunks = previews.document(name)
+    preview, document, chunks = previews.preview_document(name)
     values = [
         {
             "start": chunk.start,
             "end": chunk.end,
             "n_tokens": chunk.n_tokens,
-            "pages": sorted({document.page(chunk.start), document.page(chunk.end - 1)} - {0}),
+            "pages": sorted({document.page_at(chunk.start), document.page_at(chunk.end - 1)} - {0}),
             "section": list(chunk.section),
             "text": chunk.text,
         }

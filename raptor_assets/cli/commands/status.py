@@ -23,7 +23,7 @@ from raptor_assets.local.status import (
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.rights import published_findings
 from raptor_assets.shown.terminal import say
-from raptor_core.home.folder import hint
+from raptor_core.home.folder import command_hint
 from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import is_corpus_tree
 
@@ -39,7 +39,7 @@ _TITLE_CHARS = 40
 @home_and_json
 def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show the published trees, the results of their checks, and their costs."""
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     state = read_status(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
@@ -122,7 +122,7 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     _print_unpublished(state, home)
     _print_totals(state.trees)
     if not (state.trees or state.unpublished):
-        say(f"next: {hint('build' if sources else 'build SOURCE', home)}")
+        say(f"next: {command_hint('build' if sources else 'build SOURCE', home)}")
 
 
 def _print_unpublished(state: HomeStatus, home: Path) -> None:
@@ -131,7 +131,8 @@ def _print_unpublished(state: HomeStatus, home: Path) -> None:
         say("a build is running")
     begun = "the build that started it has not finished"
     if not state.is_building:
-        begun = f"the build that started it was interrupted; `{hint('build', home)}` continues it"
+        begun = f"the build that started it was interrupted; `{command_hint('build', home)}` "
+        "continues it"
     lines = []
     for name in sorted({*state.unpublished, *state.failures} - {*state.waiting}):
         what = "not published" if name in state.unpublished else "not updated"

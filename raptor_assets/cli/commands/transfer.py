@@ -9,7 +9,7 @@ from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
-from raptor_core.home.folder import hint
+from raptor_core.home.folder import command_hint
 from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
 from raptor_core.transfer.exports import ExportFolder, read_export
@@ -28,7 +28,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
     """
     from raptor_assets.local.transfer import export_home
 
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     with open_published(opened, settings):
         pass  # raises an error with the next step if nothing is published
     export = export_home(opened, settings, folder, trees)
@@ -61,13 +61,13 @@ def import_command(
     from raptor_assets.local.transfer import import_home
 
     target = Home.at(home)
-    if not (target.settings.exists() or target.declaration.exists()):
+    if not (target.settings_path.exists() or target.declaration_path.exists()):
         read_export(ExportFolder(folder))  # fails first, so that a mistyped path creates no home
         target.create()
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
-    changed = [each.manifest.tree for each in report.trees if each.counts.changed]
+    changed = [each.manifest.tree for each in report.trees if each.counts.has_changes]
     if as_json:
         names = [each.manifest.tree for each in report.trees]
         print_json({"trees": names, "changed": changed, "decisions": report.n_decisions})
@@ -76,4 +76,4 @@ def import_command(
         f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or changed, "
         f"and {counted(report.n_decisions, 'decision')}"
     )
-    say(f"the next `{hint('build', opened.path)}` reuses their vectors and summaries")
+    say(f"the next `{command_hint('build', opened.path)}` reuses their vectors and summaries")

@@ -16,14 +16,14 @@ from raptor_assets.cli.output import node_values, print_json, print_wide
 from raptor_assets.serving.values import TraceResponse
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
-from raptor_core.checks.sizes import parent_counts
-from raptor_core.disk import disk_errors, replace_file
+from raptor_core.checks.sizes import count_parents
+from raptor_core.disk import replace_file, translate_disk_errors
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import require_trees
 from raptor_core.identity import safe_name
-from raptor_core.nodes import Node, format_pages, labelled
-from raptor_core.redaction import printable
+from raptor_core.nodes import Node, format_label, format_pages
+from raptor_core.redaction import escape_control_characters
 from raptor_core.report.page import render_report
 from raptor_core.retrieval import Trace
 from raptor_core.settings import SourceSettings
@@ -47,11 +47,13 @@ def tree_command(
     """
     retriever = HomeRetriever(home, is_operator=True)
     if traced:
-        retriever.read(tree, lambda _home, _settings, store: require_trees(store, (tree,)))
+        retriever.call_with_home(
+            tree, lambda _home, _settings, store: require_trees(store, (tree,))
+        )
         origin = retriever.trace(traced)
         _show_trace(origin, tree, retriever.settings.source, as_json=as_json)
         return
-    manifest, nodes = retriever.read(
+    manifest, nodes = retriever.call_with_home(
         tree,
         lambda _home, _settings, store: (
             require_trees(store, (tree,))[0],
@@ -62,12 +64,12 @@ def tree_command(
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
-    named = labelled(manifest.title, tree)
+    named = format_label(manifest.title, tree)
     say(f"{named}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
     say(f"layer {len(manifest.layer_sizes) - 1} is the top layer: {manifest.end}", dim=True)
     if manifest.pin:
         say(f"pinned to an earlier build: {manifest.pin}", fg="yellow")
-    if parents := parent_counts(nodes):
+    if parents := count_parents(nodes):
         several = sum(n > 1 for n in parents.values())
         say(f"{several} of {len(parents)} nodes have several parents", dim=True)
     _print_tree(nodes, depth, ids)
@@ -97,16 +99,16 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
 def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     """Describe a node in one line: title, place, id, size and the beginning of its text."""
     place = f"layer {node.layer}"
-    if node.stands_for:
+    if node.copied_node_id:
         place = f"the top of {node.documents[0]}"
     elif node.is_leaf:
         place = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
     text = "(its children are above)" if again else shorten(node.text)
-    titled = node.stands_for or (several and node.is_leaf)
+    titled = node.copied_node_id or (several and node.is_leaf)
     about = node.name or (str(node.metadata.get("title", "")) if titled else "")
-    place = labelled(about, f"{place}{name}")
-    return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
+    place = format_label(about, f"{place}{name}")
+    return escape_control_characters(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
 def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
@@ -116,11 +118,11 @@ def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bo
     if as_json:
         print_json(TraceResponse.of(origin, 0, len(origin.spans), source))
         return
-    say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
+    say(format_label(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
     say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
-        say(f"  {labelled(span.title, place)}", fg="cyan")
+        say(f"  {format_label(span.title, place)}", fg="cyan")
         say(f"    {shorten(span.text)}")
 
 
@@ -181,7 +183,7 @@ def _show_page(
 def _write_page(output: Path | None, name: str, page: str) -> Path:
     """Replace a file by a page atomically; create missing folders."""
     path = (output or Path(f"{safe_name(name)}.html")).absolute()
-    with disk_errors(path):
+    with translate_disk_errors(path):
         replace_file(path, page.encode())
     return path
 

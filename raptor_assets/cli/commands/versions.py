@@ -24,7 +24,7 @@ from raptor_assets.shown.terminal import say, say_text
 from raptor_assets.shown.versions import difference_markdown
 from raptor_core.evaluation.golden import golden_values
 from raptor_core.evaluation.golden_file import load_golden
-from raptor_core.home.folder import hint
+from raptor_core.home.folder import command_hint
 from raptor_core.store.base import Manifest
 
 _reason = together(
@@ -51,7 +51,7 @@ def versions_command() -> None:
 @home_and_json
 def list_(tree: str, home: Path, as_json: bool) -> None:
     """List the builds of a TREE, the newest first: when, run, nodes, checks, cost."""
-    builds = list_builds(*Home.open(home), tree)
+    builds = list_builds(*Home.open_with_settings(home), tree)
     if as_json:
         print_json({"tree": tree, "builds": [_build_values(build) for build in builds]})
         return
@@ -110,7 +110,7 @@ def diff(
     Name them by the beginning of their ids. The default is to compare the published build with the
     one before it. If checks.golden is set, the questions of its golden set are answered from both.
     """
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     path = opened.golden(settings)
     cases = () if path is None else load_golden(path)
     difference = compare_builds(opened, settings, tree, old, new, staged=staged, cases=cases)
@@ -136,7 +136,7 @@ def _difference_values(tree: str, difference: BuildDifference) -> dict[str, Any]
         and [
             golden_values(report) for report in (difference.golden.before, difference.golden.after)
         ],
-        "golden_losses": difference.golden and difference.golden.losses,
+        "golden_losses": difference.golden and difference.golden.significant_losses,
     }
 
 
@@ -164,7 +164,7 @@ def _lines(difference: BuildDifference) -> list[str]:
     if golden := difference.golden:
         rates = (f"{report.hit_rate:.0%}" for report in (golden.before, golden.after))
         lines.append(f"golden questions with their answer: {' → '.join(rates)}")
-        lines += [f"golden questions: {golden.summary()}", *changed_ranks(golden)]
+        lines += [f"golden questions: {golden.describe()}", *changed_ranks(golden)]
     return lines
 
 
@@ -208,7 +208,7 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
 @home_and_json
 def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Publish the builds of TREES that wait for approval (see runs.publish)."""
-    run_id = approve(*Home.open(home), trees)
+    run_id = approve(*Home.open_with_settings(home), trees)
     if as_json:
         print_json({"published": trees, "run_id": run_id})
         return
@@ -217,7 +217,7 @@ def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
 
 
 def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     run_id = change_build(opened, settings, config)
     (published,) = _published(list_builds(opened, settings, tree))
     if as_json:
@@ -226,7 +226,7 @@ def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: 
     say(f"{tree}: {done} {published.id}")
     if published.manifest.pin:
         say(f"    {published.manifest.pin}", fg="yellow")
-        say(f"`{hint(f'versions release {tree}', home)}` ends the pin", dim=True)
+        say(f"`{command_hint(f'versions release {tree}', home)}` ends the pin", dim=True)
 
 
 def _published(builds: Iterable[TreeBuild]) -> list[TreeBuild]:

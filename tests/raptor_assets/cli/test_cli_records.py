@@ -26,7 +26,7 @@ PARTITIONS = ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
 
 
 def test_the_file_of_the_records_says_what_dagster_says(built):
-    home, settings = Home.open(built.home)
+    home, settings = Home.open_with_settings(built.home)
     checks = names.partition_checks(settings)
     partitions, outcomes = read_record_file(home, checks)
     with open_instance(home) as instance:

@@ -53,11 +53,11 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
     settings = Home.at("h").load_settings()
     assert settings.source.paths == (str(tmp_path / "docs"), "s3://bucket/x")
     assert settings.clustering == preset("paper").clustering
-    text = Home.at("h").settings.read_text()
+    text = Home.at("h").settings_path.read_text()
     again = raptor("init", "other", "--home", "h")
     assert again.code == 0
     assert "kept" in again.out
-    assert Home.at("h").settings.read_text() == text
+    assert Home.at("h").settings_path.read_text() == text
 
 
 @pytest.mark.parametrize(

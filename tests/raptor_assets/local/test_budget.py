@@ -49,7 +49,7 @@ def test_audits_within_a_budget_add_up_to_one_full_build(tmp_path):
         first, *_, last = (workshop.build().succeeded for _ in range(4))
         assert (first, last) == (False, True)
         assert server.n_requests == workshop.metadata("layer_1/findings", "a.md")["n_audited"] > 2
-        assert workshop.access().components().cache.unfinished() == []
+        assert workshop.access().components().cache.unfinished_trees() == []
 
 
 def test_a_budget_publishes_trees_one_after_the_other_and_says_once_why_it_stopped(tmp_path, chat):

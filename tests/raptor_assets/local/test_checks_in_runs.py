@@ -84,7 +84,7 @@ def golden(tmp_path):
     workshop.write("b.md", prose(12, seed=2))
     workshop.home.ensure()
     case = {"question": "Where did the zebra cross at noon, by the viaduct?", "expected": "a.md"}
-    (workshop.home.settings.parent / "golden.jsonl").write_text(json.dumps(case))
+    (workshop.home.settings_path.parent / "golden.jsonl").write_text(json.dumps(case))
     return workshop
 
 

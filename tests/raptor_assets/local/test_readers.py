@@ -145,7 +145,7 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
         components=apart.components,
     )
     assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
-    assert (plan.n_readers_changed, plan.plan.summaries.calls) == (len(texts), 0)
+    assert (plan.n_readers_changed, plan.plan.summary_usage.calls) == (len(texts), 0)
     report = apart.build()
     assert (report.built, report.dropped) == (["guide (eva)"], ["guide (ana)"])
     assert (apart.texts("guide (eva)"), paid(apart)) == (texts, before)
@@ -172,7 +172,7 @@ def test_a_right_is_gone_where_the_tree_that_takes_the_document_fails(apart):
 def test_decisions_hold_for_the_group_under_other_readers(tmp_path):
     made = Workshop(tmp_path, grouping={"by": "folder"}, tree={"max_layers": 1})
     made.home.ensure()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
 
     def build(readers):
         for seed, name in enumerate("ab", 1):

@@ -13,7 +13,7 @@ from raptor_assets.corpus.changes import Changes, State, find_renames
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.local.status import read_status
 from raptor_assets.shown.progress import by_cause
-from raptor_core.documents import Document, Entry, PublishedDocument
+from raptor_core.documents import Document, DocumentEntry, PublishedDocument
 from raptor_core.errors import (
     EmptySourceError,
     EndpointError,
@@ -134,10 +134,10 @@ def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tm
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     assert workshop.build().built == []
     cache = workshop.access().components().cache
-    assert "b.md" in cache.unfinished()
+    assert "b.md" in cache.unfinished_trees()
     workshop.remove("b.md")
     assert workshop.build().built == ["shard-0000"]
-    assert cache.unfinished() == []
+    assert cache.unfinished_trees() == []
     with workshop.access().store.open() as store:
         assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
 
@@ -175,7 +175,7 @@ def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch)
 
 
 def entries(*pairs):
-    return tuple(Entry.of(Document(name, text)) for name, text in pairs)
+    return tuple(DocumentEntry.from_document(Document(name, text)) for name, text in pairs)
 
 
 def renames(now, before):

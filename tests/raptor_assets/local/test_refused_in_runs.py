@@ -68,7 +68,7 @@ def test_a_tree_with_a_refused_summary_is_published_marked_and_asked_again(tmp_p
     assert server.n_requests == n_before + len(nodes)
     assert refused(workshop) == nodes
     server.stop_failing()
-    n_calls, n_before = planned(workshop).plan.summaries.calls, server.n_requests
+    n_calls, n_before = planned(workshop).plan.summary_usage.calls, server.n_requests
     assert workshop.build().built == ["a.md"]
     assert server.n_requests - n_before == n_calls > 1
     assert not refused(workshop)

@@ -36,11 +36,11 @@ def gated(tmp_path):
     demanded = {"golden_regression": "error"}
     workshop = Workshop(tmp_path, **{**parts, "runs": {}})
     workshop.home.ensure()
-    workshop.home.settings.write_text(
+    workshop.home.settings_path.write_text(
         settings_text(workshop.docs, **parts, **{"checks.severity": demanded})
     )
     lines = [{"question": f"Where does the {n} keeper work?", "span": fact(n)} for n in NAMES]
-    golden = workshop.home.settings.parent / "golden.jsonl"
+    golden = workshop.home.settings_path.parent / "golden.jsonl"
     golden.write_text("\n".join(map(json.dumps, lines)))
     write(workshop, knowing=True)
     assert workshop.build().succeeded
@@ -99,7 +99,7 @@ def test_bounds_and_readers_of_questions(tmp_path):
     lines = [{**asked, "readers": "ana"}, {**asked, "readers": ["ben"]}]
     golden = tmp_path / "golden.jsonl"
     golden.write_text("\n".join(map(json.dumps, lines)))
-    workshop.home.settings.write_text(settings_text(workshop.docs))
+    workshop.home.settings_path.write_text(settings_text(workshop.docs))
     found = call(workshop, "eval", "golden", golden, "--json").json
     assert [case["rank"] for case in found["cases"]] == [1, 0]
     for bound, code in (("0.5", 0), ("0.6", 5)):

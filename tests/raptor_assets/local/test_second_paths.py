@@ -175,7 +175,7 @@ def test_an_import_shows_no_document_that_was_deleted_since_the_backup(tmp_path)
         made.write(f"guides/{name}", prose(8, seed=len(name)))
     made.build()
     export_home(made.home, made.settings, str(tmp_path / "export"))
-    made.home.settings.write_text(settings_text(made.docs))
+    made.home.settings_path.write_text(settings_text(made.docs))
     (made.docs / "guides" / "deleted.md").unlink()
     made.build()
     identity = made.components.store_identity
@@ -263,7 +263,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     made.build()
     made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
     made.build()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     home = ["--home", made.home.path]
     (reason,) = raptor("status", "--json", *home).json["withheld"].values()
     assert reason.startswith("'north/b.md' ")
@@ -287,7 +287,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is
     for seed, name in enumerate(("north/a.md", "north/b.md", "south/c.md")):
         made.write(name, prose(4, seed=seed))
     made.build()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     made.write("north/a.md", f"---\nreaders: [{{{{ x\n---\n{prose(4)}")
     if is_deleted:
         made.remove("north/b.md")
@@ -302,7 +302,7 @@ def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
     made = Workshop(tmp_path)
     made.write("a.md", "The vault stayed cold after the relay closed.")
     made.build()
-    made.home.settings.write_text(settings_text(made.docs))
+    made.home.settings_path.write_text(settings_text(made.docs))
     with made.access().store.open_existing() as store:
         (leaf,) = store.nodes(Where(layers=(0,)))
     curator = Curator(made.home.path)
@@ -320,7 +320,7 @@ def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_p
         made.write(name, f"{secret}\n\n{prose(4, seed=1)}")
     made.write("north/c.md", prose(4, seed=2))
     made.build()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     with made.access().store.open_existing() as store:
         leaves = [n for n in store.nodes(Where(layers=(0,))) if n.text == secret]
     decisions = [Curator(made.home.path).set_chunk_aside(n.id, Author("Ines")) for n in leaves]

@@ -107,7 +107,7 @@ def test_a_store_in_use_skips_the_tick_which_is_repeated(published):
     daemon = Daemon(published)
     daemon.settle()
     published.write("b.md", prose(6, seed=9))
-    with filelock.FileLock(published.home.qdrant / "corpus.lock", thread_local=False):
+    with filelock.FileLock(published.home.embedded_store_path / "corpus.lock", thread_local=False):
         builds, dropped, reason = daemon.tick()
     assert (builds, dropped) == ([], [])
     assert "corpus.lock" in reason

@@ -190,7 +190,7 @@ def test_a_password_in_the_settings_does_not_go_into_the_home(tmp_path):
     from raptor_core.settings import Settings
 
     home.declare(CorpusNames("a"), Settings.model_validate({"source": {"tables": [table]}}))
-    assert "hush" not in home.declaration.read_text()
+    assert "hush" not in home.declaration_path.read_text()
     assert home.names().corpus == "a"
 
 

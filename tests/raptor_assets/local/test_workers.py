@@ -54,7 +54,7 @@ class Team:
         home = Home(self.root / name)
         home.dagster.mkdir(parents=True)
         shutil.copy(INSTANCE, home.dagster / "dagster.yaml")
-        home.settings.write_text(self.settings)
+        home.settings_path.write_text(self.settings)
         return home
 
     def process(self, name, command):

@@ -29,7 +29,7 @@ from raptor_core import HomeRetriever
 from raptor_core.errors import AccessError, SettingsError
 from raptor_core.settings.access import AccessSettings
 from raptor_core.store.engines.base import Delete, Point, Upsert
-from raptor_core.store.payload import manifest_id
+from raptor_core.store.payload import manifest_point_id
 
 ISSUER, AUDIENCE = "https://login.example", "handbook"
 
@@ -317,11 +317,13 @@ def test_clients_of_the_protocol_find_the_service_that_issues_tokens(home, issue
 @pytest.mark.slow
 def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
     retriever = HomeRetriever(home.home, is_operator=True)
-    id_ = manifest_id("vault")
+    id_ = manifest_point_id("vault")
     damage = Upsert((Point(id_, {"state": "manifest", "tree": "vault"}),))
 
     def apply(operation):
-        retriever.read(None, lambda _home, _settings, store: store._engine.apply([operation]))
+        retriever.call_with_home(
+            None, lambda _home, _settings, store: store._engine.apply([operation])
+        )
 
     async def listed(readers, served=retriever):
         from mcp import Client

@@ -100,7 +100,7 @@ def home(request, tmp_path_factory):
         curator = Curator(place.home)
         for node in HomeRetriever(place.home).manifests():
             top = HomeRetriever(place.home).nodes(node.tree)[-1]
-            if top.layer and not top.stands_for:
+            if top.layer and not top.copied_node_id:
                 curator.correct(top.id, f"Corrected: {top.text}", Author("Ines", "it was wrong"))
         curator.set_document_aside("vault/ebony.md", Author("Ines", "of ebony"))
         (undone,) = [d for d in curator.decisions() if d.kind == "document"]
@@ -255,7 +255,7 @@ def test_a_decision_needs_a_reader_of_the_whole_node_who_may_decide(home):
     assert hidden.text.replace("ebony", "no") == unknown.text
     for node in (n for m in every.manifests() for n in every.nodes(m.tree) if n.layer):
         readable = not any(word(d) in hidden_from(("group:hr",)) for d in node.documents)
-        if not node.stands_for and not readable and node.tree != "/corpus":
+        if not node.copied_node_id and not readable and node.tree != "/corpus":
             assert decide(("group:hr",), node.id, "summary").status_code == 404
     made = decide(("group:hr",), "hr/amber.md").json()
     assert made["who"] == "group:hr"  # the name of the key

@@ -187,8 +187,8 @@ def test_another_model_does_change_the_tree():
 )
 def test_a_document_has_the_address_of_its_id_and_page(documents, pages, link):
     source = Settings.model_validate({"source": {"link": "https://wiki/{id}#page={page}"}}).source
-    assert source.link_to(documents, pages) == link
-    assert Settings().source.link_to(documents, pages) == ""
+    assert source.document_link(documents, pages) == link
+    assert Settings().source.document_link(documents, pages) == ""
 
 
 @pytest.mark.parametrize("link", ["wiki/{id}", "javascript:{id}", "https://wiki/{id}{node}"])
