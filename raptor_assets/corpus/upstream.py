@@ -27,7 +27,7 @@ from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 from raptor_formats.base import READERS
-from raptor_formats.declared import CHUNKS, is_like_readers
+from raptor_formats.declared import CHUNKS, resembles_readers_key
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """Asset in any form; in a string, slashes separate the parts of the key."""
@@ -172,7 +172,7 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
 
 def _check_columns(columns: list[Any], n_rows: int, settings: Settings) -> None:
     text = settings.source.text_field
-    if sum(map(is_like_readers, columns)) > 1:
+    if sum(map(resembles_readers_key, columns)) > 1:
         raise SourceError(
             f"the upstream asset gave a data frame with several columns like {READERS!r}; rename "
             "all but one. The source stays as it was"

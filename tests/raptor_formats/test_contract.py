@@ -87,7 +87,7 @@ def test_blocks_and_sections_are_spans_of_the_text_in_order(extension):
         assert section.level == len(open_ends)
         assert section.end <= open_ends[-1]
         open_ends.append(section.end)
-    assert list(parsed.pages) == sorted(parsed.pages)
+    assert list(parsed.page_starts) == sorted(parsed.page_starts)
 
 
 @pytest.mark.parametrize("extension", SAMPLES)

@@ -226,7 +226,7 @@ class Starter:
 
     def run(self, *action):
         """The exit code, below zero for a signal, and what was printed."""
-        self._process.stdin.write(json.dumps(action) + "\n")
+        self._process.stdin.write_row(json.dumps(action) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
         return code, (self.root / "printed").read_text()

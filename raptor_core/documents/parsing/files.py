@@ -13,7 +13,7 @@ from raptor_core.documents.parsing.names import FileName, Named, TableOrigin, to
 from raptor_core.documents.parsing.records import read_json_lines, read_parquet
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import EmptyFileError, MetadataValue, ParserOptions, UnreadableError
-from raptor_formats.encoding.decoding import as_utf8
+from raptor_formats.encoding.decoding import convert_to_utf8
 from raptor_formats.markup.markdown import parse_markdown
 from raptor_formats.table import MANY_DOCUMENTS, parse
 
@@ -55,7 +55,7 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
             raise EmptyFileError("contains no text", parsed.readers)
     elif kind in _TABLES:
         if kind == "jsonl":
-            data, encoding = as_utf8(data, settings.encoding)
+            data, encoding = convert_to_utf8(data, settings.encoding)
             shared |= encoding
         return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
     else:

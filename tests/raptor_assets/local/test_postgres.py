@@ -163,21 +163,21 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with paid_workshop.instance() as instance:
         one, other = (shared_cache(instance, name) for name in ("one", "other"))
-        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
+        assert (one.read_texts(["a"]), one.unfinished()) == ({}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
         one.keep_texts({"a": "first", "b": "beside"})
         one.keep_texts({"a": TEXT})
         one.keep_vectors({"v": vector})
-        assert other.texts(["a", "v"]) == {"a": TEXT}
+        assert other.read_texts(["a", "v"]) == {"a": TEXT}
         assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
         one.forget(["t"])
         assert (one.unfinished(), other.unfinished()) == ([], ["t"])
-        assert other.texts(["a"]) == {"a": TEXT}
+        assert other.read_texts(["a"]) == {"a": TEXT}
         other.forget(["t"])
-        assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
+        assert (one.read_texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
         one.discard(["b"])
-        assert one.texts(["b"]) == {}
+        assert one.read_texts(["b"]) == {}
 
 
 def unfinished(paid_workshop):
