@@ -73,7 +73,7 @@ def build_asset_specs(
     versions, kinds = code_versions(settings, custom), _kinds(settings)
     max_layers = settings.tree.max_layers
     chain = [asset for asset in corpus.chain(max_layers) if asset.needed_layer <= n_layers]
-    parents = corpus.parents(max_layers)
+    parents = corpus.parents_by_asset(max_layers)
     return [
         dg.AssetSpec(
             asset.key,
@@ -86,7 +86,7 @@ def build_asset_specs(
             kinds=kinds[asset.kind],
             tags=corpus.tags(asset.kind, None if asset.kind in WHOLE else asset.layer),
             owners=settings.runs.owners,
-        ).with_io_manager_key(corpus.of(QDRANT if asset.kind == "embeddings" else TABLES))
+        ).with_io_manager_key(corpus.full_name(QDRANT if asset.kind == "embeddings" else TABLES))
         for asset in chain
     ]
 

@@ -106,7 +106,7 @@ class TreeVersion:
     @classmethod
     def of(cls, partition: str, documents: str, build: str) -> TreeVersion:
         """Return the version of trees to publish, from ``documents_version``."""
-        return cls(_short("inputs", partition, documents), build[:16])
+        return cls(_short_digest("inputs", partition, documents), build[:16])
 
     @classmethod
     def parse(cls, text: str) -> TreeVersion:
@@ -119,11 +119,11 @@ class TreeVersion:
         """Text of the version, as it stands in manifests and in Dagster."""
         return "-".join(filter(None, (self.documents, self.build, self.content)))
 
-    def published_as(self, manifests: Iterable[Manifest]) -> TreeVersion:
+    def with_content_of(self, manifests: Iterable[Manifest]) -> TreeVersion:
         """Return the version with the content of these manifests."""
         builds = sorted(manifest.build_id for manifest in manifests)
-        return replace(self, content=_short("tree", *builds))
+        return replace(self, content=_short_digest("tree", *builds))
 
 
-def _short(*parts: str) -> str:
+def _short_digest(*parts: str) -> str:
     return digest(*parts)[:16]

@@ -12,7 +12,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from raptor_assets.assets import names
-from raptor_assets.assets.names import counted, listed
+from raptor_assets.assets.names import count_phrase, join_first
 from raptor_assets.chain.runs import fail_dead_runs, unfinished_runs
 from raptor_assets.corpus.changes import decide
 from raptor_assets.corpus.upstream import explain_upstream
@@ -101,7 +101,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     """
 
     @dg.sensor(
-        name=access.names.of("alerts"),
+        name=access.names.full_name("alerts"),
         description="Sends failed checks, stale sources and unpublished partitions, each once.",
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
@@ -142,7 +142,7 @@ def _problems_now(access: CorpusAccess, instance: dg.DagsterInstance, before: _C
 def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Problems:
     """Return failed checks, failed builds, and builds that wait, from the last runs."""
     corpus, settings = access.names, access.settings
-    begun = set(instance.get_dynamic_partitions(corpus.partitions))
+    begun = set(instance.get_dynamic_partitions(corpus.partitions_name))
     checks = names.partition_checks(settings, corpus) + names.corpus_checks(settings, corpus)
     problems: Problems = {}
     for (asset, name, partition), last in read_outcomes(instance, checks).items():
@@ -166,7 +166,7 @@ def _source_problems(
         return {}
     if reason := explain_upstream(access, instance):
         return {"the source is older than its upstream asset": {"": reason}}
-    decision = decide(access, instance.get_dynamic_partitions(access.names.partitions))
+    decision = decide(access, instance.get_dynamic_partitions(access.names.partitions_name))
     if decision.refusal:
         return {"nothing is built": {"": str(decision.refusal)}}
     failed = {*records.get(BUDGET, ()), *records.get(FAILED, ())}
@@ -186,7 +186,7 @@ def _less(problems: Mapping[str, Mapping[str, str]], known: Mapping[str, Any]) -
 def _message(corpus: str, new: Problems, over: Problems) -> Alert | None:
     if not (new or over):
         return None
-    counts = [counted(len(new), "new problem")] if new else []
+    counts = [count_phrase(len(new), "new problem")] if new else []
     counts += [f"{len(over)} recovered"] if over else []
     lines = [*_lines(new), *(f"recovered: {line}" for line in _lines(over, explained=False))]
     return Alert(corpus, f"{corpus or 'raptor'}: {', '.join(counts)}", "\n".join(lines))
@@ -194,6 +194,6 @@ def _message(corpus: str, new: Problems, over: Problems) -> Alert | None:
 
 def _lines(problems: Problems, *, explained: bool = True) -> Iterable[str]:
     for label, of in sorted(problems.items()):
-        where = listed(sorted(filter(None, of)), NAMED)
+        where = join_first(sorted(filter(None, of)), NAMED)
         reason = next(iter(of.values())) if explained else ""
         yield ": ".join(filter(None, (label, where, reason)))

@@ -147,7 +147,7 @@ class Changes:
         """Explain why nothing is built or dropped, and how a person confirms the removal."""
         return (
             f"{self.doubt}. Nothing is built or removed; concerned are "
-            f"{names.listed(self.of(State.UNCONFIRMED), _NAMED)}. Bring the documents back, or "
+            f"{names.join_first(self.of(State.UNCONFIRMED), _NAMED)}. Bring the documents back, or "
             "confirm by `raptor build --confirm-removal`"
         )
 

@@ -33,7 +33,7 @@ class TablesIOManager(dg.IOManager):
 
     def load_input(self, context: dg.InputContext) -> Any:
         """Return the data frame of the input's partition, or several by partition key."""
-        asset = self._access.names.find(context.asset_key)
+        asset = self._access.names.find_asset(context.asset_key)
         if asset is None:
             raise TableError(
                 f"asset {context.asset_key.to_user_string()} is not one of this corpus, and this "

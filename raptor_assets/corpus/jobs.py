@@ -8,7 +8,7 @@ import dagster as dg
 from raptor_assets.assets import names
 from raptor_assets.assets.names import DROP, POOL
 from raptor_assets.chain.run_log import Event
-from raptor_assets.chain.runs import one_run_at_a_time, process_tags
+from raptor_assets.chain.runs import hold_run_lock, process_tags
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.publication import publishing
 from raptor_assets.home.published import TreeIndex
@@ -32,7 +32,7 @@ def build_asset_job(
 ) -> Any:
     """Return a job over assets, in one process."""
     return dg.define_asset_job(
-        corpus.of(name),
+        corpus.full_name(name),
         tags=corpus.tags(name),
         selection=dg.AssetSelection.assets(*assets),
         executor_def=dg.in_process_executor,
@@ -52,7 +52,7 @@ def corpus_job(
     def run(context: dg.OpExecutionContext, config: Any) -> Iterator[Event | dg.Output[None]]:
         try:
             context.instance.add_run_tags(context.run_id, process_tags(context))
-            with one_run_at_a_time(access.home, context):
+            with hold_run_lock(access.home, context):
                 yield from body(context, config)
         except RaptorError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
@@ -63,11 +63,11 @@ def corpus_job(
         name=step_name(corpus, name),
         description=description,
         out=dg.Out(dg.Nothing),
-        pool=corpus.of(POOL),
+        pool=corpus.full_name(POOL),
     )(run)
 
     @dg.job(
-        name=corpus.of(name),
+        name=corpus.full_name(name),
         description=description,
         executor_def=dg.in_process_executor,
         tags=corpus.tags(name),
@@ -80,7 +80,7 @@ def corpus_job(
 
 def step_name(corpus: names.CorpusNames, job: str) -> str:
     """Return the name of the only step of a job of ``corpus_job``."""
-    return corpus.of(f"{job}_step")
+    return corpus.full_name(f"{job}_step")
 
 
 def job_config(corpus: names.CorpusNames, job: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,6 +123,6 @@ def drop_all(
         cache.forget(of_partition)
         for path in reversed(names.table_paths()):
             access.tables.delete(path, partition)
-        context.instance.delete_dynamic_partition(access.names.partitions, partition)
+        context.instance.delete_dynamic_partition(access.names.partitions_name, partition)
         context.log.info(f"dropped partition {partition!r}")
     context.log.info(f"dropped {n_nodes} nodes")

@@ -79,7 +79,7 @@ def build_raptor_corpus(
     followed = upstream if chunks is None else chunks
     folder = Home.at(home) if home else Home(Home.at().path / name)
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix or [name]
-    names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
+    names = CorpusNames(name, "/".join(prefix), has_upstream=followed is not None)
     access = CorpusAccess(_settings(name, settings, sections), folder, names=names)
     _claim_places(access)
     definitions = [define_corpus(access)]
@@ -122,7 +122,7 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
     builds = build_chain(specs, access, progress)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "
-        f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
+        f"{corpus.full_name(SYNC)} needs no choice: it finds those that changed."
     )
     sync = build_sync_job(access, progress)
     build = build_asset_job(corpus, BUILD, builds.keys, description)
@@ -131,8 +131,8 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
         jobs=[sync, build, build_drop_job(access), *build_version_jobs(access)],
         sensors=[build_source_sensor(access, sync)],
         resources={
-            corpus.of(TABLES): TablesIOManager(access),
-            corpus.of(QDRANT): QdrantLayersIOManager(access),
+            corpus.full_name(TABLES): TablesIOManager(access),
+            corpus.full_name(QDRANT): QdrantLayersIOManager(access),
         },
     )
     if not settings.corpus_tree.enabled:

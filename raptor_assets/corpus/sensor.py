@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import dagster as dg
 from pydantic import BaseModel
 
-from raptor_assets.assets.names import DROP, SYNC, CorpusNames, listed
-from raptor_assets.chain.runs import fail_dead_runs, runs_over, unfinished_runs
+from raptor_assets.assets.names import DROP, SYNC, CorpusNames, join_first
+from raptor_assets.chain.runs import fail_dead_runs, split_into_runs, unfinished_runs
 from raptor_assets.corpus.changes import Changes, Refuse, State, SyncDecision, decide
 from raptor_assets.corpus.jobs import job_config
 from raptor_assets.corpus.sync import explain_waiting
@@ -48,7 +48,7 @@ def build_source_sensor(access: CorpusAccess, sync: dg.JobDefinition) -> dg.Sens
     """
 
     @dg.sensor(
-        name=access.names.of("source_sensor"),
+        name=access.names.full_name("source_sensor"),
         description="Finds new, changed and removed documents, and requests the run that handles "
         "exactly the partitions concerned.",
         job=sync,
@@ -74,7 +74,7 @@ def _tick(
     is_released = bool(cursor.pins) and access.pinned_trees(cursor.pins) != {*cursor.pins}
     if source == cursor.source and not is_released:
         return dg.SkipReason("no file changed since the last request")
-    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     try:
         decision = decide(access, begun, inventory)
     except StoreLockedError as error:
@@ -110,13 +110,13 @@ def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.Sk
     if isinstance(error, EmptySourceError):
         return dg.SkipReason(
             f"{error}. The {n_begun} partitions stay as they are; to remove them, run the job "
-            f"{corpus.of(DROP)}"
+            f"{corpus.full_name(DROP)}"
         )
     if not decision.changes.doubt:
         raise error
     return dg.SkipReason(
-        f"{error}, or launch the job {corpus.of(SYNC)} with `confirm_removal: true`; or drop "
-        f"them by the job {corpus.of(DROP)}"
+        f"{error}, or launch the job {corpus.full_name(SYNC)} with `confirm_removal: true`; or "
+        f"drop them by the job {corpus.full_name(DROP)}"
     )
 
 
@@ -132,7 +132,7 @@ def _request(
     changes, corpus, number = decision.changes, access.names, cursor.number
     number += is_released or source not in (cursor.source, cursor.begun)
     pins = tuple(changes.pins)
-    parts = runs_over(decision.to_build, access.settings.runs.max_partitions)
+    parts = split_into_runs(decision.to_build, access.settings.runs.max_partitions)
     if len(parts) > 1 and cursor.begun != source:
         following = _Cursor(source="", number=number, begun=source, pins=pins)
     else:
@@ -143,7 +143,7 @@ def _request(
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
-                job_name=corpus.of(SYNC),
+                job_name=corpus.full_name(SYNC),
                 run_key=digest(SYNC, source, str(number), *part),
                 run_config=job_config(corpus, SYNC, {"partitions": list(part)}),
                 tags=_tags(part, ()) if part else _tags(decision.to_build, decision.to_drop),
@@ -158,16 +158,16 @@ def _request(
 def _tags(to_build: Sequence[str], to_drop: Sequence[str]) -> dict[str, str]:
     """Return tags that show in the list of runs what a run is going to do."""
     named = {"raptor/build": to_build, "raptor/drop": to_drop}
-    return {tag: listed(partitions, NAMED) for tag, partitions in named.items() if partitions}
+    return {tag: join_first(partitions, NAMED) for tag, partitions in named.items() if partitions}
 
 
 def _skip_reason(changes: Changes) -> str:
     reasons = [f"{len(changes.of(State.UNCHANGED))} partitions are up to date"]
     if unread := changes.of(State.UNKNOWN):
-        named = listed(unread, NAMED)
+        named = join_first(unread, NAMED)
         reasons.append(f"{len(unread)} cannot be read now and stay: {named}")
     if changes.pins:
-        reasons.append(f"pinned to an earlier build: {listed(sorted(changes.pins), NAMED)}")
+        reasons.append(f"pinned to an earlier build: {join_first(sorted(changes.pins), NAMED)}")
     if waiting := changes.of(State.WAITING):
-        reasons.append(f"waiting for approval: {listed(waiting, NAMED)}")
+        reasons.append(f"waiting for approval: {join_first(waiting, NAMED)}")
     return "; ".join(reasons)

@@ -59,7 +59,7 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     corpus = access.names
     if access.source.settings.is_named:
         return explain_upstream(access, instance)
-    if corpus.follows:
+    if corpus.has_upstream:
         return (
             f"{corpus.source.shown} was not materialized yet. Materialize its upstream asset and "
             f"{corpus.source.shown}, for example by a job over both"
@@ -104,7 +104,7 @@ def _decide(
     context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess
 ) -> SyncDecision:
     """Decide what to do, and log the number of partitions in each state."""
-    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     chosen = tuple(dict.fromkeys(config.partitions)) or None
     decision = decide(
         access,
@@ -137,9 +137,9 @@ def execute(
     for action in decision.actions:
         if isinstance(action, BuildPartitions):
             added = sorted(action.partitions)
-            context.instance.add_dynamic_partitions(access.names.partitions, added)
+            context.instance.add_dynamic_partitions(access.names.partitions_name, added)
             run = ChainRun(context, action.partitions, access, progress)
-            yield from run.events()
+            yield from run.build_partitions()
         elif isinstance(action, DropPartitions):
             unpublished = {*run.failures, *run.waiting} if run else set[str]()
             droppable = set(decision.changes.droppable(unpublished))
@@ -175,12 +175,15 @@ def _apply(
 def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
     if not decision.changes.doubt:
         return ""
-    return f", or launch {access.names.of(SYNC)} with `confirm_removal: true` in its configuration"
+    return (
+        f", or launch {access.names.full_name(SYNC)} with `confirm_removal: true` in its "
+        "configuration"
+    )
 
 
 def _drop(context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]) -> None:
     """Drop partitions that are still gone, since the source may have changed during the run."""
-    begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions)
+    begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions_name)
     now = decide(access, tuple(begun), is_confirmed=True)
     gone = set(now.changes.of(State.REMOVED))
     if spared := sorted(set(partitions) - gone):

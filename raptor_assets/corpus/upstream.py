@@ -15,7 +15,7 @@ import dagster as dg
 from pydantic import Field
 
 from raptor_assets.assets.specs import build_source_spec
-from raptor_assets.chain.events import check_result
+from raptor_assets.chain.events import to_check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
 from raptor_assets.corpus.changes import State, decide
 from raptor_assets.home.access import CorpusAccess
@@ -55,7 +55,7 @@ def build_source_asset(
     key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names, access.settings)
 
     @dg.multi_asset(
-        name=access.names.of("source"),
+        name=access.names.full_name("source"),
         specs=[spec.replace_attributes(deps=[key])],
         check_specs=[
             dg.AssetCheckSpec(
@@ -89,7 +89,9 @@ def build_source_asset(
         access.declare()
         yield dg.MaterializeResult(
             metadata=metadata,
-            check_results=[*map(check_result, with_severities([verdict], access.settings.checks))],
+            check_results=[
+                *map(to_check_result, with_severities([verdict], access.settings.checks))
+            ],
             data_version=dg.DataVersion(
                 INITIAL_VERSION
             ),  # the documents say by themselves what changed
@@ -114,7 +116,7 @@ def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     A run that used them would report success although it built from old documents.
     """
     file = access.home.followed / SEEN
-    if not (access.names.follows and file.exists()):
+    if not (access.names.has_upstream and file.exists()):
         return ""
     seen = json.loads(file.read_text(encoding="utf-8"))
     key, source = dg.AssetKey(seen["upstream"]), access.names.source.shown
@@ -289,7 +291,7 @@ def _source_metadata(
     instance: dg.DagsterInstance, access: CorpusAccess, inventory: Inventory
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
-    begun = instance.get_dynamic_partitions(access.names.partitions)
+    begun = instance.get_dynamic_partitions(access.names.partitions_name)
     decision = decide(access, begun, inventory)
     changes = decision.changes
     if changes.doubt:

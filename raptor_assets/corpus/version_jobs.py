@@ -8,7 +8,7 @@ from pydantic import Field
 
 from raptor_assets.assets.names import APPROVE, ROLLBACK, checks_of_all_trees
 from raptor_assets.assets.versions import TreeVersion, code_versions
-from raptor_assets.chain.events import evaluation
+from raptor_assets.chain.events import to_check_evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
 from raptor_assets.chain.run_log import Event, Events
 from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
@@ -63,7 +63,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
         if published.n_withheld:
             note += f"; {published.n_withheld} nodes are left out, since people set chunks aside"
         manifest = published.manifest
-        version = TreeVersion.parse(manifest.inputs).published_as([manifest]).text
+        version = TreeVersion.parse(manifest.inputs).with_content_of([manifest]).text
         tags = {DATA_VERSION: version, IS_GIVEN: "true"}
         return [_materialization(access, published, note, tags)]
 
@@ -123,7 +123,7 @@ def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
     query = Query.from_settings(access.settings)
     regression = compare_baseline(access, access.golden_cases(), query, PUBLISHED, partitions)
     verdicts = with_severities([evaluate_regression(regression)], access.settings.checks)
-    yield from (evaluation(access.names.tree.key, None, verdict) for verdict in verdicts)
+    yield from (to_check_evaluation(access.names.tree.key, None, verdict) for verdict in verdicts)
     if refused := blocking_failures(verdicts):
         raise CheckError(explain_refusal(refused))
 
@@ -136,7 +136,7 @@ def _approved(
 ) -> Events:
     """Write the table of a partition's trees, and yield their materializations."""
     tree, manifests = access.names.tree, [each.manifest for each in published]
-    version = TreeVersion.parse(manifests[0].inputs).published_as(manifests).text
+    version = TreeVersion.parse(manifests[0].inputs).with_content_of(manifests).text
     properties = {"data_version": version, "inputs": version}
     records = {
         each.manifest.tree: TreeRecord.of(each.manifest, each.replaced, each.counts)
@@ -144,8 +144,8 @@ def _approved(
     }
     access.tables.write(tree.path, partition, trees_table(manifests, records), properties)
     versions = code_versions(access.settings, access.components().custom_fingerprints)
-    parents = access.names.parents(access.settings.tree.max_layers)
-    tags = Provenance(context.instance, [partition], versions, parents).tags(
+    parents = access.names.parents_by_asset(access.settings.tree.max_layers)
+    tags = Provenance(context.instance, [partition], versions, parents).tags_of_new(
         tree, partition, version
     )
     yield from (_materialization(access, each, "approved", tags) for each in published)
@@ -153,7 +153,7 @@ def _approved(
 
 def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
     """Decide what the published builds replace; the decision builds nothing."""
-    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     decision = decide(access, begun)
     if decision.refusal:
         return SyncDecision(decision.changes, decision.inventory, ())

@@ -58,7 +58,7 @@ class CorpusAccess:
         self.home = home
         self.names = home.names() if names is None else names
         self.source = SourceAccess(
-            settings, home, scan, lambda: self._components, follows=self.names.follows
+            settings, home, scan, lambda: self._components, follows=self.names.has_upstream
         )
         components = components or Components(settings)
         self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))

@@ -37,7 +37,7 @@ def read_record_file(home: Home, checks: names.Checks) -> tuple[list[str], Check
 
     None means that the records are not in the file of a home, or that the file cannot be read.
     """
-    begun = _rows(home, _PARTITIONS, home.names().partitions)
+    begun = _rows(home, _PARTITIONS, home.names().partitions_name)
     rows = _rows(home, _OUTCOMES)
     if begun is None or rows is None:
         return None
@@ -79,7 +79,7 @@ def _rows(home: Home, statement: str, *values: str) -> list[Any] | None:
 def _outcomes(
     begun: Iterable[Any], rows: Iterable[Any], checks: names.Checks
 ) -> tuple[list[str], dict[tuple[str, str, str | None], CheckOutcome]]:
-    known = {(json.dumps(asset.shown.split("/")), check.name): asset for asset, check in checks}
+    known = {(json.dumps(asset.key_text.split("/")), check.name): asset for asset, check in checks}
     outcomes = {
         (known[key, name].name, name, partition): _outcome(event) if event else CheckOutcome()
         for key, name, partition, event in rows

@@ -117,7 +117,7 @@ def build(
             access.source.look_again()
         decision = decide(
             access,
-            instance.get_dynamic_partitions(access.names.partitions),
+            instance.get_dynamic_partitions(access.names.partitions_name),
             partitions=partitions,
             force=force,
             asks_again=True,
@@ -225,7 +225,7 @@ def _report_dropped(
     """Report the partitions that were dropped; after an error, report the others as failed."""
     if not partitions:
         return
-    remaining = access.partitions(instance.get_dynamic_partitions(access.names.partitions))
+    remaining = access.partitions(instance.get_dynamic_partitions(access.names.partitions_name))
     report.dropped += [name for name in partitions if name not in remaining]
     if error:
         failed = Failure("drop_partitions", error)
@@ -257,7 +257,7 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
 
     access, report = CorpusAccess(settings, home), BuildReport(Changes())
     with open_instance(home) as instance:
-        begun = instance.get_dynamic_partitions(access.names.partitions)
+        begun = instance.get_dynamic_partitions(access.names.partitions_name)
         require_known("partition is called", partitions, access.partitions(begun))
         config = job_config(access.names, DROP, {"partitions": list(partitions)})
         error = _execute(report, build_drop_job(access), instance, access, config)

@@ -56,7 +56,7 @@ def run_job(
     """
     import dagster as dg
 
-    from raptor_assets.chain.events import NO_REASON, described
+    from raptor_assets.chain.events import NO_REASON, describe_failure
     from raptor_assets.dagster_private import InMemoryJob, execute_run_iterator
 
     is_project = bool(access.home.owner.names().corpus)
@@ -67,7 +67,7 @@ def run_job(
     error, is_interrupted = "", False
     for event in execute_run_iterator(InMemoryJob(job), run, instance):
         if event.is_failure and error in ("", NO_REASON):
-            error = described(event)
+            error = describe_failure(event)
         if event.event_type == dg.DagsterEventType.RUN_FAILURE:
             reason = event.job_failure_data.failure_reason
             is_interrupted = reason is not None and reason.value == _INTERRUPTED
@@ -81,7 +81,7 @@ def begun_partitions(home: Home) -> list[str]:
     if not (home.owner.dagster.exists() or home.owner.names().corpus):
         return []
     with open_instance(home) as instance:
-        return list(instance.get_dynamic_partitions(home.names().partitions))
+        return list(instance.get_dynamic_partitions(home.names().partitions_name))
 
 
 def _shared_instance(corpus: str) -> Path:

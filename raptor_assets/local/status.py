@@ -157,7 +157,7 @@ def _recorded(home: Home, checks: names.Checks) -> _Records:
     corpus = home.names()
     with open_instance(home) as instance:
         return _Records(
-            sorted(instance.get_dynamic_partitions(corpus.partitions)),
+            sorted(instance.get_dynamic_partitions(corpus.partitions_name)),
             read_outcomes(instance, checks),
             read_failures(instance, corpus.tree),
             bool(unfinished_runs(instance, corpus)),

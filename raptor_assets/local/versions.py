@@ -91,7 +91,7 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
 
 def _content(manifest: Manifest) -> str:
     """Return the beginning of the data version that Dagster has of a tree's publication."""
-    return TreeVersion.parse(manifest.inputs).published_as([manifest]).text
+    return TreeVersion.parse(manifest.inputs).with_content_of([manifest]).text
 
 
 def _runs(
@@ -239,7 +239,7 @@ def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
 
     jobs = {job.name: job for job in build_version_jobs(access)}
     with open_instance(access.home) as instance:
-        job = jobs[access.names.of(name)]
+        job = jobs[access.names.full_name(name)]
         run_id, error = run_job(access, instance, job, job_config(access.names, name, config))
     if error.startswith(f"check {GOLDEN_REGRESSION.name}"):
         raise CheckError(error)

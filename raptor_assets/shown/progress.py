@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from raptor_assets.assets.names import counted
+from raptor_assets.assets.names import count_phrase
 from raptor_core.models.money.usage import Usage
 
 
@@ -36,7 +36,7 @@ def describe_checks(failed: Iterable[FailedCheck]) -> str:
         counts = Counter(check.name for check in failed if check.severity == severity)
         if counts:
             named = (f"{name} {n}" if n > 1 else name for name, n in counts.most_common())
-            parts.append(f"{counted(counts.total(), noun)} ({', '.join(named)})")
+            parts.append(f"{count_phrase(counts.total(), noun)} ({', '.join(named)})")
     return ", ".join(parts)
 
 
@@ -112,7 +112,7 @@ class StepProgress:
 
 def describe_step(done: Progress) -> str:
     """Describe a step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
-    phrases = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
+    phrases = [count_phrase(len(done.partitions), "partition"), count_phrase(done.n_rows, "row")]
     phrases += [f"{done.seconds:.1f} s", *usage_phrases(done.usage), *speed_phrases(done)]
     return f"{done.asset}: {', '.join(phrases)}"
 
@@ -127,7 +127,10 @@ def usage_phrases(usage: Usage) -> list[str]:
     """Return phrases such as "53 calls" and "0.021 USD", none without calls."""
     if not usage.calls:
         return []
-    return [counted(usage.calls, "call"), *([] if usage.usd is None else [f"{usage.usd:.4g} USD"])]
+    return [
+        count_phrase(usage.calls, "call"),
+        *([] if usage.usd is None else [f"{usage.usd:.4g} USD"]),
+    ]
 
 
 COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")

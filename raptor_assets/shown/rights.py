@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from raptor_assets.assets.names import counted, listed
+from raptor_assets.assets.names import count_phrase, join_first
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
@@ -31,7 +31,7 @@ def published_findings(manifests: Iterable[Manifest], settings: Settings) -> lis
     findings = describe_unmatched(ReaderRules(settings.source).unmatched(names))
     if hidden := sorted(d.id for manifest, d in documents if not manifest.readers.get(d.id)):
         findings.append(
-            f"{counted(len(hidden), 'document')} that no caller may read, because no readers are "
-            f"declared or they cannot be read now: {listed(hidden, _NAMED)}"
+            f"{count_phrase(len(hidden), 'document')} that no caller may read, because no readers "
+            f"are declared or they cannot be read now: {join_first(hidden, _NAMED)}"
         )
     return findings

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import Command, home_and_settings, together
+from raptor_assets.cli.options import Command, combine_options, home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -24,7 +24,7 @@ from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.load import open_dataset
 from raptor_lab.dpr import ENCODERS
 
-dataset_options = together(
+dataset_options = combine_options(
     click.option(
         "--source",
         "sources",
@@ -74,7 +74,7 @@ def budgets_option(default: str | None) -> Callable[[Command], Command]:
 
 def comparison_options(budgets: str | None) -> Callable[[Command], Command]:
     """Return a decorator that adds the options of a comparison, with default ``budgets``."""
-    return together(
+    return combine_options(
         click.option(
             "--strategy",
             "strategies",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import bounded, budget_options, home_and_json
+from raptor_assets.cli.options import apply_budget_options, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
@@ -82,7 +82,7 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         measurer = ContextMeasurer.of(index.dataset, pooled=False)
         read = None
         if reader := values["reader"]:
-            ledger = Ledger.of(bounded(settings, values))
+            ledger = Ledger.of(apply_budget_options(settings, values))
             read = answer_measurer(index, home, values, reader, ledger)
         study = measure_study(index, budgets, measurer, _print_system, read, values["encoders"])
         components, documents = index.components, index.dataset.documents

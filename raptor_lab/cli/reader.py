@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import Command, bounded, budget_options, home_and_json
+from raptor_assets.cli.options import Command, apply_budget_options, budget_options, home_and_json
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
@@ -59,7 +59,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
     systems = common.make_systems(values)
     with common.open_evaluation(file, home, values) as index:
         trees = tree_statistics(index)
-        ledger = Ledger.of(bounded(index.components.settings, values))
+        ledger = Ledger.of(apply_budget_options(index.components.settings, values))
         comparisons = {
             name: compare(
                 index,

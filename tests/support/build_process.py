@@ -232,9 +232,9 @@ class Starter:
         return code, (self.root / "printed").read_text()
 
     def __exit__(self, *_exc):
-        self._process.stdin.close()
+        self._process.stdin.end_run()
         self._process.wait(20)
-        self._process.stdout.close()
+        self._process.stdout.end_run()
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
         print_json({"n_kept": len(asked), "groups": groups})
         return
     for group in groups:
-        text, note = group[0].question, _counts(group)
+        text, note = group[0].question, _count_phrases(group)
         if golden:
             line = {"question": text, "expected": [], "note": note}
             say_json(json.dumps(line, ensure_ascii=False))
@@ -48,7 +48,7 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
         say(f"{len(chosen)} of {len(asked)} kept questions", dim=True)
 
 
-def _counts(group: Sequence[AskedQuestion]) -> str:
+def _count_phrases(group: Sequence[AskedQuestion]) -> str:
     n_unanswered = sum(question.is_unanswered for question in group)
     n_down = sum(question.vote < 0 for question in group)
     return f"asked {len(group)}, unanswered {n_unanswered}, votes against {n_down}"

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from raptor_assets.assets.names import counted, listed
+from raptor_assets.assets.names import count_phrase, join_first
 from raptor_assets.cli.exits import exit_code_of_failures
 from raptor_assets.cli.options import (
     absolute_sources,
-    bounded,
+    apply_budget_options,
     budget_options,
     home_and_json,
     home_and_settings,
@@ -66,15 +66,15 @@ def plan_command(
     updated, and an estimate for a tree that is built from scratch.
     """
     opened, settings, scan = _scan_sources(home, sources)
-    keys = _partition_keys(partitions, scan.inventory, settings)
+    keys = _to_partition_keys(partitions, scan.inventory, settings)
     if reembed:
         _plan_reembedding(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
         return
     planned = forecast(opened, settings, scan, keys)
     if as_json:
-        print_json(_plan_values(planned))
+        print_json(_forecast_values(planned))
     else:
-        _print_plan(planned, settings.unpriced_models, settings.budget)
+        _print_forecast(planned, settings.unpriced_models, settings.budget)
 
 
 def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
@@ -91,7 +91,7 @@ def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
         say(f"to make: 0 summaries; cost: {usd_text(usd)}")
 
 
-def _plan_values(planned: Forecast) -> dict[str, Any]:
+def _forecast_values(planned: Forecast) -> dict[str, Any]:
     changes = planned.changes
     return {
         **{s.value: changes.of(s) for s in State if s != State.UNCHANGED},
@@ -109,47 +109,47 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
     }
 
 
-def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
+def _print_forecast(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     changes, plan = planned.changes, planned.plan
     counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
     say(f"partitions: {', '.join(counts) or 'none'}")
-    _print_kept(changes)
-    _print_lines(describe_unmatched(planned.unmatched_rules), "rules")
+    _print_unchanged(changes)
+    _print_names(describe_unmatched(planned.unmatched_rules), "rules")
     _print_waiting(changes.of(State.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
-        named = listed(sorted(changes.refused), NAMED)
+        named = join_first(sorted(changes.refused), NAMED)
         say(f"summarized again, because the model refused some summaries: {named}")
-    _print_lines(join_reasons(planned.odd.items()), "documents")
-    _print_lines([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
-    _print_readers(planned)
+    _print_names(join_reasons(planned.odd.items()), "documents")
+    _print_names([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
+    _print_reader_sets(planned)
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
         _print_tree(tree)
     if len(affected) > NAMED:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
-        say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
+        say(f"{count_phrase(n_same, 'tree')} of these partitions without a change", dim=True)
     _print_total(plan, unpriced, budget)
 
 
-def _print_readers(planned: Forecast) -> None:
+def _print_reader_sets(planned: Forecast) -> None:
     """Print the sets of readers with their sizes, and how many nodes change readers."""
     sets = [
-        f"{_names(each.readers)} {counted(each.n_documents, 'document')} in "
-        f"{counted(each.n_trees, 'tree')}"
+        f"{_join_reader_names(each.readers)} {count_phrase(each.n_documents, 'document')} in "
+        f"{count_phrase(each.n_trees, 'tree')}"
         for each in planned.reader_sets
     ]
     if sets:
         more = f"; and {len(sets) - NAMED} more sets" if len(sets) > NAMED else ""
         say(f"readers: {'; '.join(sets[:NAMED])}{more}")
     if planned.n_readers_changed:
-        say(f"{counted(planned.n_readers_changed, 'node')} of published trees change readers")
+        say(f"{count_phrase(planned.n_readers_changed, 'node')} of published trees change readers")
 
 
-def _names(readers: Sequence[str]) -> str:
-    return "everyone" if EVERYONE in readers else listed(readers, NAMED) or "nobody"
+def _join_reader_names(readers: Sequence[str]) -> str:
+    return "everyone" if EVERYONE in readers else join_first(readers, NAMED) or "nobody"
 
 
 def _print_tree(tree: TreePlan) -> None:
@@ -161,20 +161,20 @@ def _print_tree(tree: TreePlan) -> None:
     say(f"{tree.tree}: {tree.action}{why}", fg="cyan")
     say(f"  leaves   {leaves}")
     for layer in tree.layers:
-        say(f"  layer {layer.layer}  {_layer(layer)}")
+        say(f"  layer {layer.layer}  {_describe_layer(layer)}")
 
 
-def _layer(layer: LayerPlan) -> str:
+def _describe_layer(layer: LayerPlan) -> str:
     texts = [f"{layer.n_kept} kept", f"{layer.n_added} new", f"{layer.n_removed} removed"]
     counts = (layer.n_touched, layer.n_split, layer.n_merged, layer.n_reused)
     words = ("touched", "split", "merged or ended", "texts known already")
     texts += [f"{count} {word}" for count, word in zip(counts, words, strict=True) if count]
     fitted = f"; fitted: {layer.fitted}" if layer.fitted else ""
-    return f"{', '.join(texts)} → {_summaries(layer.cost.calls)}{fitted}"
+    return f"{', '.join(texts)} → {_summary_count_phrase(layer.cost.calls)}{fitted}"
 
 
-def _summaries(count: int) -> str:
-    return counted(count, "summary", "summaries")
+def _summary_count_phrase(count: int) -> str:
+    return count_phrase(count, "summary", "summaries")
 
 
 def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
@@ -183,7 +183,7 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
     say()
     say(
-        f"to make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
+        f"to make: {sure}{_summary_count_phrase(plan.summaries.calls)} ({bounds}), "
         f"about {plan.summaries.tokens:,} tokens"
     )
     if plan.calls_model and plan.summaries.calls:
@@ -194,8 +194,8 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
         )
     if plan.audits.calls or plan.most_audits.calls:
         say(
-            f"to audit: about {_summaries(plan.audits.calls)}, {plan.audits.tokens:,} tokens; at "
-            f"most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
+            f"to audit: about {_summary_count_phrase(plan.audits.calls)}, {plan.audits.tokens:,} "
+            f"tokens; at most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
         )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
@@ -248,10 +248,10 @@ def build_command(
     tree stays until its successor is published. A run stops before it exceeds a budget; the next
     run continues from the finished work.
     """
-    from raptor_assets.cli.progress import build_progress
+    from raptor_assets.cli.progress import open_build_progress
 
     started = time.monotonic()
-    with build_progress(visible=not as_json) as progress:
+    with open_build_progress(visible=not as_json) as progress:
         if sources:
             Home.at(home).check_owner("")
         # Sources are scanned before they are saved: a mistyped path changes nothing.
@@ -259,9 +259,9 @@ def build_command(
         if sources:
             opened.create()
             opened.add_sources(absolute_sources(sources))
-        settings = bounded(settings, bounds)
-        keys = _partition_keys(partitions, scan.inventory, settings)
-        hooks: dict[str, Any] = {"on_plan": progress.plan, "on_progress": progress.step}
+        settings = apply_budget_options(settings, bounds)
+        keys = _to_partition_keys(partitions, scan.inventory, settings)
+        hooks: dict[str, Any] = {"on_plan": progress.show_plan, "on_progress": progress.show_step}
         hooks["force"] = force
         flags: dict[str, Any] = {"confirm_removal": confirm_removal, "reembeds": reembeds}
         hooks["components"] = components = Components(settings)
@@ -272,12 +272,12 @@ def build_command(
     seconds = time.monotonic() - started
     failed_checks = [*report.failed_checks, *(above.failed_checks if above else ())]
     if as_json:
-        corpus_tree = {} if above is None else {"corpus_tree": _values(above, seconds)}
-        print_json(_values(report, seconds) | corpus_tree)
+        corpus_tree = {} if above is None else {"corpus_tree": _report_values(above, seconds)}
+        print_json(_report_values(report, seconds) | corpus_tree)
     else:
-        _print(report, opened, seconds)
+        _print_report(report, opened, seconds)
         if above is not None:
-            _print_above(above)
+            _print_corpus_tree_build(above)
         if checks := describe_checks(failed_checks):
             say(f"failed checks: {checks}; `{hint('status', opened.path)}` explains", fg="yellow")
     failed = report.failed | (above.failed if above else {})
@@ -288,14 +288,17 @@ def build_command(
         raise SystemExit(5)
 
 
-def _print_above(above: BuildReport) -> None:
+def _print_corpus_tree_build(above: BuildReport) -> None:
     _print_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
     state = "failed" if above.failed else state
-    say(f"the corpus tree: {state}, {_summaries(_n_produced(above, 'summaries'))} written")
+    say(
+        f"the corpus tree: {state}, {_summary_count_phrase(_count_produced(above, 'summaries'))} "
+        "written"
+    )
 
 
-def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
+def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
     return {
         "built": report.built,
         "unchanged": report.unchanged,
@@ -308,23 +311,23 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
         "failed_checks": report.failed_checks,
-        "n_embedded": _n_produced(report, "embeddings"),
-        "n_summarized": _n_produced(report, "summaries"),
+        "n_embedded": _count_produced(report, "embeddings"),
+        "n_summarized": _count_produced(report, "summaries"),
         "n_answers_kept": report.n_kept,
         "seconds": round(seconds, 3),
         "run_ids": report.run_ids,
     }
 
 
-def _n_produced(report: BuildReport, kind: str) -> int:
+def _count_produced(report: BuildReport, kind: str) -> int:
     return sum(count for asset, count in report.produced.items() if asset.endswith(f"/{kind}"))
 
 
-def _print(report: BuildReport, home: Home, seconds: float) -> None:
-    _print_lines([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    _print_kept(report.changes)
-    _print_lines(describe_unmatched(report.unmatched_rules), "rules")
-    _print_lines(join_reasons(report.odd.items()), "partitions")
+def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
+    _print_names([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
+    _print_unchanged(report.changes)
+    _print_names(describe_unmatched(report.unmatched_rules), "rules")
+    _print_names(join_reasons(report.odd.items()), "partitions")
     _print_failed(report, "partitions")
     _print_waiting([*report.changes.of(State.WAITING), *report.waiting])
     counts = [
@@ -333,49 +336,49 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         f"{len(report.dropped)} dropped" if report.dropped else "",
         f"{len(report.failed)} failed" if report.failed else "",
         f"{len(report.waiting)} to approve" if report.waiting else "",
-        f"{counted(len(report.skipped), 'file')} skipped" if report.skipped else "",
+        f"{count_phrase(len(report.skipped), 'file')} skipped" if report.skipped else "",
     ]
     say(
         f"partitions: {', '.join(filter(None, counts))}; "
-        f"{counted(_n_produced(report, 'embeddings'), 'text')} embedded, "
-        f"{_summaries(_n_produced(report, 'summaries'))} written in {seconds:.1f} s"
+        f"{count_phrase(_count_produced(report, 'embeddings'), 'text')} embedded, "
+        f"{_summary_count_phrase(_count_produced(report, 'summaries'))} written in {seconds:.1f} s"
     )
     if report.n_kept:
-        kept = counted(report.n_kept, "answer")
+        kept = count_phrase(report.n_kept, "answer")
         say(f"{kept} of the model are kept: the next build continues from there")
     if report.run_ids and not home.names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
 
-def _print_kept(changes: Changes) -> None:
+def _print_unchanged(changes: Changes) -> None:
     """Print which partitions and trees stay as they are, and which pins end."""
     why = (
         "as published: a document of it cannot be read now, and until then only readers whom a "
         "rule or the broken item names may read it"
     )
-    _print_lines([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
+    _print_names([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
     pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
     pinned += [
         f"the pin of {tree} ends, because none of its documents has this name any more: {note}"
         for tree, note in changes.ended_pins.items()
     ]
-    _print_lines(pinned, "trees")
+    _print_names(pinned, "trees")
 
 
 def _print_waiting(partitions: Sequence[str]) -> None:
     why = "waits for approval: `raptor versions diff TREE --staged` shows it"
-    _print_lines([f"{name} {why}" for name in partitions], "partitions")
+    _print_names([f"{name} {why}" for name in partitions], "partitions")
 
 
 def _print_failed(report: BuildReport, plural: str) -> None:
     lines = [
-        f"failed {listed(names, NAMED)} at {failure.asset}: {failure.reason}"
+        f"failed {join_first(names, NAMED)} at {failure.asset}: {failure.reason}"
         for names, failure in by_cause(report.failed)
     ]
-    _print_lines(lines, plural, "red")
+    _print_names(lines, plural, "red")
 
 
-def _print_lines(lines: list[str], plural: str, color: str = "yellow") -> None:
+def _print_names(lines: list[str], plural: str, color: str = "yellow") -> None:
     for line in lines[:NAMED]:
         say(line, fg=color, err=True)
     if len(lines) > NAMED:
@@ -396,7 +399,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
     opened, settings = Home.open(home)
-    names = _partitions(trees, opened, settings)
+    names = _find_partitions_to_drop(trees, opened, settings)
     prompt = printable(f"remove {', '.join(names)} from {opened.path}?", lines=False)
     if not (yes or click.confirm(prompt, err=True)):
         raise SystemExit("nothing was removed")
@@ -415,7 +418,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
         raise SystemExit(exit_code_of_failures(errors, partly=bool(report.dropped)))
 
 
-def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
+def _find_partitions_to_drop(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     grouping = settings.grouping
     by_tree = not grouping.shards
     known = CorpusAccess(settings, home).partitions(begun_partitions(home))
@@ -438,7 +441,7 @@ def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, S
     return home, settings.model_copy(update={"source": source}), scan
 
 
-def _partition_keys(
+def _to_partition_keys(
     names: Sequence[str], inventory: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
     """Return the keys of named partitions; the name of a partition's only tree counts, too."""

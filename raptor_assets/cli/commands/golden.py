@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, query_options, read_options
+from raptor_assets.cli.options import home_and_json, query_options, read_query_options
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
@@ -66,7 +66,7 @@ def golden_command(
     path = file or opened.golden(settings)
     if path is None:
         raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
-    cases, query = load_golden(path), read_options(values).query(settings)
+    cases, query = load_golden(path), read_query_options(values).query(settings)
     regression = None
     if baseline:
         access = CorpusAccess(settings, opened)
@@ -79,7 +79,7 @@ def golden_command(
         bounds = {"min_hit_rate": min_hit_rate, "broken_bounds": broken}
         print_json({"file": str(path), **bounds, **golden_values(report), **more})
     else:
-        _print(report, regression, broken)
+        _print_golden_report(report, regression, broken)
     if broken or (regression and regression.losses):
         raise SystemExit(5)
 
@@ -93,7 +93,7 @@ def _regression_values(regression: Regression) -> dict[str, Any]:
     }
 
 
-def changed_ranks(regression: Regression) -> list[str]:
+def describe_changed_ranks(regression: Regression) -> list[str]:
     """Return a line for each question whose rank changed."""
     pairs = zip(regression.before.hits, regression.after.hits, strict=True)
     return [
@@ -119,7 +119,9 @@ def ask_published(
     )
 
 
-def _print(report: GoldenReport, regression: Regression | None, broken: Sequence[str]) -> None:
+def _print_golden_report(
+    report: GoldenReport, regression: Regression | None, broken: Sequence[str]
+) -> None:
     for hit in report.hits:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
@@ -127,7 +129,10 @@ def _print(report: GoldenReport, regression: Regression | None, broken: Sequence
     for name, value in report.numbers().items():
         say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if regression:
-        for line in (f"against the baseline: {regression.summary()}", *changed_ranks(regression)):
+        for line in (
+            f"against the baseline: {regression.summary()}",
+            *describe_changed_ranks(regression),
+        ):
             say(line, fg="red" if regression.losses else None)
     for phrase in broken:
         say(phrase, fg="red", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raptor_assets.assets.names import TREE, counted
+from raptor_assets.assets.names import TREE, count_phrase
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import join_reasons, print_json, usd_text
 from raptor_assets.home.folder import Home
@@ -47,10 +47,10 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     manifests = (t.manifest for t in state.trees if not is_corpus_tree(t.name))
     rights = published_findings(manifests, settings)
     if as_json:
-        values = {**_values(state, opened.path, sources), "rights": rights}
+        values = {**_status_values(state, opened.path, sources), "rights": rights}
         print_json(values if costs is None else {**values, "costs": costs})
     else:
-        _print(state, opened.path, sources)
+        _print_status(state, opened.path, sources)
         for finding in rights:
             say(finding, fg="yellow")
         for tree, figures in (costs or {}).items():
@@ -59,7 +59,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
         raise SystemExit(5)
 
 
-def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
+def _status_values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
     return {
         "home": str(home),
         "sources": sources,
@@ -94,7 +94,7 @@ def _cost_text(figures: Cost) -> str:
     return ", ".join(texts)
 
 
-def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
+def _print_status(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     say(f"{home} contains {', '.join(sources) or 'no source yet'}", dim=True)
     _print_rows(state.trees)
     results = ((tree.partition, result) for tree in state.trees for result in tree.checks)
@@ -146,7 +146,7 @@ def _print_totals(trees: Sequence[TreeStatus]) -> None:
         (sum(tree.n_nodes for tree in trees), "node"),
         (sum(tree.n_tokens for tree in trees), "token"),
     )
-    say(", ".join(counted(*count) for count in counts))
+    say(", ".join(count_phrase(*count) for count in counts))
 
 
 def _print_rows(trees: Sequence[TreeStatus]) -> None:
@@ -156,22 +156,22 @@ def _print_rows(trees: Sequence[TreeStatus]) -> None:
     if not trees:
         return
     head = ("title", "tree", "nodes by layer", "tokens", "published", "checks")
-    rows: list[Sequence[str]] = [head, *map(_row, trees)]
+    rows: list[Sequence[str]] = [head, *map(_row_of_tree, trees)]
     if not any(title for title, *_ in rows[1:]):
         rows = [row for _, *row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for tree, row in zip((None, *trees), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
-        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
+        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color_of_tree(tree))
 
 
-def _color(tree: TreeStatus) -> str | None:
+def _color_of_tree(tree: TreeStatus) -> str | None:
     if all(check.passed for check in tree.checks):
         return None
     return "yellow" if tree.structural_passed else "red"
 
 
-def _row(tree: TreeStatus) -> tuple[str, ...]:
+def _row_of_tree(tree: TreeStatus) -> tuple[str, ...]:
     failed = sum(not check.passed for check in tree.checks)
     checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
     published = tree.published_at.partition(".")[0].replace("+00:00", "") + "Z"

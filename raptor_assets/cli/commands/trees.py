@@ -49,7 +49,7 @@ def tree_command(
     if traced:
         retriever.read(tree, lambda _home, _settings, store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, retriever.settings.source, as_json=as_json)
+        _print_trace(origin, tree, retriever.settings.source, as_json=as_json)
         return
     manifest, nodes = retriever.read(
         tree,
@@ -86,7 +86,7 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
     while stack:
         branch, node = stack.pop()
         again = node.id in shown and bool(node.children)
-        label = _label(node, ids=ids, several=several, again=again)
+        label = _describe_node(node, ids=ids, several=several, again=again)
         child_branch = branch.add(Text(label, no_wrap=True, overflow="ellipsis"))
         if not again and (depth is None or top - node.layer + 1 < depth):
             shown.add(node.id)
@@ -94,7 +94,7 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
     print_wide(root)
 
 
-def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
+def _describe_node(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     """Describe a node in one line: title, place, id, size and the beginning of its text."""
     place = f"layer {node.layer}"
     if node.stands_for:
@@ -109,7 +109,7 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
+def _print_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
@@ -174,7 +174,7 @@ def _show_page(
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
         say(url if "#" in url else str(path))
-    if at_terminal() and not (no_open or as_json):
+    if is_at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
 
 
@@ -186,6 +186,6 @@ def _write_page(output: Path | None, name: str, page: str) -> Path:
     return path
 
 
-def at_terminal() -> bool:
+def is_at_terminal() -> bool:
     """Return whether a person sees the output."""
     return sys.stdout.isatty()

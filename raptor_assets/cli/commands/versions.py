@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from raptor_assets.cli.commands.curate import user_name
-from raptor_assets.cli.commands.golden import changed_ranks
-from raptor_assets.cli.options import home_and_json, together
+from raptor_assets.cli.commands.golden import describe_changed_ranks
+from raptor_assets.cli.options import combine_options, home_and_json
 from raptor_assets.cli.output import print_json, print_wide, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.versions import (
@@ -27,17 +27,17 @@ from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
 
-_reason = together(
+_reason = combine_options(
     click.option("--reason", default="", help="Why, as shown by status, plan and the UI."),
     click.option("--who", default="", help="Your name; by default the name of the system's user."),
 )
 
 
-def _example(arguments: str) -> str:
+def _example_text(arguments: str) -> str:
     return f"\b\nExample:\n  raptor versions {arguments}"
 
 
-@click.group("versions", epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
+@click.group("versions", epilog=_example_text("rollback guides/pumps.md --reason 'worse answers'"))
 def versions_command() -> None:
     """Show earlier builds of a tree, compare them, roll back to one.
 
@@ -46,7 +46,7 @@ def versions_command() -> None:
     """
 
 
-@versions_command.command("list", epilog=_example("list guides/pumps.md"))
+@versions_command.command("list", epilog=_example_text("list guides/pumps.md"))
 @click.argument("tree")
 @home_and_json
 def list_(tree: str, home: Path, as_json: bool) -> None:
@@ -89,7 +89,7 @@ def _print_build(build: TreeBuild) -> None:
         say(f"    pinned: {manifest.pin}", fg="yellow")
 
 
-@versions_command.command(epilog=_example("diff guides/pumps.md --markdown"))
+@versions_command.command(epilog=_example_text("diff guides/pumps.md --markdown"))
 @click.argument("tree")
 @click.argument("old", default="")
 @click.argument("new", default="")
@@ -118,7 +118,7 @@ def diff(
         print_json(_difference_values(tree, difference))
         return
     if markdown:
-        lines = [line.strip() for line in _lines(difference)]
+        lines = [line.strip() for line in _describe_difference(difference)]
         say_text(difference_markdown(tree, lines, difference.summaries))
         return
     _print_difference(difference)
@@ -143,18 +143,18 @@ def _difference_values(tree: str, difference: BuildDifference) -> dict[str, Any]
 def _print_difference(difference: BuildDifference) -> None:
     from rich.table import Table
 
-    for line in _lines(difference):
+    for line in _describe_difference(difference):
         say(line)
     if not difference.summaries:
         return
     table = Table("old", "new", show_lines=True)
     for change in difference.summaries:
         head = f"layer {change.layer}: {change.name}\n"
-        table.add_row(*(_cell(head, text) for text in (change.old, change.new)))
+        table.add_row(*(_styled_cell(head, text) for text in (change.old, change.new)))
     print_wide(table)
 
 
-def _lines(difference: BuildDifference) -> list[str]:
+def _describe_difference(difference: BuildDifference) -> list[str]:
     """Describe a difference in numbers, with the golden questions whose rank changed."""
     added, removed = difference.n_chunks
     lines = [
@@ -164,17 +164,17 @@ def _lines(difference: BuildDifference) -> list[str]:
     if golden := difference.golden:
         rates = (f"{report.hit_rate:.0%}" for report in (golden.before, golden.after))
         lines.append(f"golden questions with their answer: {' → '.join(rates)}")
-        lines += [f"golden questions: {golden.summary()}", *changed_ranks(golden)]
+        lines += [f"golden questions: {golden.summary()}", *describe_changed_ranks(golden)]
     return lines
 
 
-def _cell(head: str, text: str) -> Any:
+def _styled_cell(head: str, text: str) -> Any:
     from rich.text import Text
 
     return Text.assemble((head, "bold"), text or "–")
 
 
-@versions_command.command(epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
+@versions_command.command(epilog=_example_text("rollback guides/pumps.md --reason 'worse answers'"))
 @click.argument("tree")
 @click.option("--to", default="", metavar="BUILD", help="Build; by default the previous one.")
 @_reason
@@ -186,10 +186,10 @@ def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: boo
     people set aside, and what is gone from the source, is not published.
     """
     config = {"tree": tree, "to": to, "reason": reason, "who": who or user_name()}
-    _change(home, tree, config, as_json, done="pinned to")
+    _change_build(home, tree, config, as_json, done="pinned to")
 
 
-@versions_command.command(epilog=_example("release guides/pumps.md"))
+@versions_command.command(epilog=_example_text("release guides/pumps.md"))
 @click.argument("tree")
 @_reason
 @home_and_json
@@ -200,10 +200,10 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
     model.
     """
     config = {"tree": tree, "reason": reason, "who": who or user_name(), "release": True}
-    _change(home, tree, config, as_json, done="released at")
+    _change_build(home, tree, config, as_json, done="released at")
 
 
-@versions_command.command("approve", epilog=_example("approve guides/pumps.md"))
+@versions_command.command("approve", epilog=_example_text("approve guides/pumps.md"))
 @click.argument("trees", nargs=-1, required=True)
 @home_and_json
 def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
@@ -216,10 +216,10 @@ def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
         say(f"{tree}: published")
 
 
-def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:
+def _change_build(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:
     opened, settings = Home.open(home)
     run_id = change_build(opened, settings, config)
-    (published,) = _published(list_builds(opened, settings, tree))
+    (published,) = _keep_published(list_builds(opened, settings, tree))
     if as_json:
         print_json({"tree": tree, **_build_values(published), "run_id": run_id})
         return
@@ -229,5 +229,5 @@ def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: 
         say(f"`{hint(f'versions release {tree}', home)}` ends the pin", dim=True)
 
 
-def _published(builds: Iterable[TreeBuild]) -> list[TreeBuild]:
+def _keep_published(builds: Iterable[TreeBuild]) -> list[TreeBuild]:
     return [build for build in builds if build.state != "kept"]

@@ -171,10 +171,10 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
         one.keep_vectors({"v": vector})
         assert other.read_texts(["a", "v"]) == {"a": TEXT}
         assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
-        one.forget(["t"])
+        one.forget_recorded(["t"])
         assert (one.unfinished(), other.unfinished()) == ([], ["t"])
         assert other.read_texts(["a"]) == {"a": TEXT}
-        other.forget(["t"])
+        other.forget_recorded(["t"])
         assert (one.read_texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
         one.discard(["b"])
         assert one.read_texts(["b"]) == {}
