@@ -13,7 +13,7 @@ from functools import cached_property
 from raptor_assets.assets.versions import code_versions
 from raptor_assets.home.access import CorpusAccess, StoreAccess
 from raptor_assets.home.publication import explain_pin
-from raptor_assets.home.published import documents_by_tree, pins_in_force
+from raptor_assets.home.published import documents_by_tree, find_current_pins
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
 from raptor_core.documents.removal import Unread
@@ -181,7 +181,7 @@ class RunContext:
         self.tables = access.tables
         self.store = RunStore(access.store)
         self.source = access.source
-        self._published = access.published
+        self._published = access.read_published
         self.needs_approval = self.settings.runs.publish == "when_approved"
         self.warn = warn
         self.working = working
@@ -200,7 +200,7 @@ class RunContext:
     @cached_property
     def corpus(self) -> Corpus:
         """Documents of the source, read once in a run; unreadable files give warnings."""
-        corpus = self.source.corpus(self._names())
+        corpus = self.source.read_corpus(self._names())
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
@@ -211,7 +211,7 @@ class RunContext:
         if not unread:
             return
         known = {*ids, *self.components.curation.documents}
-        for document in self._published().documents([partition])[partition]:
+        for document in self._published().read_documents([partition])[partition]:
             place = unread.place_of(document.id, document.source)
             if place and document.id not in known:
                 raise SourceError(
@@ -242,7 +242,7 @@ class RunContext:
     def pin_notes(self) -> dict[str, str]:
         """Notes on why trees of this run are pinned to an earlier build, by tree name."""
         every = Partitions(self.corpus.documents, self.settings.grouping)
-        return pins_in_force(self._published().pins, documents_by_tree(every))
+        return find_current_pins(self._published().pins, documents_by_tree(every))
 
     @cached_property
     def partitions(self) -> Partitions[Document]:

@@ -77,7 +77,7 @@ def measure_kept_questions(context: RunContext) -> list[CheckResult]:
     """Measure the questions that servers kept; an error only causes a warning."""
     settings = context.settings
     try:
-        asked = QuestionLog(context.access.home.path, settings).read()
+        asked = QuestionLog(context.access.home.path, settings).read_questions()
     except RaptorError as error:
         context.warn(f"the kept questions were not measured: {error}")
         return []

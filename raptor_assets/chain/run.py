@@ -34,7 +34,7 @@ from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps import build_steps
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import set_readers
+from raptor_assets.home.publication import update_readers
 from raptor_assets.shown.progress import Failure, StepProgress, Watch, ignore_progress
 from raptor_core.checks.base import CheckResult, blocking_failures, explain_refusal
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
@@ -75,7 +75,7 @@ def build_chain(
         run = ChainRun(context.op_execution_context, config.partitions, access, progress, selected)
         with hold_run_lock(access.home, context.op_execution_context):
             if run.reads_source:
-                set_readers(access)
+                update_readers(access)
             yield from run.build_partitions()
         run.raise_failures()
 
@@ -103,7 +103,7 @@ class ChainRun:
         self._context = context
         self._named = named
         self._settings = access.settings
-        self._golden = access.golden_cases
+        self._golden = access.read_golden_cases
         self._corpus = access.names
         self._tree = self._corpus.tree
         chain = self._corpus.chain(self._settings.tree.max_layers)
@@ -116,9 +116,9 @@ class ChainRun:
         self.waiting: set[str] = set()
         self._stopped: Failure | None = None
         self._refused: list[CheckResult] = []
-        access.declare()
+        access.write_declaration()
         components = access.components(context.instance)
-        components.curation = access.curation()
+        components.curation = access.read_curation()
         self._ledger = components.ledger
         self._at = StepProgress(self._ledger.spent, watch)
         self._run_context = RunContext(

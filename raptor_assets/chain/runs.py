@@ -17,7 +17,7 @@ import dagster as dg
 from raptor_assets.assets import names
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.folder import Home
-from raptor_assets.home.records import is_postgres
+from raptor_assets.home.records import uses_postgres
 from raptor_core.disk import disk_errors, file_lock
 
 _log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ def hold_run_lock(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
 
     If Dagster's records are in PostgreSQL, Dagster's pool limits the concurrent runs instead.
     """
-    if is_postgres(context.instance):
+    if uses_postgres(context.instance):
         yield
         return
     path = home.run_lock

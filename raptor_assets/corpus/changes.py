@@ -1,6 +1,6 @@
 """Changes: what has to happen to published trees, by comparing the source with their manifests.
 
-``decide`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
+``decide_run`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
 requests that job, the command and `raptor plan` print the same list. Dagster's log says what
 happened; nothing here reads it. ``decide_removals`` judges documents that are missing.
 """
@@ -14,10 +14,14 @@ from functools import cached_property
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import explain_pin, outdated, sets_readers
-from raptor_assets.home.published import Previous, Published, documents_by_tree, pins_in_force
+from raptor_assets.home.current_state import CurrentState
+from raptor_assets.home.publication import (
+    explain_pin,
+    find_trees_with_removed_texts,
+    have_readers_changed,
+)
+from raptor_assets.home.published import Previous, Published, documents_by_tree, find_current_pins
 from raptor_assets.home.rollback import trees_to_forget
-from raptor_assets.home.today import Today
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
@@ -33,8 +37,8 @@ from raptor_core.settings import Settings
 _NAMED = 10  # partitions that an explanation names
 
 
-class State(Enum):
-    """State of a partition, which decides what a build does with it; see ``state_of``."""
+class PartitionChange(Enum):
+    """State of a partition, which decides what a build does with it; see ``find_change``."""
 
     UNCHANGED = "unchanged"
     NEW = "new"
@@ -116,7 +120,7 @@ class Changes:
             requests these again; the sensor does not, since it would request them forever.
     """
 
-    states: Mapping[str, State] = field(default_factory=dict)
+    states: Mapping[str, PartitionChange] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
@@ -124,14 +128,14 @@ class Changes:
     ended_pins: Mapping[str, str] = field(default_factory=dict)
     doubt: str = ""
 
-    def of(self, *states: State) -> tuple[str, ...]:
+    def partitions_in(self, *states: PartitionChange) -> tuple[str, ...]:
         """Return the partitions in one of these states, sorted."""
         return tuple(name for name, state in self.states.items() if state in states)
 
     @property
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
-        return self.of(State.NEW, State.CHANGED)
+        return self.partitions_in(PartitionChange.NEW, PartitionChange.CHANGED)
 
     @property
     def to_build_now(self) -> tuple[str, ...]:
@@ -141,14 +145,21 @@ class Changes:
     @property
     def buildable(self) -> set[str]:
         """Partitions of the source that a person may name for a build."""
-        return set(self.of(State.NEW, State.CHANGED, State.UNCHANGED, State.WAITING))
+        return set(
+            self.partitions_in(
+                PartitionChange.NEW,
+                PartitionChange.CHANGED,
+                PartitionChange.UNCHANGED,
+                PartitionChange.WAITING,
+            )
+        )
 
     def explain_doubt(self) -> str:
         """Explain why nothing is built or dropped, and how a person confirms the removal."""
         return (
             f"{self.doubt}. Nothing is built or removed; concerned are "
-            f"{names.join_first(self.of(State.UNCONFIRMED), _NAMED)}. Bring the documents back, or "
-            "confirm by `raptor build --confirm-removal`"
+            f"{names.join_first(self.partitions_in(PartitionChange.UNCONFIRMED), _NAMED)}. Bring "
+            "the documents back, or confirm by `raptor build --confirm-removal`"
         )
 
     def droppable(self, unpublished: Collection[str] = ()) -> tuple[str, ...]:
@@ -162,15 +173,17 @@ class Changes:
         """
         unfinished = {
             *unpublished,
-            *self.of(State.UNKNOWN, State.UNCONFIRMED, State.WAITING),
+            *self.partitions_in(
+                PartitionChange.UNKNOWN, PartitionChange.UNCONFIRMED, PartitionChange.WAITING
+            ),
         }
         return tuple(
             name
-            for name in self.of(State.REMOVED)
+            for name in self.partitions_in(PartitionChange.REMOVED)
             if unfinished.isdisjoint(self.successors.get(name, ()))
         )
 
-    def in_order(self, partitions: Iterable[str]) -> list[str]:
+    def sort_for_build(self, partitions: Iterable[str]) -> list[str]:
         """Sort partitions; those that documents leave come last, to keep their texts."""
         return sorted(partitions, key=lambda name: (name in self.successors, name))
 
@@ -181,7 +194,7 @@ class UpdateReaders:
 
 
 @dataclass(frozen=True)
-class Refuse:
+class RefuseRun:
     """Stop: the source cannot be read, the embedder is another, or a removal is unconfirmed."""
 
     error: SourceError | StoreMismatchError
@@ -202,7 +215,7 @@ class BuildPartitions:
 
 
 @dataclass(frozen=True)
-class Withdraw:
+class WithdrawTexts:
     """Remove set-aside and deleted texts from trees that this run does not build, as ``trees``."""
 
     trees: tuple[str, ...] = ()
@@ -215,7 +228,7 @@ class DropPartitions:
     partitions: tuple[str, ...]
 
 
-Action = UpdateReaders | Refuse | ForgetBuilds | BuildPartitions | Withdraw | DropPartitions
+Action = UpdateReaders | RefuseRun | ForgetBuilds | BuildPartitions | WithdrawTexts | DropPartitions
 
 
 @dataclass(frozen=True)
@@ -237,17 +250,17 @@ class SyncDecision:
         return next((a.partitions for a in self.actions if isinstance(a, DropPartitions)), ())
 
     @property
-    def acts(self) -> bool:
+    def does_anything(self) -> bool:
         """Whether it does anything but refuse."""
-        return not all(isinstance(action, Refuse) for action in self.actions)
+        return not all(isinstance(action, RefuseRun) for action in self.actions)
 
     @property
     def refusal(self) -> SourceError | StoreMismatchError | None:
         """Why it builds and drops nothing, if that is so."""
-        return next((a.error for a in self.actions if isinstance(a, Refuse)), None)
+        return next((a.error for a in self.actions if isinstance(a, RefuseRun)), None)
 
 
-def decide(
+def decide_run(
     access: CorpusAccess,
     begun: Collection[str] = (),
     inventory: Inventory | None = None,
@@ -271,17 +284,17 @@ def decide(
         SourceError: no source is named, or a named partition is pinned.
         UnknownTreeError: the source has no such partition.
     """
-    inventory = inventory or access.source.today()
-    actions: list[Action] = [UpdateReaders()] if sets_readers(access, inventory) else []
+    inventory = inventory or access.source.current_inventory()
+    actions: list[Action] = [UpdateReaders()] if have_readers_changed(access, inventory) else []
     if inventory.failure:
-        return SyncDecision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
+        return SyncDecision(Changes(), inventory, (*actions, RefuseRun(inventory.failure)))
     try:
         access.store.check_embedder()
     except StoreMismatchError as mismatch:
-        return SyncDecision(Changes(), inventory, (*actions, Refuse(mismatch)))
-    curation = access.curation()
+        return SyncDecision(Changes(), inventory, (*actions, RefuseRun(mismatch)))
+    curation = access.read_curation()
     changes = find_changes(
-        access.published(),
+        access.read_published(),
         access.settings,
         access.build_version,
         inventory,
@@ -292,20 +305,24 @@ def decide(
     )
     if changes.doubt:
         error = SourceError(changes.explain_doubt())
-        return SyncDecision(changes, inventory, (*actions, Refuse(error)))
+        return SyncDecision(changes, inventory, (*actions, RefuseRun(error)))
     if to_forget := trees_to_forget(access, changes.pins, inventory):
         actions.append(ForgetBuilds(to_forget))
-    if to_build := _select(changes, partitions, access.settings, force=force, again=asks_again):
-        actions.append(BuildPartitions(tuple(changes.in_order(to_build))))
-    resting = _resting_trees(access, changes)
-    if to_build or outdated(access, Today.of(access, inventory), resting):
-        actions.append(Withdraw(tuple(resting)))
+    if to_build := _select_partitions(
+        changes, partitions, access.settings, force=force, again=asks_again
+    ):
+        actions.append(BuildPartitions(tuple(changes.sort_for_build(to_build))))
+    resting = _find_trees_not_built(access, changes)
+    if to_build or find_trees_with_removed_texts(
+        access, CurrentState.of(access, inventory), resting
+    ):
+        actions.append(WithdrawTexts(tuple(resting)))
     if partitions is None and (removed := changes.droppable()):
         actions.append(DropPartitions(removed))
     return SyncDecision(changes, inventory, tuple(actions))
 
 
-def _select(
+def _select_partitions(
     changes: Changes,
     partitions: Collection[str] | None,
     settings: Settings,
@@ -325,43 +342,43 @@ def _select(
     return selected & set(partitions)
 
 
-def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
+def _find_trees_not_built(access: CorpusAccess, changes: Changes) -> list[str]:
     """Return the published trees that may differ from the source but are not built now."""
-    resting = {*changes.of(State.WAITING, State.UNKNOWN)}
+    resting = {*changes.partitions_in(PartitionChange.WAITING, PartitionChange.UNKNOWN)}
     if not (resting or changes.pins) or not access.store.exists():
         return []
     grouping = access.settings.grouping
-    stored = access.store.trees()
+    stored = access.store.list_trees()
     return [t for t in stored if t in changes.pins or partition_key(t, grouping) in resting]
 
 
 @dataclass
-class _Found:
+class _ChangeInputs:
     """Facts that decide the states: source and published trees, without pinned trees."""
 
     source: Mapping[str, Mapping[str, Sequence[Entry]]]
     published: Published
     versions: Mapping[str, TreeVersion]
     waiting: Mapping[str, str]
-    begun: Collection[str]
-    unfinished: Collection[str]
+    begun_partitions: Collection[str]
+    unfinished_partitions: Collection[str]
     needs_approval: bool
-    unknown: Collection[str] = ()
-    unconfirmed: Collection[str] = ()
+    unknown_partitions: Collection[str] = ()
+    unconfirmed_partitions: Collection[str] = ()
 
     @cached_property
-    def current(self) -> set[str]:
+    def up_to_date_partitions(self) -> set[str]:
         """Partitions published from the present source, whose last build is published, too."""
         return {
             name
             for name, version in self.versions.items()
             if name not in self.waiting
-            and name not in self.unfinished
-            and self.published.has_version(name, self.source[name], version)
+            and name not in self.unfinished_partitions
+            and self.published.is_published_as(name, self.source[name], version)
         }
 
 
-def state_of(partition: str, found: _Found) -> State | None:
+def find_change(partition: str, found: _ChangeInputs) -> PartitionChange | None:
     """Return the state of a partition; the first row that fits counts.
 
     | partition | state | action |
@@ -379,18 +396,18 @@ def state_of(partition: str, found: _Found) -> State | None:
     While a removal is unconfirmed nothing at all is built: new trees would count as present, and
     the next scan would let the removal pass.
     """
-    if partition in found.unknown:
-        return State.UNKNOWN
-    if partition in found.unconfirmed:
-        return State.UNCONFIRMED
+    if partition in found.unknown_partitions:
+        return PartitionChange.UNKNOWN
+    if partition in found.unconfirmed_partitions:
+        return PartitionChange.UNCONFIRMED
     if partition not in found.source:
-        is_ours = found.published.is_built(partition) or partition in found.begun
-        return State.REMOVED if is_ours else None
-    if partition in found.current:
-        return State.UNCHANGED
+        is_ours = found.published.is_built(partition) or partition in found.begun_partitions
+        return PartitionChange.REMOVED if is_ours else None
+    if partition in found.up_to_date_partitions:
+        return PartitionChange.UNCHANGED
     if found.needs_approval and found.waiting.get(partition) == found.versions[partition].text:
-        return State.WAITING
-    return State.CHANGED if found.published.is_built(partition) else State.NEW
+        return PartitionChange.WAITING
+    return PartitionChange.CHANGED if found.published.is_built(partition) else PartitionChange.NEW
 
 
 def find_changes(
@@ -404,7 +421,7 @@ def find_changes(
     *,
     is_confirmed: bool = False,
 ) -> Changes:
-    """Find the state of each partition, see ``state_of``.
+    """Find the state of each partition, see ``find_change``.
 
     Trees that people pinned are left out. A pin ends when no document of its tree is left.
 
@@ -419,30 +436,30 @@ def find_changes(
     grouping = settings.grouping
     source, pins = inventory.partitions(grouping), {}
     if published.pins:
-        pins = pins_in_force(published.pins, documents_by_tree(source))
-        source, published = inventory.partitions(grouping, pins), published.without(pins)
+        pins = find_current_pins(published.pins, documents_by_tree(source))
+        source, published = inventory.partitions(grouping, pins), published.without_trees(pins)
         begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
-    found = _Found(
+    found = _ChangeInputs(
         source,
         published,
         {
             name: TreeVersion.of(name, documents_version(trees, curation), build)
             for name, trees in source.items()
         },
-        published.waiting(source),
+        published.read_waiting_inputs(source),
         begun,
         {partition_key(tree, grouping) for tree in unfinished},
         settings.runs.publish == "when_approved",
     )
     renames = _judge_removals(found, settings, inventory, curation, is_confirmed=is_confirmed)
-    partitions = sorted({*source, *published.partitions(), *begun})
-    states = {name: state for name in partitions if (state := state_of(name, found))}
-    removed = {name for name, state in states.items() if state == State.REMOVED}
+    partitions = sorted({*source, *published.built_partitions(), *begun})
+    states = {name: state for name in partitions if (state := find_change(name, found))}
+    removed = {name for name, state in states.items() if state == PartitionChange.REMOVED}
     return Changes(
         states,
         renames.documents,
         renames.successors,
-        frozenset(filter(published.is_refused, found.current)),
+        frozenset(filter(published.has_refused_summary, found.up_to_date_partitions)),
         pins,
         {
             manifest.tree: manifest.pin
@@ -454,7 +471,7 @@ def find_changes(
 
 
 def _judge_removals(
-    found: _Found,
+    found: _ChangeInputs,
     settings: Settings,
     inventory: Inventory,
     curation: Curation | None,
@@ -463,14 +480,14 @@ def _judge_removals(
 ) -> Renames:
     """Judge missing documents; set the unknown and unconfirmed partitions of ``found``."""
     source, published = found.source, found.published
-    stale, stored = source.keys() - found.current, published.partitions()
+    stale, stored = source.keys() - found.up_to_date_partitions, published.built_partitions()
     shrunken = {
         name
         for name in stale & stored
-        if not published.has_documents(name, source[name], found.versions[name])
+        if not published.is_published_from_documents(name, source[name], found.versions[name])
     }
-    absent = (stored | set(found.begun)) - source.keys()
-    previous = published.documents(sorted(absent | shrunken))
+    absent = (stored | set(found.begun_partitions)) - source.keys()
+    previous = published.read_documents(sorted(absent | shrunken))
     known = {document.id for documents in previous.values() for document in documents}
     present = known.intersection(inventory.ids()) if known else known
     renames = find_renames(source, stale, previous, present)
@@ -490,6 +507,6 @@ def _judge_removals(
         ),
         is_confirmed=is_confirmed,
     )
-    found.unknown = removals.unknown.keys()
-    found.unconfirmed = removals.unconfirmed
+    found.unknown_partitions = removals.unknown.keys()
+    found.unconfirmed_partitions = removals.unconfirmed
     return replace(renames, doubt=removals.reason)

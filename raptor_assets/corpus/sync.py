@@ -16,20 +16,20 @@ from raptor_assets.corpus.changes import (
     BuildPartitions,
     DropPartitions,
     ForgetBuilds,
-    Refuse,
-    State,
+    PartitionChange,
+    RefuseRun,
     SyncDecision,
     UpdateReaders,
-    Withdraw,
-    decide,
+    WithdrawTexts,
+    decide_run,
 )
-from raptor_assets.corpus.corpus_tree import prepare
-from raptor_assets.corpus.jobs import corpus_job, drop_all
+from raptor_assets.corpus.corpus_tree import prepare_corpus_tree
+from raptor_assets.corpus.jobs import build_corpus_job, drop_partitions
 from raptor_assets.corpus.upstream import explain_upstream
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
-from raptor_assets.home.publication import set_readers, withdraw
+from raptor_assets.home.publication import update_readers, withdraw_texts
 from raptor_assets.home.reembed import reembed
-from raptor_assets.home.rollback import forget_gone
+from raptor_assets.home.rollback import forget_gone_documents
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_assets.shown.rights import describe_unmatched
 from raptor_core.errors import SourceError
@@ -54,7 +54,7 @@ class SyncConfig(dg.Config):
 
 def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     """Return why the source of a corpus cannot be read yet, or ""."""
-    if reason := prepare(access, instance):
+    if reason := prepare_corpus_tree(access, instance):
         return reason
     corpus = access.names
     if access.source.settings.is_named:
@@ -83,9 +83,9 @@ def build_sync_job(
             if config.reembed:
                 _reembed(context, access)
             chosen = decision or _decide(context, config, access)
-            yield from execute(context, access, chosen, progress)
+            yield from execute_actions(context, access, chosen, progress)
 
-    return corpus_job(
+    return build_corpus_job(
         access,
         SYNC,
         "Builds what is new or changed and drops what is gone; it needs no partition.",
@@ -96,7 +96,7 @@ def build_sync_job(
 
 def _reembed(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
     """Embed the published trees and the corpus tree again."""
-    for each in [access] + ([corpus_tree_access(access)] if access.below is None else []):
+    for each in [access] + ([corpus_tree_access(access)] if access.corpus_below is None else []):
         reembed(each, context.log.info)
 
 
@@ -106,21 +106,23 @@ def _decide(
     """Decide what to do, and log the number of partitions in each state."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     chosen = tuple(dict.fromkeys(config.partitions)) or None
-    decision = decide(
+    decision = decide_run(
         access,
         begun,
         partitions=chosen,
         force=chosen is not None,
         is_confirmed=config.confirm_removal,
     )
-    counts = [f"{len(decision.changes.of(state))} {state.value}" for state in State]
+    counts = [
+        f"{len(decision.changes.partitions_in(state))} {state.value}" for state in PartitionChange
+    ]
     context.log.info(", ".join(counts))
     for line in describe_unmatched(decision.inventory.unmatched_rules):
         context.log.warning(line)
     return decision
 
 
-def execute(
+def execute_actions(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     decision: SyncDecision,
@@ -143,32 +145,34 @@ def execute(
         elif isinstance(action, DropPartitions):
             unpublished = {*run.failures, *run.waiting} if run else set[str]()
             droppable = set(decision.changes.droppable(unpublished))
-            _drop(context, access, [name for name in action.partitions if name in droppable])
+            _drop_if_still_gone(
+                context, access, [name for name in action.partitions if name in droppable]
+            )
         else:
-            _apply(context, access, decision, action)
+            _execute_action(context, access, decision, action)
     for tree, note in decision.changes.ended_pins.items():
         context.log.warning(f"the pin of {tree!r} ended ({note}): none of its documents is left")
     if run:
         run.raise_failures()
 
 
-def _apply(
+def _execute_action(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     decision: SyncDecision,
-    action: UpdateReaders | Refuse | ForgetBuilds | Withdraw,
+    action: UpdateReaders | RefuseRun | ForgetBuilds | WithdrawTexts,
 ) -> None:
     """Execute an action that neither builds nor drops partitions; raise the error of a refusal."""
     match action:
         case UpdateReaders():
-            n_nodes = set_readers(access, decision.inventory)
+            n_nodes = update_readers(access, decision.inventory)
             context.log.info(f"{n_nodes} nodes of published trees changed readers")
-        case Refuse(error):
+        case RefuseRun(error):
             raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
         case ForgetBuilds(trees):
-            forget_gone(access, trees, decision.inventory)
-        case Withdraw(trees):
-            if n_nodes := withdraw(access, access.source.today(), trees):
+            forget_gone_documents(access, trees, decision.inventory)
+        case WithdrawTexts(trees):
+            if n_nodes := withdraw_texts(access, access.source.current_inventory(), trees):
                 context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
 
 
@@ -181,11 +185,13 @@ def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
     )
 
 
-def _drop(context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]) -> None:
+def _drop_if_still_gone(
+    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
+) -> None:
     """Drop partitions that are still gone, since the source may have changed during the run."""
     begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions_name)
-    now = decide(access, tuple(begun), is_confirmed=True)
-    gone = set(now.changes.of(State.REMOVED))
+    now = decide_run(access, tuple(begun), is_confirmed=True)
+    gone = set(now.changes.partitions_in(PartitionChange.REMOVED))
     if spared := sorted(set(partitions) - gone):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-    drop_all(context, access, [name for name in partitions if name in gone])
+    drop_partitions(context, access, [name for name in partitions if name in gone])

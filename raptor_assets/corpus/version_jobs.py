@@ -11,14 +11,14 @@ from raptor_assets.assets.versions import TreeVersion, code_versions
 from raptor_assets.chain.events import to_check_evaluation
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN, Provenance
 from raptor_assets.chain.run_log import Event, Events
-from raptor_assets.corpus.changes import DropPartitions, SyncDecision, Withdraw, decide
-from raptor_assets.corpus.jobs import corpus_job
-from raptor_assets.corpus.sync import execute
+from raptor_assets.corpus.changes import DropPartitions, SyncDecision, WithdrawTexts, decide_run
+from raptor_assets.corpus.jobs import build_corpus_job
+from raptor_assets.corpus.sync import execute_actions
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import PublishedBuild, publishing
+from raptor_assets.home.current_state import CurrentState
+from raptor_assets.home.publication import PublishedBuild, open_publication
 from raptor_assets.home.regression import PUBLISHED, compare_baseline
-from raptor_assets.home.rollback import refuse_gone, release, roll_back
-from raptor_assets.home.today import Today
+from raptor_assets.home.rollback import release_tree, require_no_gone_document, roll_back
 from raptor_assets.shown.tree_records import TreeRecord, trees_table
 from raptor_core.checks.base import blocking_failures, explain_refusal, with_severities
 from raptor_core.documents import partition_key
@@ -37,7 +37,7 @@ class RollbackConfig(dg.Config):
     )
     reason: str = Field(default="", description="Why; plan, status and UI show it.")
     who: str = Field(default="", description="Who goes back.")
-    release: bool = Field(
+    release_tree: bool = Field(
         default=False, description="End the pin instead, so that builds publish the tree again."
     )
 
@@ -55,9 +55,9 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
 
     def rollback(_context: dg.OpExecutionContext, config: RollbackConfig) -> Iterable[Event]:
         if config.release:
-            published = release(access, config.tree)
+            published = release_tree(access, config.tree)
         else:
-            published = roll_back(access, config.tree, config.to, note_of(config))
+            published = roll_back(access, config.tree, config.to, rollback_note(config))
         pin = published.manifest.pin
         note = f"pinned to an earlier build: {pin}" if pin else "released"
         if published.n_withheld:
@@ -68,17 +68,17 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
         return [_materialization(access, published, note, tags)]
 
     def approve(context: dg.OpExecutionContext, config: ApproveConfig) -> Events:
-        yield from _approve(context, access, config.trees)
+        yield from _approve_builds(context, access, config.trees)
 
     return [
-        corpus_job(
+        build_corpus_job(
             access,
             ROLLBACK,
             "Go back to an earlier build of a tree; builds leave it until it is released.",
             RollbackConfig,
             rollback,
         ),
-        corpus_job(
+        build_corpus_job(
             access,
             APPROVE,
             "Publish a build of a tree that was made and checked, and waits for approval.",
@@ -88,30 +88,32 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
     ]
 
 
-def _approve(context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]) -> Events:
+def _approve_builds(
+    context: dg.OpExecutionContext, access: CorpusAccess, trees: Iterable[str]
+) -> Events:
     """Publish builds that wait for approval, then drop the partitions that they replace."""
     inventory, grouping = access.source.complete_inventory(), access.settings.grouping
     chosen = {partition_key(tree, grouping): tree for tree in trees}
-    waiting = access.waiting.among(chosen)
+    waiting = access.waiting_builds.select_waiting(chosen)
     for partition, tree in chosen.items():
         if partition not in waiting:
             raise UnknownTreeError(f"no build of the tree {tree!r} waits for approval")
-        for manifest in access.waiting.manifests(partition).values():
-            refuse_gone(access, inventory, manifest)
-    yield from _measure(access, sorted(chosen))
-    cache, today = access.components(context.instance).cache, Today.of(access)
+        for manifest in access.waiting_builds.read_manifests(partition).values():
+            require_no_gone_document(access, inventory, manifest)
+    yield from _compare_golden(access, sorted(chosen))
+    cache, today = access.components(context.instance).cache, CurrentState.of(access)
     for partition in chosen:
         with access.store.open() as store:
-            editions = access.waiting.read(partition, store.identity)
-            with publishing(access, store, today) as publication:
+            editions = access.waiting_builds.read(partition, store.identity)
+            with open_publication(access, store, today) as publication:
                 published = publication.publish(editions)
-        access.waiting.delete(partition)
+        access.waiting_builds.delete(partition)
         cache.forget([each.manifest.tree for each in published])
-        yield from _approved(context, access, partition, published)
-    yield from execute(context, access, _what_follows(context, access))
+        yield from _materialize_approved(context, access, partition, published)
+    yield from execute_actions(context, access, _decide_drops(context, access))
 
 
-def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
+def _compare_golden(access: CorpusAccess, partitions: Sequence[str]) -> Events:
     """Compare the answers to the golden set before and after an approval.
 
     Raises:
@@ -121,14 +123,14 @@ def _measure(access: CorpusAccess, partitions: Sequence[str]) -> Events:
     if GOLDEN_REGRESSION.name not in checks or not access.store.exists():
         return
     query = Query.from_settings(access.settings)
-    regression = compare_baseline(access, access.golden_cases(), query, PUBLISHED, partitions)
+    regression = compare_baseline(access, access.read_golden_cases(), query, PUBLISHED, partitions)
     verdicts = with_severities([evaluate_regression(regression)], access.settings.checks)
     yield from (to_check_evaluation(access.names.tree.key, None, verdict) for verdict in verdicts)
     if refused := blocking_failures(verdicts):
         raise CheckError(explain_refusal(refused))
 
 
-def _approved(
+def _materialize_approved(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     partition: str,
@@ -151,20 +153,20 @@ def _approved(
     yield from (_materialization(access, each, "approved", tags) for each in published)
 
 
-def _what_follows(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
+def _decide_drops(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
     """Decide what the published builds replace; the decision builds nothing."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
-    decision = decide(access, begun)
+    decision = decide_run(access, begun)
     if decision.refusal:
         return SyncDecision(decision.changes, decision.inventory, ())
     unbuilt = {*decision.to_build}
     drop = [name for name in decision.to_drop if name in decision.changes.droppable(unbuilt)]
     return SyncDecision(
-        decision.changes, decision.inventory, (Withdraw(), DropPartitions(tuple(drop)))
+        decision.changes, decision.inventory, (WithdrawTexts(), DropPartitions(tuple(drop)))
     )
 
 
-def note_of(config: RollbackConfig) -> str:
+def rollback_note(config: RollbackConfig) -> str:
     """Return who rolled back, when and why."""
     moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"

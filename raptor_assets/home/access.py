@@ -42,7 +42,7 @@ VERSIONS, WAITING = "versions", "waiting_builds"
 class CorpusAccess:
     """Access to the corpus of one home; each part is loaded when it is first used."""
 
-    below: CorpusAccess | None = None
+    corpus_below: CorpusAccess | None = None
     """Access to the corpus below, for a corpus tree."""
 
     def __init__(
@@ -56,12 +56,14 @@ class CorpusAccess:
     ) -> None:
         self.settings = settings
         self.home = home
-        self.names = home.names() if names is None else names
+        self.names = home.read_names() if names is None else names
         self.source = SourceAccess(
             settings, home, scan, lambda: self._components, follows=self.names.has_upstream
         )
         components = components or Components(settings)
-        self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))
+        self._components = components.with_cache(
+            NodeCache(home.unfinished_work, settings.store.corpus)
+        )
         self._is_shared = False
         self.store = StoreAccess(self)
 
@@ -74,25 +76,25 @@ class CorpusAccess:
         """Return the components; their cache is in the home, or in the instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
-        from raptor_assets.home.records import shared_cache
+        from raptor_assets.home.records import open_shared_cache
 
-        cache = shared_cache(instance, self.settings.store.corpus)
+        cache = open_shared_cache(instance, self.settings.store.corpus)
         if cache:
             self._is_shared = True
             self._components = self._components.with_cache(cache)
         return self._components
 
     @cached_property
-    def kept(self) -> KeptBuilds:
+    def kept_builds(self) -> KeptBuilds:
         """Earlier builds of the trees."""
-        return self._builds(VERSIONS)
+        return self._open_builds(VERSIONS)
 
     @cached_property
-    def waiting(self) -> WaitingBuilds:
+    def waiting_builds(self) -> WaitingBuilds:
         """Builds that wait for approval."""
-        return WaitingBuilds(self.tables, self._builds(WAITING))
+        return WaitingBuilds(self.tables, self._open_builds(WAITING))
 
-    def _builds(self, folder: str) -> KeptBuilds:
+    def _open_builds(self, folder: str) -> KeptBuilds:
         return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{folder}")
 
     def pinned_trees(self, names: Collection[str]) -> set[str]:
@@ -102,7 +104,7 @@ class CorpusAccess:
         with self.store.open_existing() as store:
             return {mark.tree for mark in store.marks(list(names)) if mark.pin}
 
-    def notes_of(self, published: Manifest) -> dict[str, object]:
+    def read_build_notes(self, published: Manifest) -> dict[str, object]:
         """Return the notes on a published build: its changes and cost, if they are recorded."""
         from raptor_assets.shown.tree_records import read_records  # loads Dagster
 
@@ -115,13 +117,13 @@ class CorpusAccess:
         """Code version of the published trees; see ``versions.build_version``."""
         return build_version(self.settings, self._components.custom_fingerprints)
 
-    def curation(self) -> Curation:
+    def read_curation(self) -> Curation:
         """Return the present decisions of people."""
         return Curation(read_decisions(self.tables))
 
-    def golden_cases(self) -> tuple[Question, ...]:
+    def read_golden_cases(self) -> tuple[Question, ...]:
         """Return the questions of the golden set, if the settings name one."""
-        path = self.home.golden(self.settings)
+        path = self.home.golden_path(self.settings)
         return () if path is None else load_golden(path)
 
     @cached_property
@@ -137,23 +139,23 @@ class CorpusAccess:
             layers = [n for n, *assets in made if any(self.tables.has_any(a.path) for a in assets)]
         return max(layers, default=0)
 
-    def declare(self) -> None:
+    def write_declaration(self) -> None:
         """Write the names of a named corpus into its home, unless another corpus builds there."""
         if self.names.corpus:
             self.home.check_owner(self.names.corpus)
             effective = self.settings.model_copy(update={"source": self.source.settings})
-            self.home.declare(self.names, effective)
+            self.home.write_declaration(self.names, effective)
 
-    def partitions(self, begun: Collection[str]) -> set[str]:
+    def find_begun_or_published(self, begun: Collection[str]) -> set[str]:
         """Return the partitions that a build began or that are published, also by an import."""
-        return {*begun, *self.published().marks}
+        return {*begun, *self.read_published().marks}
 
-    def published(self) -> Published:
+    def read_published(self) -> Published:
         """Read what is published, by partition."""
         if not self.store.exists():
             return Published()
         published = read_published(self.store.open_existing, self.settings.grouping)
-        return replace(published, waiting=self.waiting.inputs)
+        return replace(published, read_waiting_inputs=self.waiting_builds.read_inputs)
 
 
 def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
@@ -161,7 +163,7 @@ def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
     settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
     components = below.components().above(settings)
     above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
-    above.below = below
+    above.corpus_below = below
     return above
 
 
@@ -182,7 +184,7 @@ class StoreAccess:
         """Open the collection as it is, without loading an embedder."""
         return open_store(self._settings, self._root, owner=self._access.names.corpus)
 
-    def replacing(self) -> AbstractContextManager[VectorStore]:
+    def open_replacement(self) -> AbstractContextManager[VectorStore]:
         """Open an empty store of the settings' embedder, which replaces the stored one."""
         identity = self._access.components().probed_identity
         return replacing_store(self._settings, self._root, identity)
@@ -198,15 +200,15 @@ class StoreAccess:
             where = f"the store of corpus {stored.corpus!r}"
             check_embedder(stored, embedder.fingerprint, f"embedder {embedder.model}", where)
 
-    def trees(self) -> list[str]:
+    def list_trees(self) -> list[str]:
         """Return the names of the stored trees."""
-        return [mark.tree for mark in self._marks()]
+        return [mark.tree for mark in self._read_marks()]
 
-    def built_trees(self) -> list[str]:
+    def list_built_trees(self) -> list[str]:
         """Return the names of the trees that builds published."""
-        return [mark.tree for mark in self._marks() if mark.inputs]
+        return [mark.tree for mark in self._read_marks() if mark.inputs]
 
-    def _marks(self) -> list[Mark]:
+    def _read_marks(self) -> list[Mark]:
         if not self.exists():
             return []
         with self.open_existing() as store:

@@ -1,7 +1,7 @@
 """The source of one corpus: the documents that its settings name, as they are now.
 
-``access`` has the other parts of a corpus, ``source_state`` the cache of scans, ``today`` what
-published trees must follow.
+``access`` has the other parts of a corpus, ``source_state`` the cache of scans, ``current_state``
+what published trees must follow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from raptor_assets.home.folder import Home
-from raptor_assets.home.source_state import keep_catalog, last_skipped, load_catalog, rescan
+from raptor_assets.home.source_state import keep_catalog, load_catalog, read_last_skipped, rescan
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
@@ -78,12 +78,12 @@ class SourceAccess:
         source = self._settings.source
         if not self._follows:
             return source
-        followed = self._followed()
+        followed = self._read_upstream_record()
         update: dict[str, Any] = {"tables": ()}
         if "rows" not in followed:
             paths = tuple(followed.get("paths", ()))
             return source.model_copy(update={"paths": paths, **update})
-        rows = self._home.followed / followed["rows"]
+        rows = self._home.upstream_folder / followed["rows"]
         update |= {"paths": (str(rows),), "include": (), "exclude": ()}
         size_mb = rows.stat().st_size / MEGABYTE
         limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
@@ -92,29 +92,31 @@ class SourceAccess:
     @property
     def is_confirmed(self) -> bool:
         """Whether a person confirmed the removals of the upstream asset's last documents."""
-        return self._follows and bool(self._followed().get("is_confirmed"))
+        return self._follows and bool(self._read_upstream_record().get("is_confirmed"))
 
-    def _followed(self) -> dict[str, Any]:
-        file = self._home.followed / ROWS_PLACE
+    def _read_upstream_record(self) -> dict[str, Any]:
+        file = self._home.upstream_folder / ROWS_PLACE
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
-    def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
+    def read_corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """Read the documents of these partitions (None: all), without those set aside by people."""
-        corpus, curation = self._read(partitions), self._curation()
+        corpus, curation = self._read_corpus_unfiltered(partitions), self._curation()
         if self._settings.access.required:
             corpus = skip_without_readers(corpus)
         documents = {document.id: document for document in corpus.documents}
-        emptied = self._emptied(corpus.documents, lambda ids: map(documents.__getitem__, ids))
+        emptied = self._find_emptied_documents(
+            corpus.documents, lambda ids: map(documents.__getitem__, ids)
+        )
         aside = curation.documents | emptied
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
 
-    def _read(self, partitions: Collection[str] | None) -> Corpus:
+    def _read_corpus_unfiltered(self, partitions: Collection[str] | None) -> Corpus:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        scan = self._scan or self._scan_now()
+        scan = self._scan or self._scan_or_reuse()
         scanned = scan.inventory.partitions(grouping)
         groups = (scanned.get(name, {}) for name in set(partitions))
         ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
@@ -135,22 +137,24 @@ class SourceAccess:
         Raises:
             SourceError: a part of the source is missing, empty or cannot be reached.
         """
-        inventory = self.today()
+        inventory = self.current_inventory()
         inventory.require_complete()
         return inventory
 
-    def today(self) -> Inventory:
+    def current_inventory(self) -> Inventory:
         """Return the inventory of what can be read now; its ``failure`` says what cannot."""
-        scan, curation = self._scan_now(), self._curation()
+        scan, curation = self._scan_or_reuse(), self._curation()
         inventory = scan.inventory.without(curation.documents)
-        emptied = self._emptied(inventory.documents, lambda ids: read_scanned(scan, ids).documents)
+        emptied = self._find_emptied_documents(
+            inventory.documents, lambda ids: read_scanned(scan, ids).documents
+        )
         if emptied:
             why = "is treated as set aside, since people set aside each of its chunks"
             skipped = (Skipped(name, why, is_empty=True) for name in sorted(emptied))
             inventory = replace(inventory.without(emptied), skipped=(*inventory.skipped, *skipped))
         return skip_without_readers(inventory) if self._settings.access.required else inventory
 
-    def _emptied(
+    def _find_emptied_documents(
         self,
         documents: Iterable[Entry | Document],
         read: Callable[[set[str]], Iterable[Document]],
@@ -169,7 +173,7 @@ class SourceAccess:
             self._is_emptied[key] = all_chunks_aside(document, components, curation)
         return frozenset(name for name, key in keys.items() if self._is_emptied.get(key))
 
-    def without_chunks(self, manifests: Iterable[Manifest]) -> list[str]:
+    def find_documents_without_chunks(self, manifests: Iterable[Manifest]) -> list[str]:
         """Return the documents of the last scan that have chunks set aside, and none published.
 
         Nothing is scanned.
@@ -180,12 +184,12 @@ class SourceAccess:
         readings = load_catalog(self._tables, self.settings).values() if cut else ()
         return sorted(cut.intersection(name for reading in readings for name in reading.ids))
 
-    def withheld(self, manifests: Iterable[Manifest]) -> dict[str, str]:
+    def explain_withheld(self, manifests: Iterable[Manifest]) -> dict[str, str]:
         """Return why partitions stay as published: the last scan could not read a document.
 
         Nothing is scanned.
         """
-        unread = Unread(last_skipped(self._tables))
+        unread = Unread(read_last_skipped(self._tables))
         if not unread:
             return {}
         readings = load_catalog(self._tables, self.settings).values()
@@ -199,11 +203,11 @@ class SourceAccess:
             if document.id not in known and (place := unread.place_of(document.id, document.source))
         }
 
-    def look_again(self) -> None:
+    def rescan_from_now_on(self) -> None:
         """Scan the source again from now on; only documents to build are those of a given scan."""
         self._looks_again = True
 
-    def _scan_now(self) -> Scan:
+    def _scan_or_reuse(self) -> Scan:
         """Return the given scan, or scan the source now and keep the catalog."""
         if self._scan and not self._looks_again:
             return self._scan

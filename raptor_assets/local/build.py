@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, DROP, SYNC, TREE, ChainAsset
-from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
+from raptor_assets.corpus.changes import Changes, PartitionChange, SyncDecision, decide_run
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_catalog, rescan
@@ -58,7 +58,11 @@ class BuildReport:
     def unchanged(self) -> list[str]:
         """Partitions that were up to date and not built."""
         touched = {*self.built, *self.failed, *self.waiting}
-        return [name for name in self.changes.of(State.UNCHANGED) if name not in touched]
+        return [
+            name
+            for name in self.changes.partitions_in(PartitionChange.UNCHANGED)
+            if name not in touched
+        ]
 
     @property
     def odd(self) -> dict[str, str]:
@@ -114,8 +118,8 @@ def build(
         keep_catalog(access.tables, settings.source, scan)
         if reembeds:
             _reembed(instance, access, scan)
-            access.source.look_again()
-        decision = decide(
+            access.source.rescan_from_now_on()
+        decision = decide_run(
             access,
             instance.get_dynamic_partitions(access.names.partitions_name),
             partitions=partitions,
@@ -123,14 +127,15 @@ def build(
             asks_again=True,
             is_confirmed=confirm_removal,
         )
-        access.source.look_again()  # a run may take hours, and publishes with the rights of its end
+        # a run may take hours, and publishes with the rights of its end
+        access.source.rescan_from_now_on()
         inventory = decision.inventory
         report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
         if decision.to_build:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)
-        if decision.acts:
+        if decision.does_anything:
             _sync(report, instance, access, decision, on_plan, on_progress)
         if decision.refusal:
             raise decision.refusal
@@ -141,12 +146,12 @@ def build(
 
 def _reembed(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
     """Run the sync job only to re-embed; raise a StoreError if it fails."""
-    from raptor_assets.corpus.jobs import job_config
+    from raptor_assets.corpus.jobs import to_run_config
     from raptor_assets.corpus.sync import build_sync_job
 
     nothing = SyncDecision(Changes(), scan.inventory, ())
     job = build_sync_job(access, decision=nothing)
-    config = job_config(access.names, SYNC, {"reembed": True})
+    config = to_run_config(access.names, SYNC, {"reembed": True})
     if error := _execute(BuildReport(Changes()), job, instance, access, config):
         raise StoreError(error)
 
@@ -161,11 +166,11 @@ def update_corpus_tree(
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
     """Build the corpus tree, if the settings have one. Raises as ``build``."""
-    from raptor_assets.corpus.corpus_tree import refresh
+    from raptor_assets.corpus.corpus_tree import refresh_top_rows
 
     above = corpus_tree_access(CorpusAccess(settings, home, components=components))
-    if refresh(above) < settings.corpus_tree.min_trees:
-        present = sorted(above.partitions(begun_partitions(above.home)))
+    if refresh_top_rows(above) < settings.corpus_tree.min_trees:
+        present = sorted(above.find_begun_or_published(begun_partitions(above.home)))
         return drop(above.home, above.settings, present) if present else None
     source = above.source.settings
     return build(
@@ -225,7 +230,9 @@ def _report_dropped(
     """Report the partitions that were dropped; after an error, report the others as failed."""
     if not partitions:
         return
-    remaining = access.partitions(instance.get_dynamic_partitions(access.names.partitions_name))
+    remaining = access.find_begun_or_published(
+        instance.get_dynamic_partitions(access.names.partitions_name)
+    )
     report.dropped += [name for name in partitions if name not in remaining]
     if error:
         failed = Failure("drop_partitions", error)
@@ -253,13 +260,13 @@ def require_keys(settings: Settings) -> None:
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
     """Remove partitions with their vectors and tables, also imported ones."""
-    from raptor_assets.corpus.jobs import build_drop_job, job_config
+    from raptor_assets.corpus.jobs import build_drop_job, to_run_config
 
     access, report = CorpusAccess(settings, home), BuildReport(Changes())
     with open_instance(home) as instance:
         begun = instance.get_dynamic_partitions(access.names.partitions_name)
-        require_known("partition is called", partitions, access.partitions(begun))
-        config = job_config(access.names, DROP, {"partitions": list(partitions)})
+        require_known("partition is called", partitions, access.find_begun_or_published(begun))
+        config = to_run_config(access.names, DROP, {"partitions": list(partitions)})
         error = _execute(report, build_drop_job(access), instance, access, config)
         _report_dropped(report, instance, access, partitions, error)
     return report

@@ -30,11 +30,11 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     from raptor_assets.home.records import open_records
 
     home = home.owner
-    if corpus := home.names().corpus:
+    if corpus := home.read_names().corpus:
         folder = _shared_instance(corpus)
     else:
-        home.ensure()
-        folder = home.dagster
+        home.create_folders()
+        folder = home.dagster_home
     with open_records(folder) as instance:
         fail_dead_runs(instance)
         yield instance
@@ -59,7 +59,7 @@ def run_job(
     from raptor_assets.chain.events import NO_REASON, describe_failure
     from raptor_assets.dagster_private import InMemoryJob, execute_run_iterator
 
-    is_project = bool(access.home.owner.names().corpus)
+    is_project = bool(access.home.owner.read_names().corpus)
     tags = {} if is_project else {_REPOSITORY_TAG: f"__repository__@{CODE_LOCATION}"}
     run = instance.create_run_for_job(
         job_def=job, run_config={"loggers": _QUIET, **config}, tags={**job.run_tags, **tags}
@@ -78,10 +78,10 @@ def run_job(
 
 def begun_partitions(home: Home) -> list[str]:
     """Return the partitions that builds of a home have begun; none in a home without a build."""
-    if not (home.owner.dagster.exists() or home.owner.names().corpus):
+    if not (home.owner.dagster_home.exists() or home.owner.read_names().corpus):
         return []
     with open_instance(home) as instance:
-        return list(instance.get_dynamic_partitions(home.names().partitions_name))
+        return list(instance.get_dynamic_partitions(home.read_names().partitions_name))
 
 
 def _shared_instance(corpus: str) -> Path:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain.context import KnownStore
-from raptor_assets.corpus.changes import Changes, State, decide
+from raptor_assets.corpus.changes import Changes, PartitionChange, decide_run
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
-from raptor_assets.home.publication import count_other_readers
+from raptor_assets.home.publication import count_changed_readers
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
@@ -69,19 +69,21 @@ def forecast(
     """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
     access = CorpusAccess(settings, home, components=components, scan=scan)
     owner = home.owner
-    if owner.names().corpus or (owner.dagster.exists() and not owner.has_default_instance()):
+    if owner.read_names().corpus or (
+        owner.dagster_home.exists() and not owner.has_default_instance()
+    ):
         with open_instance(home) as instance:
             access.components(instance)  # shares the cache of builds
-    decision = decide(access)
+    decision = decide_run(access)
     if decision.refusal and not decision.changes.doubt:
         raise decision.refusal
     changes, inventory = decision.changes, decision.inventory
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(access, to_build)
-    removed = changes.of(State.REMOVED) if partitions is None else ()
+    removed = changes.partitions_in(PartitionChange.REMOVED) if partitions is None else ()
     dropped = _dropped_trees(access, (*removed, *to_build), set(documents))
     prepared = access.components()
-    prepared.curation = access.curation()
+    prepared.curation = access.read_curation()
     exists = access.store.exists()
     previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
     known: Known | None = KnownStore(access.store) if exists else None
@@ -98,7 +100,7 @@ def forecast(
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
     sets = _reader_sets(inventory.partitions(settings.grouping))
-    n_readers_changed = count_other_readers(access, inventory)
+    n_readers_changed = count_changed_readers(access, inventory)
     return Forecast(
         changes,
         plan,
@@ -160,9 +162,12 @@ def _plan_corpus_tree(
     documents: Mapping[str, Sequence[Document]],
 ) -> tuple[TreePlan, ...]:
     """Plan the corpus trees; for changed trees, the old top texts or tree names stand in."""
-    from raptor_assets.corpus.corpus_tree import corpus_trees, documents_above  # loads Dagster
+    from raptor_assets.corpus.corpus_tree import (  # loads Dagster
+        group_top_documents,
+        read_top_documents,
+    )
 
-    present = documents_above(below)
+    present = read_top_documents(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
     tops = [document for document in present if document.source not in changed]
     for name, tree in changed.items():
@@ -170,13 +175,13 @@ def _plan_corpus_tree(
             text = next((document.text for document in present if document.source == name), name)
             readers = common_readers((d.id for d in documents[name]), _readers(documents[name]))
             tops.append(Document(name, f"{text} …", source=name, readers=readers))
-    trees = corpus_trees(above, tops)
+    trees = group_top_documents(above, tops)
     if not trees:
         return ()
     components, previous = above.components(), {}
-    components.curation = above.curation()
+    components.curation = above.read_curation()
     if above.store.exists():
-        dropped = {*above.store.trees()} - trees.keys()
+        dropped = {*above.store.list_trees()} - trees.keys()
         previous = _previous_trees(above, trees, dropped, components)
     planned = plan_rebuild(previous, trees, components=components)
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
@@ -185,7 +190,7 @@ def _plan_corpus_tree(
 def _documents_by_tree(
     access: CorpusAccess, keys: Collection[str]
 ) -> dict[str, tuple[Document, ...]]:
-    documents = access.source.corpus(keys).documents
+    documents = access.source.read_corpus(keys).documents
     partitions = Partitions(documents, access.settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
@@ -194,7 +199,7 @@ def _dropped_trees(
     access: CorpusAccess, partitions: Iterable[str], live: Collection[str]
 ) -> set[str]:
     """Return the trees of removed partitions, and trees that changed partitions lose."""
-    stored = TreeIndex(access.store.built_trees, access.settings.grouping)
+    stored = TreeIndex(access.store.list_built_trees, access.settings.grouping)
     return {tree for name in partitions for tree in stored(name)} - set(live)
 
 

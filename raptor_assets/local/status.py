@@ -95,8 +95,8 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
 def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> HomeStatus:
     """Return the state of a home with these manifests."""
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
-    checks = names.partition_checks(settings, home.names())
-    together = names.corpus_checks(settings, home.names())
+    checks = names.partition_checks(settings, home.read_names())
+    together = names.corpus_checks(settings, home.read_names())
     records = _recorded(home, checks + together)
     partitions, outcomes = records.partitions, records.outcomes
     published = set(owners.values())
@@ -114,8 +114,8 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
-        withheld=source.withheld(manifests),
-        set_aside=source.without_chunks(manifests),
+        withheld=source.explain_withheld(manifests),
+        set_aside=source.find_documents_without_chunks(manifests),
         **_publication_state(home, settings, records),
     )
 
@@ -124,7 +124,7 @@ def _publication_state(home: Home, settings: Settings, records: _Records) -> dic
     """Return the fields of a status that say why partitions are not published."""
     waiting: list[str] = []
     if settings.runs.publish != "at_once":
-        waiting = CorpusAccess(settings, home).waiting.among(records.partitions)
+        waiting = CorpusAccess(settings, home).waiting_builds.select_waiting(records.partitions)
     failures = {
         name: why
         for name, why in records.failures.items()
@@ -154,7 +154,7 @@ def _recorded(home: Home, checks: names.Checks) -> _Records:
     from raptor_assets.chain.runs import unfinished_runs
     from raptor_assets.home.records import read_failures, read_outcomes
 
-    corpus = home.names()
+    corpus = home.read_names()
     with open_instance(home) as instance:
         return _Records(
             sorted(instance.get_dynamic_partitions(corpus.partitions_name)),

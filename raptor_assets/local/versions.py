@@ -77,9 +77,9 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
     partition = partition_key(tree, settings.grouping)
     with access.store.open_existing() as store:
         (live,) = require_trees(store, [tree])
-    kept = {build.id: build for build in access.kept.builds(tree)}
+    kept = {build.id: build for build in access.kept_builds.builds(tree)}
     again = kept.pop(build_name(live), None)  # went back to it
-    notes = again.notes if again else access.notes_of(live)
+    notes = again.notes if again else access.read_build_notes(live)
     builds = [(build_name(live), live, "pinned" if live.pin else "published", notes)]
     builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
     runs = _runs(home, access, partition)
@@ -153,7 +153,7 @@ def compare_builds(
             first = _published(store, live[0]) if live else replace(second, nodes=())
         else:
             (manifest,) = require_trees(store, [tree])
-            newest = access.kept.ids(tree)[-1:] if manifest.pin and not old else [old]
+            newest = access.kept_builds.ids(tree)[-1:] if manifest.pin and not old else [old]
             first = _edition(access, store, manifest, "".join(newest))
             published = _published(store, manifest)
             second = _edition(access, store, manifest, new) if new else published
@@ -172,14 +172,14 @@ def compare_builds(
 
 
 def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str) -> Edition:
-    chosen = choose_build(access.kept.ids(live.tree), live, name)
-    return access.kept.read(live.tree, chosen, store.identity)
+    chosen = choose_build(access.kept_builds.ids(live.tree), live, name)
+    return access.kept_builds.read(live.tree, chosen, store.identity)
 
 
 def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
     """Return the build of a tree that waits for approval."""
     partition = partition_key(tree, access.settings.grouping)
-    builds = {e.manifest.tree: e for e in access.waiting.read(partition, store.identity)}
+    builds = {e.manifest.tree: e for e in access.waiting_builds.read(partition, store.identity)}
     if tree not in builds:
         raise UnknownTreeError(
             f"no build of the tree {tree!r} waits for approval; runs.publish says when one does"
@@ -234,13 +234,13 @@ def approve(
 
 
 def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
-    from raptor_assets.corpus.jobs import job_config
+    from raptor_assets.corpus.jobs import to_run_config
     from raptor_assets.corpus.version_jobs import build_version_jobs
 
     jobs = {job.name: job for job in build_version_jobs(access)}
     with open_instance(access.home) as instance:
         job = jobs[access.names.full_name(name)]
-        run_id, error = run_job(access, instance, job, job_config(access.names, name, config))
+        run_id, error = run_job(access, instance, job, to_run_config(access.names, name, config))
     if error.startswith(f"check {GOLDEN_REGRESSION.name}"):
         raise CheckError(error)
     if error:

@@ -101,7 +101,7 @@ class HomeReader:
         settings = corpus_tree_settings(self.settings) if above else self.settings
         values = found.question, _caller_name(), len(found.hits), found.explanation, seconds
         try:
-            return replace(found, id=self._log.keep(settings.store.corpus, *values))
+            return replace(found, id=self._log.add_question(settings.store.corpus, *values))
         except StoreError:  # the answer does not depend on it
             logging.getLogger(__name__).exception("a question was not kept")
             return found
@@ -112,7 +112,7 @@ class HomeReader:
         Raises:
             UnknownTreeError: no kept answer to this caller has the id.
         """
-        if self._log is None or not self._log.vote(answer, _caller_name(), vote):
+        if self._log is None or not self._log.record_vote(answer, _caller_name(), vote):
             raise UnknownTreeError(f"no kept answer to this caller has the id {answer!r:.80}")
 
     def search_for_answer(self, question: str, query: Query) -> Retrieval:
@@ -140,7 +140,7 @@ class HomeReader:
         reader = reader_of(self.settings)
         answer = stream_answer(reader, question, passages, show if is_shown else None, stop)
         if self._log is not None:
-            self._log.end(retrieval.id)
+            self._log.record_end_of_answer(retrieval.id)
         return with_spans(answer, self._retriever)
 
     def search_within(self, parameters: SubtreeSearchParameters) -> SearchResponse:

@@ -206,7 +206,7 @@ def read_points(
 
     parts = [LAYOUT_VERSION, *(f"{node.tree}\0{node.id}\0{node.embedding_key}" for node in nodes)]
     key = hashlib.sha256("\n".join(parts).encode()).digest()
-    path = home.map_of(tree if store.readers is None else digest("map", tree, *store.readers))
+    path = home.map_path(tree if store.readers is None else digest("map", tree, *store.readers))
     cached = _read_layout(path, key, len(nodes))
     if cached is not None:
         return cached

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
-from raptor_assets.corpus.changes import State, find_changes
+from raptor_assets.corpus.changes import PartitionChange, find_changes
 from raptor_assets.home.published import Published
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
@@ -50,11 +50,15 @@ def test_each_state_leads_to_its_action():
     current, edited = document("current"), document("edited")
     state = published(current, document("edited", "Other text."), document("old"))
     changes = found(state, source(current, edited, document("fresh")), ["begun", "fresh"])
-    assert changes.of(State.UNCHANGED) == ("current",)
-    assert changes.of(State.NEW) == ("fresh",)
-    assert changes.of(State.CHANGED) == ("edited",)
-    assert changes.of(State.REMOVED) == ("begun", "old")
-    assert (changes.of(State.UNKNOWN), changes.of(State.UNCONFIRMED), changes.doubt) == ((), (), "")
+    assert changes.of(PartitionChange.UNCHANGED) == ("current",)
+    assert changes.of(PartitionChange.NEW) == ("fresh",)
+    assert changes.of(PartitionChange.CHANGED) == ("edited",)
+    assert changes.of(PartitionChange.REMOVED) == ("begun", "old")
+    assert (
+        changes.of(PartitionChange.UNKNOWN),
+        changes.of(PartitionChange.UNCONFIRMED),
+        changes.doubt,
+    ) == ((), (), "")
 
 
 def test_other_settings_make_every_partition_change_and_none_loses_documents():
@@ -62,7 +66,7 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     state = published(*documents, build=OTHER_BUILD)
     asked = []
     state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
-    assert found(state, source(*documents)).of(State.CHANGED) == ("a", "b", "c")
+    assert found(state, source(*documents)).of(PartitionChange.CHANGED) == ("a", "b", "c")
     assert asked == []
 
 
@@ -74,20 +78,24 @@ def test_a_decision_of_a_person_is_an_input():
             return "decided"
 
     changes = find_changes(published(one), Settings(), BUILD, source(one), Decided([]))
-    assert changes.of(State.CHANGED) == ("a",)
+    assert changes.partitions_in(PartitionChange.CHANGED) == ("a",)
 
 
 def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
     marks = [mark(one, OTHER_BUILD), mark(one)]
-    assert found(Published({"a": marks}), source(one)).of(State.CHANGED) == ("a",)
+    assert found(Published({"a": marks}), source(one)).of(PartitionChange.CHANGED) == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
     state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
-    assert (changes.of(State.NEW), changes.of(State.CHANGED), changes.of(State.REMOVED)) == (
+    assert (
+        changes.of(PartitionChange.NEW),
+        changes.of(PartitionChange.CHANGED),
+        changes.of(PartitionChange.REMOVED),
+    ) == (
         ("there",),
         (),
         (),
@@ -115,12 +123,18 @@ def test_unknown_documents_stay_as_published():
     unread = Skipped("a", "no permission")
     inventory = source(document("c"), skipped=(unread,))
     changes = found(state, inventory)
-    assert (changes.of(State.UNKNOWN), changes.of(State.REMOVED)) == (("a/x",), ("b",))
+    assert (changes.of(PartitionChange.UNKNOWN), changes.of(PartitionChange.REMOVED)) == (
+        ("a/x",),
+        ("b",),
+    )
 
 
 def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():
     changes = found(published(), source(skipped=(Skipped("a", "no permission"),)), ["a", "b"])
-    assert (changes.of(State.UNKNOWN), changes.of(State.REMOVED)) == (("a",), ("b",))
+    assert (changes.of(PartitionChange.UNKNOWN), changes.of(PartitionChange.REMOVED)) == (
+        ("a",),
+        ("b",),
+    )
 
 
 @pytest.mark.parametrize(("is_confirmed", "removed"), [(False, ()), (True, ("a", "b"))])
@@ -129,9 +143,9 @@ def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirm
     inventory = source(document("c"), document("fresh"))
     own = {"own": {"source": {"max_removed": 0.5}}}
     changes = found(state, inventory, is_confirmed=is_confirmed, **own)
-    assert changes.of(State.REMOVED) == removed
+    assert changes.of(PartitionChange.REMOVED) == removed
     assert bool(changes.doubt) is not is_confirmed
-    assert changes.of(State.UNCONFIRMED) == (() if is_confirmed else ("a", "b"))
+    assert changes.of(PartitionChange.UNCONFIRMED) == (() if is_confirmed else ("a", "b"))
 
 
 BOUNDS = {"share": {"max_removed": 0.5}, "number": {"max_removed": 0.9, "max_removed_documents": 1}}
@@ -171,13 +185,17 @@ def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     state = replace(published(document("held", "Earlier text."), other), pins=[manifest])
     changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
     assert changes.pins == {"held": "worse"}
-    assert (changes.to_build, changes.of(State.REMOVED), changes.of(State.UNCHANGED)) == (
+    assert (
+        changes.to_build,
+        changes.of(PartitionChange.REMOVED),
+        changes.of(PartitionChange.UNCHANGED),
+    ) == (
         (),
         (),
         ("other",),
     )
     changes = found(state, source(other), ["held", "other"])
-    assert (changes.pins, changes.of(State.REMOVED)) == ({}, ("held",))
+    assert (changes.pins, changes.of(PartitionChange.REMOVED)) == ({}, ("held",))
 
 
 @pytest.mark.parametrize(
@@ -203,4 +221,4 @@ def test_a_build_that_waits_is_made_again_where_it_is_not_of_the_present_source(
     state = replace(marks, waiting=lambda _: {"a": inputs[staged]} if staged else {})
     own = {"runs": {"publish": publish}}
     changes = found(state, source(document("a", texts["now"])), own=own)
-    assert (changes.of(State.WAITING), changes.to_build) == (waiting, to_build)
+    assert (changes.of(PartitionChange.WAITING), changes.to_build) == (waiting, to_build)

@@ -125,8 +125,8 @@ class Workshop:
 
         It is not entered, for Dagster then takes it for the one that all definitions are loaded by.
         """
-        self.home.ensure()
-        opened = dg.DagsterInstance.from_config(str(self.home.dagster))
+        self.home.create_folders()
+        opened = dg.DagsterInstance.from_config(str(self.home.dagster_home))
         weakref.finalize(self, opened.dispose)
         return opened
 

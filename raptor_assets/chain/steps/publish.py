@@ -15,9 +15,9 @@ from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.publication import Publication, PublishedBuild, publishing
+from raptor_assets.home.current_state import CurrentState
+from raptor_assets.home.publication import Publication, PublishedBuild, open_publication
 from raptor_assets.home.published import TreeIndex
-from raptor_assets.home.today import Today
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,
@@ -77,7 +77,7 @@ class PublishStep(Step):
         pins = _read_pinned_trees(
             context
         )  # reads the source and the store, before this opens the store
-        today = Today.of(context.access)
+        today = CurrentState.of(context.access)
         try:
             with context.store.open() as store:
                 self._publish_or_keep_waiting(context, store, ready, pins, today)
@@ -153,7 +153,7 @@ class PublishStep(Step):
         store: VectorStore,
         ready: Sequence[_PartitionToPublish],
         pins: Collection[str],
-        today: Today,
+        today: CurrentState,
     ) -> None:
         """Publish the partitions that passed their checks, or keep their builds for approval."""
         grouping = context.settings.grouping
@@ -161,7 +161,7 @@ class PublishStep(Step):
         stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
         live = store.manifests([tree.name for part in ready for tree in part.trees])
         previous = {manifest.tree: manifest for manifest in live}
-        with publishing(context.access, store, today) as publication:
+        with open_publication(context.access, store, today) as publication:
             for part in ready:
                 name, built = part.state.name, {*pins, *(t.name for t in part.trees)}
                 try:
@@ -194,7 +194,9 @@ class PublishStep(Step):
         state, version = part.state, part.version
         state.is_waiting = True
         inputs = version.text if version else ""
-        state.context.access.waiting.put(state.name, _to_editions(part), store.identity, inputs)
+        state.context.access.waiting_builds.write(
+            state.name, _to_editions(part), store.identity, inputs
+        )
         state.context.warn(f"{state.name}: built and checked; it waits for approval")
 
     def _publish_partition(self, publication: Publication, part: _PartitionToPublish) -> None:
@@ -202,8 +204,8 @@ class PublishStep(Step):
         publication.drop(part.removed_trees)
         part.published = published
         part.manifests = {each.manifest.tree: each.manifest for each in published}
-        waiting = part.state.context.access.waiting
-        for name in waiting.among([part.state.name]):
+        waiting = part.state.context.access.waiting_builds
+        for name in waiting.select_waiting([part.state.name]):
             waiting.delete(name)
 
     def _to_results(self, ready: Sequence[_PartitionToPublish]) -> list[StepResult]:

@@ -26,7 +26,7 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
     golden set has no "expected" yet: name the documents that answer the question.
     """
     opened, settings = Home.open(home)
-    asked = QuestionLog(opened.path, settings).read()
+    asked = QuestionLog(opened.path, settings).read_questions()
     chosen = [each for each in asked if everything or each.is_unanswered or each.vote < 0]
     groups = group_alike(chosen, Components(settings).embedder) if chosen else []
     if as_json:

@@ -18,7 +18,7 @@ from raptor_assets.cli.options import (
     home_and_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json, usd_text
-from raptor_assets.corpus.changes import Changes, State
+from raptor_assets.corpus.changes import Changes, PartitionChange
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.reembed import plan_reembedding
@@ -40,13 +40,13 @@ from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.components import Components
 
 _WORDS = {
-    State.NEW: "new",
-    State.CHANGED: "changed",
-    State.REMOVED: "to drop",
-    State.UNKNOWN: "withheld",
-    State.UNCONFIRMED: "to confirm",
-    State.WAITING: "to approve",
-    State.UNCHANGED: "unchanged",
+    PartitionChange.NEW: "new",
+    PartitionChange.CHANGED: "changed",
+    PartitionChange.REMOVED: "to drop",
+    PartitionChange.UNKNOWN: "withheld",
+    PartitionChange.UNCONFIRMED: "to confirm",
+    PartitionChange.WAITING: "to approve",
+    PartitionChange.UNCHANGED: "unchanged",
 }
 
 NAMED = 20  # most trees, skipped files and failed partitions to name
@@ -94,11 +94,15 @@ def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
 def _forecast_values(planned: Forecast) -> dict[str, Any]:
     changes = planned.changes
     return {
-        **{s.value: changes.of(s) for s in State if s != State.UNCHANGED},
+        **{
+            s.value: changes.partitions_in(s)
+            for s in PartitionChange
+            if s != PartitionChange.UNCHANGED
+        },
         "pinned": dict(changes.pins),
         "ended_pins": dict(changes.ended_pins),
         "doubt": changes.doubt,
-        "n_unchanged": len(changes.of(State.UNCHANGED)),
+        "n_unchanged": len(changes.partitions_in(PartitionChange.UNCHANGED)),
         "refused": sorted(changes.refused),
         "odd": dict(planned.odd),
         "readers": [asdict(each) for each in planned.reader_sets],
@@ -111,11 +115,13 @@ def _forecast_values(planned: Forecast) -> dict[str, Any]:
 
 def _print_forecast(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     changes, plan = planned.changes, planned.plan
-    counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
+    counts = [
+        f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.partitions_in(state))
+    ]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_unchanged(changes)
     _print_names(describe_unmatched(planned.unmatched_rules), "rules")
-    _print_waiting(changes.of(State.WAITING))
+    _print_waiting(changes.partitions_in(PartitionChange.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
@@ -303,8 +309,8 @@ def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "withheld": report.changes.of(State.UNKNOWN),
-        "waiting": [*report.changes.of(State.WAITING), *report.waiting],
+        "withheld": report.changes.partitions_in(PartitionChange.UNKNOWN),
+        "waiting": [*report.changes.partitions_in(PartitionChange.WAITING), *report.waiting],
         "pinned": dict(report.changes.pins),
         "ended_pins": dict(report.changes.ended_pins),
         "failed": report.failed,
@@ -329,7 +335,7 @@ def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
     _print_names(describe_unmatched(report.unmatched_rules), "rules")
     _print_names(join_reasons(report.odd.items()), "partitions")
     _print_failed(report, "partitions")
-    _print_waiting([*report.changes.of(State.WAITING), *report.waiting])
+    _print_waiting([*report.changes.partitions_in(PartitionChange.WAITING), *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
@@ -346,7 +352,7 @@ def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
     if report.n_kept:
         kept = count_phrase(report.n_kept, "answer")
         say(f"{kept} of the model are kept: the next build continues from there")
-    if report.run_ids and not home.names().corpus:
+    if report.run_ids and not home.read_names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
 
@@ -356,7 +362,10 @@ def _print_unchanged(changes: Changes) -> None:
         "as published: a document of it cannot be read now, and until then only readers whom a "
         "rule or the broken item names may read it"
     )
-    _print_names([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
+    _print_names(
+        [f"kept {name} {why}" for name in changes.partitions_in(PartitionChange.UNKNOWN)],
+        "partitions",
+    )
     pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
     pinned += [
         f"the pin of {tree} ends, because none of its documents has this name any more: {note}"
@@ -421,7 +430,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
 def _find_partitions_to_drop(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     grouping = settings.grouping
     by_tree = not grouping.shards
-    known = CorpusAccess(settings, home).partitions(begun_partitions(home))
+    known = CorpusAccess(settings, home).find_begun_or_published(begun_partitions(home))
     keys = {
         name: partition_key(name, grouping) if by_tree and name not in known else name
         for name in trees

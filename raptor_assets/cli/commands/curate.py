@@ -160,7 +160,7 @@ def forget_questions(
     if bool(ids or caller) == everything:
         raise click.UsageError("name the questions by IDS, --caller or --all")
     opened, settings = Home.open(home)
-    n_forgotten = QuestionLog(opened.path, settings).forget(ids, caller)
+    n_forgotten = QuestionLog(opened.path, settings).delete_questions(ids, caller)
     print_json({"n_forgotten": n_forgotten}) if as_json else say(f"{n_forgotten} forgotten")
 
 

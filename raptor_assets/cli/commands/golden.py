@@ -63,14 +63,14 @@ def golden_command(
     documents) or "span" (text of a document). The default is the file in checks.golden.
     """
     opened, settings = Home.open(home)
-    path = file or opened.golden(settings)
+    path = file or opened.golden_path(settings)
     if path is None:
         raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
     cases, query = load_golden(path), read_query_options(values).query(settings)
     regression = None
     if baseline:
         access = CorpusAccess(settings, opened)
-        partitions = access.partitions(begun_partitions(opened))
+        partitions = access.find_begun_or_published(begun_partitions(opened))
         regression = compare_baseline(access, cases, query, baseline, partitions)
     report = regression.after if regression else ask_published(opened, settings, cases, query)
     broken = report.broken_bounds(min_hit_rate, min_mrr, min_recall)

@@ -45,14 +45,14 @@ _key_env = click.option(
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
     """Open the Dagster UI on this home: web server and daemon, until interrupted."""
     opened, settings = Home.open(home)
-    if corpus := opened.names().corpus:
+    if corpus := opened.read_names().corpus:
         raise click.UsageError(
             f"the corpus {corpus} belongs to a Dagster project; run `dagster dev` there"
         )
     _require_free_port(host, port)
     # Otherwise the UI's processes create the records in parallel, and print tracebacks.
     with open_instance(opened) as instance:
-        instance.get_dynamic_partitions(opened.names().partitions_name)
+        instance.get_dynamic_partitions(opened.read_names().partitions_name)
     url = f"http://{host}:{port}"
     if as_json:
         print_json({"url": url, "home": str(opened.path)})
@@ -63,7 +63,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", CODE_LOCATION]
     arguments += ["--host", host, "--port", str(port)]
-    environment = {**os.environ, **opened.environment()}
+    environment = {**os.environ, **opened.dagster_environment()}
     if watch:
         environment["RAPTOR_SOURCE__WATCH"] = "true"
     os.execve(sys.executable, arguments, environment)  # noqa: S606

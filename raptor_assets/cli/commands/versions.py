@@ -111,7 +111,7 @@ def diff(
     one before it. If checks.golden is set, the questions of its golden set are answered from both.
     """
     opened, settings = Home.open(home)
-    path = opened.golden(settings)
+    path = opened.golden_path(settings)
     cases = () if path is None else load_golden(path)
     difference = compare_builds(opened, settings, tree, old, new, staged=staged, cases=cases)
     if as_json:

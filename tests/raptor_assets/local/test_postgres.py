@@ -17,7 +17,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.home.folder import Home
-from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records, shared_cache
+from raptor_assets.home.records import URL_VARIABLE, open_records, open_shared_cache, uses_postgres
 from raptor_assets.local.status import read_costs, read_status
 from raptor_core.errors import RecordsError, SettingsError
 
@@ -52,7 +52,7 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
     assert daemon.settle() == (["b.md"], ["c.md"])
     assert daemon.tick()[2] == "no file changed since the last request"
     with workshop.instance() as instance:
-        assert is_postgres(instance)
+        assert uses_postgres(instance)
         assert type(instance.run_storage).__module__.startswith("dagster_postgres")
         assert type(instance.schedule_storage).__module__.startswith("dagster_postgres")
         assert {run.job_name for run in instance.get_runs()} == {"sync"}
@@ -162,8 +162,8 @@ def paid_workshop(postgres, tmp_path, monkeypatch):
 def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with paid_workshop.instance() as instance:
-        one, other = (shared_cache(instance, name) for name in ("one", "other"))
-        assert (one.read_texts(["a"]), one.unfinished()) == ({}, [])
+        one, other = (open_shared_cache(instance, name) for name in ("one", "other"))
+        assert (one.read_texts(["a"]), one.unfinished_partitions()) == ({}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
         one.keep_texts({"a": "first", "b": "beside"})
@@ -172,7 +172,7 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
         assert other.read_texts(["a", "v"]) == {"a": TEXT}
         assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
         one.forget_recorded(["t"])
-        assert (one.unfinished(), other.unfinished()) == ([], ["t"])
+        assert (one.unfinished_partitions(), other.unfinished_partitions()) == ([], ["t"])
         assert other.read_texts(["a"]) == {"a": TEXT}
         other.forget_recorded(["t"])
         assert (one.read_texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
@@ -182,7 +182,7 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
 
 def unfinished(paid_workshop):
     with paid_workshop.instance() as instance:
-        return shared_cache(instance, "corpus").unfinished()
+        return open_shared_cache(instance, "corpus").unfinished_partitions()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):

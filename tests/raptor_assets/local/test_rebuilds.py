@@ -9,7 +9,7 @@ from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain import context
-from raptor_assets.corpus.changes import Changes, State, find_renames
+from raptor_assets.corpus.changes import Changes, PartitionChange, find_renames
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.local.status import read_status
 from raptor_assets.shown.progress import by_cause
@@ -34,7 +34,7 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
     again = pair.build()
-    assert (again.run_ids, again.changes.of(State.UNCHANGED)) == ([], ("a.md", "b.md"))
+    assert (again.run_ids, again.changes.of(PartitionChange.UNCHANGED)) == ([], ("a.md", "b.md"))
     assert pair.build(force=True).built == ["a.md", "b.md"]
     assert versions(pair, "a.md") == before
     assert pair.embedder.n_embedded == n_embedded
@@ -219,7 +219,7 @@ def test_a_renamed_document_is_matched_by_content_to_one_new_id_at_most(
 
 def test_partitions_that_documents_leave_come_last():
     changes = Changes(successors={"a": ("c",)})
-    assert changes.in_order("dcab") == ["b", "c", "d", "a"]
+    assert changes.sort_for_build("dcab") == ["b", "c", "d", "a"]
 
 
 NAME = "a.md"

@@ -189,9 +189,11 @@ def test_a_password_in_the_settings_does_not_go_into_the_home(tmp_path):
     from raptor_assets.assets.names import CorpusNames
     from raptor_core.settings import Settings
 
-    home.declare(CorpusNames("a"), Settings.model_validate({"source": {"tables": [table]}}))
+    home.write_declaration(
+        CorpusNames("a"), Settings.model_validate({"source": {"tables": [table]}})
+    )
     assert "hush" not in home.declaration.read_text()
-    assert home.names().corpus == "a"
+    assert home.read_names().corpus == "a"
 
 
 @dg.asset(

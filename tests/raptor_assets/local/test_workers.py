@@ -52,8 +52,8 @@ class Team:
     def home(self, name):
         """A home that shares no file with the others."""
         home = Home(self.root / name)
-        home.dagster.mkdir(parents=True)
-        shutil.copy(INSTANCE, home.dagster / "dagster.yaml")
+        home.dagster_home.mkdir(parents=True)
+        shutil.copy(INSTANCE, home.dagster_home / "dagster.yaml")
         home.settings.write_text(self.settings)
         return home
 
