@@ -37,7 +37,7 @@ class RollbackConfig(dg.Config):
     )
     reason: str = Field(default="", description="Why; plan, status and UI show it.")
     who: str = Field(default="", description="Who goes back.")
-    release_tree: bool = Field(
+    release: bool = Field(
         default=False, description="End the pin instead, so that builds publish the tree again."
     )
 
