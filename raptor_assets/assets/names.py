@@ -54,7 +54,7 @@ class ChainAsset:
         kind: last part of its name, such as "summaries".
         layer: layer of summaries that it belongs to; 0 for all others.
         name: name in the chain, such as "layer_1/summaries".
-        shown: Dagster key as text; the same as the name unless the corpus has a prefix.
+        key_text: Dagster key as text; the same as the name unless the corpus has a prefix.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class CorpusNames:
     Attributes:
         corpus: name of the corpus, with which the names of its jobs begin.
         prefix: first parts of all asset keys, such as "docs/handbook".
-        follows: whether the documents come from an upstream asset of the team.
+        has_upstream: whether the documents come from an upstream asset of the team.
     """
 
     corpus: str = ""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from raptor_assets.assets.names import CorpusNames
@@ -172,7 +172,8 @@ class Home(HomeFolder):
     def write_declaration(self, names: CorpusNames, settings: Settings) -> None:
         """Write names and settings of a project's corpus for the command, without credentials."""
         values = settings.model_dump(mode="json")
-        declared = {**asdict(names), "settings": values}
+        place = {"corpus": names.corpus, "prefix": names.prefix, "follows": names.has_upstream}
+        declared = {**place, "settings": values}
         text = hide_credentials(json.dumps(declared, indent=1))
         with self._explain_write_errors():
             if not (self.declaration.exists() and self.declaration.read_text() == text):

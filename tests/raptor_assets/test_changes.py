@@ -50,13 +50,13 @@ def test_each_state_leads_to_its_action():
     current, edited = document("current"), document("edited")
     state = published(current, document("edited", "Other text."), document("old"))
     changes = found(state, source(current, edited, document("fresh")), ["begun", "fresh"])
-    assert changes.of(PartitionChange.UNCHANGED) == ("current",)
-    assert changes.of(PartitionChange.NEW) == ("fresh",)
-    assert changes.of(PartitionChange.CHANGED) == ("edited",)
-    assert changes.of(PartitionChange.REMOVED) == ("begun", "old")
+    assert changes.partitions_in(PartitionChange.UNCHANGED) == ("current",)
+    assert changes.partitions_in(PartitionChange.NEW) == ("fresh",)
+    assert changes.partitions_in(PartitionChange.CHANGED) == ("edited",)
+    assert changes.partitions_in(PartitionChange.REMOVED) == ("begun", "old")
     assert (
-        changes.of(PartitionChange.UNKNOWN),
-        changes.of(PartitionChange.UNCONFIRMED),
+        changes.partitions_in(PartitionChange.UNKNOWN),
+        changes.partitions_in(PartitionChange.UNCONFIRMED),
         changes.doubt,
     ) == ((), (), "")
 
@@ -66,7 +66,11 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     state = published(*documents, build=OTHER_BUILD)
     asked = []
     state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
-    assert found(state, source(*documents)).of(PartitionChange.CHANGED) == ("a", "b", "c")
+    assert found(state, source(*documents)).partitions_in(PartitionChange.CHANGED) == (
+        "a",
+        "b",
+        "c",
+    )
     assert asked == []
 
 
@@ -84,7 +88,9 @@ def test_a_decision_of_a_person_is_an_input():
 def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
     marks = [mark(one, OTHER_BUILD), mark(one)]
-    assert found(Published({"a": marks}), source(one)).of(PartitionChange.CHANGED) == ("a",)
+    assert found(Published({"a": marks}), source(one)).partitions_in(PartitionChange.CHANGED) == (
+        "a",
+    )
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
@@ -92,9 +98,9 @@ def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
     assert (
-        changes.of(PartitionChange.NEW),
-        changes.of(PartitionChange.CHANGED),
-        changes.of(PartitionChange.REMOVED),
+        changes.partitions_in(PartitionChange.NEW),
+        changes.partitions_in(PartitionChange.CHANGED),
+        changes.partitions_in(PartitionChange.REMOVED),
     ) == (
         ("there",),
         (),
@@ -115,7 +121,7 @@ def test_a_renamed_document_is_dropped_once_its_new_place_is_published():
     assert changes.renamed == {"new": "old"}
     assert changes.droppable(["new"]) == ()
     assert changes.droppable([]) == ("old",)
-    assert changes.in_order(["old", "new"]) == ["new", "old"]
+    assert changes.sort_for_build(["old", "new"]) == ["new", "old"]
 
 
 def test_unknown_documents_stay_as_published():
@@ -123,7 +129,10 @@ def test_unknown_documents_stay_as_published():
     unread = Skipped("a", "no permission")
     inventory = source(document("c"), skipped=(unread,))
     changes = found(state, inventory)
-    assert (changes.of(PartitionChange.UNKNOWN), changes.of(PartitionChange.REMOVED)) == (
+    assert (
+        changes.partitions_in(PartitionChange.UNKNOWN),
+        changes.of(PartitionChange.REMOVED),
+    ) == (
         ("a/x",),
         ("b",),
     )
@@ -131,7 +140,10 @@ def test_unknown_documents_stay_as_published():
 
 def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():
     changes = found(published(), source(skipped=(Skipped("a", "no permission"),)), ["a", "b"])
-    assert (changes.of(PartitionChange.UNKNOWN), changes.of(PartitionChange.REMOVED)) == (
+    assert (
+        changes.partitions_in(PartitionChange.UNKNOWN),
+        changes.of(PartitionChange.REMOVED),
+    ) == (
         ("a",),
         ("b",),
     )
@@ -143,9 +155,11 @@ def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirm
     inventory = source(document("c"), document("fresh"))
     own = {"own": {"source": {"max_removed": 0.5}}}
     changes = found(state, inventory, is_confirmed=is_confirmed, **own)
-    assert changes.of(PartitionChange.REMOVED) == removed
+    assert changes.partitions_in(PartitionChange.REMOVED) == removed
     assert bool(changes.doubt) is not is_confirmed
-    assert changes.of(PartitionChange.UNCONFIRMED) == (() if is_confirmed else ("a", "b"))
+    assert changes.partitions_in(PartitionChange.UNCONFIRMED) == (
+        () if is_confirmed else ("a", "b")
+    )
 
 
 BOUNDS = {"share": {"max_removed": 0.5}, "number": {"max_removed": 0.9, "max_removed_documents": 1}}
@@ -187,15 +201,15 @@ def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     assert changes.pins == {"held": "worse"}
     assert (
         changes.to_build,
-        changes.of(PartitionChange.REMOVED),
-        changes.of(PartitionChange.UNCHANGED),
+        changes.partitions_in(PartitionChange.REMOVED),
+        changes.partitions_in(PartitionChange.UNCHANGED),
     ) == (
         (),
         (),
         ("other",),
     )
     changes = found(state, source(other), ["held", "other"])
-    assert (changes.pins, changes.of(PartitionChange.REMOVED)) == ({}, ("held",))
+    assert (changes.pins, changes.partitions_in(PartitionChange.REMOVED)) == ({}, ("held",))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +232,7 @@ def test_a_build_that_waits_is_made_again_where_it_is_not_of_the_present_source(
         for name, text in texts.items()
     }
     marks = published(document("a", texts[live])) if live else published()
-    state = replace(marks, waiting=lambda _: {"a": inputs[staged]} if staged else {})
+    state = replace(marks, read_waiting_inputs=lambda _: {"a": inputs[staged]} if staged else {})
     own = {"runs": {"publish": publish}}
     changes = found(state, source(document("a", texts["now"])), own=own)
-    assert (changes.of(PartitionChange.WAITING), changes.to_build) == (waiting, to_build)
+    assert (changes.partitions_in(PartitionChange.WAITING), changes.to_build) == (waiting, to_build)

@@ -26,7 +26,7 @@ def test_a_map_has_a_dot_for_every_node_in_the_colour_of_its_cluster():
     paths = [e.get("d") for e in ET.fromstring(picture).iter(f"{SVG}path")]
     assert sum(path.count("h0") for path in paths) == 40
     assert sum("h0" in path for path in paths) == 10
-    assert ET.fromstring(picture).find(f"{SVG}text").add_text == "40 nodes in 12 clusters"
+    assert ET.fromstring(picture).find(f"{SVG}text").text == "40 nodes in 12 clusters"
     assert map_svg(points, cluster_of) == picture
     assert map_svg(points, cluster_of[::-1]) != picture
     assert len(map_svg(rng.normal(size=(9000, 2)), np.arange(9000) % 40)) < 30_000

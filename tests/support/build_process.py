@@ -226,15 +226,15 @@ class Starter:
 
     def run(self, *action):
         """The exit code, below zero for a signal, and what was printed."""
-        self._process.stdin.write_row(json.dumps(action) + "\n")
+        self._process.stdin.write(json.dumps(action) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
         return code, (self.root / "printed").read_text()
 
     def __exit__(self, *_exc):
-        self._process.stdin.end_run()
+        self._process.stdin.close()
         self._process.wait(20)
-        self._process.stdout.end_run()
+        self._process.stdout.close()
 
 
 if __name__ == "__main__":

@@ -163,26 +163,26 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with paid_workshop.instance() as instance:
         one, other = (open_shared_cache(instance, name) for name in ("one", "other"))
-        assert (one.read_texts(["a"]), one.unfinished_partitions()) == ({}, [])
+        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
         one.keep_texts({"a": "first", "b": "beside"})
         one.keep_texts({"a": TEXT})
         one.keep_vectors({"v": vector})
-        assert other.read_texts(["a", "v"]) == {"a": TEXT}
+        assert other.texts(["a", "v"]) == {"a": TEXT}
         assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
-        one.forget_recorded(["t"])
-        assert (one.unfinished_partitions(), other.unfinished_partitions()) == ([], ["t"])
-        assert other.read_texts(["a"]) == {"a": TEXT}
-        other.forget_recorded(["t"])
-        assert (one.read_texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
+        one.forget(["t"])
+        assert (one.unfinished(), other.unfinished()) == ([], ["t"])
+        assert other.texts(["a"]) == {"a": TEXT}
+        other.forget(["t"])
+        assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
         one.discard(["b"])
-        assert one.read_texts(["b"]) == {}
+        assert one.texts(["b"]) == {}
 
 
 def unfinished(paid_workshop):
     with paid_workshop.instance() as instance:
-        return open_shared_cache(instance, "corpus").unfinished_partitions()
+        return open_shared_cache(instance, "corpus").unfinished()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):

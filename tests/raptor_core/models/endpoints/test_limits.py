@@ -163,7 +163,7 @@ def test_closing_the_pool_drops_what_was_not_begun():
 
     results = run_concurrently(work, range(50), 2)
     stop = next(results)
-    results.end_run()
+    results.close()
     release.set()
     assert stop.is_set()
     assert len(begun) <= 3
