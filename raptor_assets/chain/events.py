@@ -9,8 +9,8 @@ from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, ChainAsset, join
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.home.question_log import QuestionLog
-from raptor_assets.shown.markdown import worst_markdown
-from raptor_assets.shown.progress import FailedCheck, Failure, by_cause
+from raptor_assets.shown.markdown import worst_nodes_markdown
+from raptor_assets.shown.progress import FailedCheck, Failure, group_by_cause
 from raptor_core.checks.base import CheckResult, with_severities
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.asked import check_unanswered_share
@@ -51,7 +51,7 @@ def _to_arguments(verdict: CheckResult) -> dict[str, Any]:
     if verdict.remedy:
         metadata["remedy"] = verdict.remedy
     if verdict.worst:
-        metadata["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst))
+        metadata["worst_nodes"] = dg.MetadataValue.md(worst_nodes_markdown(verdict.worst))
     return {
         "check_name": verdict.name,
         "passed": verdict.passed,
@@ -111,7 +111,7 @@ def failure_event(key: dg.AssetKey, name: str, failure: Failure) -> dg.AssetObse
 
 def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
     """Return the error of a step of ``n_partitions``, which names each failed one."""
-    causes = by_cause(failures)
+    causes = group_by_cause(failures)
     shown = [
         f"- {join_first(partitions, NAMED_FAILURES)}, at {failure.asset}: {failure.reason}"
         for partitions, failure in causes[:NAMED_FAILURES]

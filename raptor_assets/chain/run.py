@@ -258,7 +258,7 @@ class ChainRun:
             results = self._run_or_isolate_failures(step, list(tall.values())) if tall else []
         if not self._settings.runs.samples:
             results = [result.without_texts() for result in results]
-        seconds = self._at.seconds
+        seconds = self._at.elapsed_seconds
         results += self._end_assets_above_top(
             step, [state for state in states if state.name not in tall]
         )

@@ -53,8 +53,8 @@ class BuildProgress:
     def show_step(self, step: Step) -> None:
         """Show a step that is running or finished; a failed partition has no further steps."""
         at = self._steps.index(step.asset)
-        is_done, is_last = step.share == 1, at == len(self._steps) - 1
-        self._done |= dict.fromkeys(step.partitions, at + step.share)
+        is_done, is_last = step.completed_share == 1, at == len(self._steps) - 1
+        self._done |= dict.fromkeys(step.partitions, at + step.completed_share)
         self._done |= dict.fromkeys(step.failed, len(self._steps))
         if is_done and is_last:
             self._n_published += len(step.partitions)

@@ -31,7 +31,7 @@ from raptor_assets.home.publication import update_readers, withdraw_texts
 from raptor_assets.home.reembed import reembed
 from raptor_assets.home.rollback import forget_gone_documents
 from raptor_assets.shown.progress import Watch, ignore_progress
-from raptor_assets.shown.rights import describe_unmatched
+from raptor_assets.shown.rights import describe_unmatched_rules
 from raptor_core.errors import SourceError
 
 
@@ -117,7 +117,7 @@ def _decide(
         f"{len(decision.changes.partitions_in(state))} {state.value}" for state in PartitionChange
     ]
     context.log.info(", ".join(counts))
-    for line in describe_unmatched(decision.inventory.unmatched_rules):
+    for line in describe_unmatched_rules(decision.inventory.unmatched_rules):
         context.log.warning(line)
     return decision
 

@@ -106,11 +106,11 @@ class CorpusAccess:
 
     def read_build_notes(self, published: Manifest) -> dict[str, object]:
         """Return the notes on a published build: its changes and cost, if they are recorded."""
-        from raptor_assets.shown.tree_records import read_records  # loads Dagster
+        from raptor_assets.shown.tree_records import read_partition_records  # loads Dagster
 
         partition = partition_key(published.tree, self.settings.grouping)
-        record = read_records(self.tables, partition).get(published.tree)
-        return record.notes() if record and record.build_id == published.build_id else {}
+        record = read_partition_records(self.tables, partition).get(published.tree)
+        return record.to_notes() if record and record.build_id == published.build_id else {}
 
     @cached_property
     def build_version(self) -> str:

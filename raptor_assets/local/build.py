@@ -15,7 +15,7 @@ from raptor_assets.corpus.changes import Changes, PartitionChange, SyncDecision,
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_catalog, rescan
-from raptor_assets.local.dagster import begun_partitions, open_instance, run_job
+from raptor_assets.local.dagster import open_instance, read_begun_partitions, run_job
 from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
 from raptor_core.checks.document_text import document_text
 from raptor_core.documents import Scan, Skipped
@@ -65,7 +65,7 @@ class BuildReport:
         ]
 
     @property
-    def odd(self) -> dict[str, str]:
+    def odd_documents(self) -> dict[str, str]:
         """Findings of the check on documents, by partition."""
         odd = (each for each in self.failed_checks if each.name == document_text.name)
         return {each.partition: each.summary for each in odd}
@@ -80,7 +80,7 @@ Planned = Callable[[Collection[str], Sequence[ChainAsset]], None]
 """Callback before the first step; it gets the partitions to build and the assets of each."""
 
 
-def _ignore_plan(_partitions: Collection[str], _chain: Sequence[ChainAsset]) -> None:
+def _ignore_planned(_partitions: Collection[str], _chain: Sequence[ChainAsset]) -> None:
     pass
 
 
@@ -94,7 +94,7 @@ def build(
     reembeds: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
-    on_plan: Planned = _ignore_plan,
+    on_plan: Planned = _ignore_planned,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport:
     """Build the new and changed partitions of the source, and drop those it no longer has.
@@ -136,7 +136,7 @@ def build(
             access.components().counter.count(["a look"])
             require_keys(settings)
         if decision.does_anything:
-            _sync(report, instance, access, decision, on_plan, on_progress)
+            _run_sync_job(report, instance, access, decision, on_plan, on_progress)
         if decision.refusal:
             raise decision.refusal
     if report.failed and not (used := access.components()).quotes:
@@ -152,7 +152,7 @@ def _reembed(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> 
     nothing = SyncDecision(Changes(), scan.inventory, ())
     job = build_sync_job(access, decision=nothing)
     config = to_run_config(access.names, SYNC, {"reembed": True})
-    if error := _execute(BuildReport(Changes()), job, instance, access, config):
+    if error := _run_job_of_report(BuildReport(Changes()), job, instance, access, config):
         raise StoreError(error)
 
 
@@ -162,7 +162,7 @@ def update_corpus_tree(
     *,
     force: bool = False,
     components: Components | None = None,
-    on_plan: Planned = _ignore_plan,
+    on_plan: Planned = _ignore_planned,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
     """Build the corpus tree, if the settings have one. Raises as ``build``."""
@@ -170,8 +170,8 @@ def update_corpus_tree(
 
     above = corpus_tree_access(CorpusAccess(settings, home, components=components))
     if refresh_top_rows(above) < settings.corpus_tree.min_trees:
-        present = sorted(above.find_begun_or_published(begun_partitions(above.home)))
-        return drop(above.home, above.settings, present) if present else None
+        present = sorted(above.find_begun_or_published(read_begun_partitions(above.home)))
+        return drop_partitions(above.home, above.settings, present) if present else None
     source = above.source.settings
     return build(
         above.home,
@@ -184,7 +184,7 @@ def update_corpus_tree(
     )
 
 
-def _sync(
+def _run_sync_job(
     report: BuildReport,
     instance: dg.DagsterInstance,
     access: CorpusAccess,
@@ -200,14 +200,14 @@ def _sync(
     def watch(progress: Progress) -> None:
         report.failed.update(progress.failed)
         report.failed_checks += progress.failed_checks
-        report.produced[progress.asset] += progress.n_made
-        if progress.asset == TREE and progress.share == 1:
+        report.produced[progress.asset] += progress.n_new_texts
+        if progress.asset == TREE and progress.completed_share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]
         report.waiting += progress.waiting
         on_progress(progress)
 
     job = build_sync_job(access, watch, decision)
-    error = _execute(report, job, instance, access, {})
+    error = _run_job_of_report(report, job, instance, access, {})
     if decision.refusal:
         return
     if error and not (decision.to_build or decision.to_drop):
@@ -239,7 +239,7 @@ def _report_dropped(
         report.failed |= {name: failed for name in partitions if name in remaining}
 
 
-def _execute(
+def _run_job_of_report(
     report: BuildReport,
     job: dg.JobDefinition,
     instance: dg.DagsterInstance,
@@ -258,7 +258,7 @@ def require_keys(settings: Settings) -> None:
         EndpointClient(part).require_key()
 
 
-def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
+def drop_partitions(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
     """Remove partitions with their vectors and tables, also imported ones."""
     from raptor_assets.corpus.jobs import build_drop_job, to_run_config
 
@@ -267,6 +267,6 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
         begun = instance.get_dynamic_partitions(access.names.partitions_name)
         require_known("partition is called", partitions, access.find_begun_or_published(begun))
         config = to_run_config(access.names, DROP, {"partitions": list(partitions)})
-        error = _execute(report, build_drop_job(access), instance, access, config)
+        error = _run_job_of_report(report, build_drop_job(access), instance, access, config)
         _report_dropped(report, instance, access, partitions, error)
     return report

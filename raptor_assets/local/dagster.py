@@ -31,7 +31,7 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
 
     home = home.owner
     if corpus := home.read_names().corpus:
-        folder = _shared_instance(corpus)
+        folder = _find_shared_instance(corpus)
     else:
         home.create_folders()
         folder = home.dagster_home
@@ -76,7 +76,7 @@ def run_job(
     return run.run_id, error
 
 
-def begun_partitions(home: Home) -> list[str]:
+def read_begun_partitions(home: Home) -> list[str]:
     """Return the partitions that builds of a home have begun; none in a home without a build."""
     if not (home.owner.dagster_home.exists() or home.owner.read_names().corpus):
         return []
@@ -84,7 +84,7 @@ def begun_partitions(home: Home) -> list[str]:
         return list(instance.get_dynamic_partitions(home.read_names().partitions_name))
 
 
-def _shared_instance(corpus: str) -> Path:
+def _find_shared_instance(corpus: str) -> Path:
     named = os.environ.get("DAGSTER_HOME")
     if not named or not Path(named).expanduser().is_dir():
         reason = "which is no folder" if named else "which is not set"

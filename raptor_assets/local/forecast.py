@@ -42,7 +42,7 @@ class Forecast:
     """Partitions and trees that the next build changes.
 
     Attributes:
-        odd: reasons why the text of a document may have been read wrongly, by id.
+        odd_documents: reasons why the text of a document may have been read wrongly, by id.
         reader_sets: sets of readers in the source, if any document declares readers.
         n_readers_changed: number of published nodes whose readers change.
         skipped: files and documents that are not read, with the reason.
@@ -51,14 +51,14 @@ class Forecast:
 
     changes: Changes
     plan: RebuildPlan
-    odd: Mapping[str, str] = field(default_factory=dict)
+    odd_documents: Mapping[str, str] = field(default_factory=dict)
     reader_sets: tuple[ReaderSet, ...] = ()
     n_readers_changed: int = 0
     skipped: tuple[Skipped, ...] = ()
     unmatched_rules: tuple[str, ...] = ()
 
 
-def forecast(
+def forecast_build(
     home: Home,
     settings: Settings,
     scan: Scan,
@@ -81,25 +81,25 @@ def forecast(
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(access, to_build)
     removed = changes.partitions_in(PartitionChange.REMOVED) if partitions is None else ()
-    dropped = _dropped_trees(access, (*removed, *to_build), set(documents))
+    dropped = _find_dropped_trees(access, (*removed, *to_build), set(documents))
     prepared = access.components()
     prepared.curation = access.read_curation()
     exists = access.store.exists()
-    previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
+    previous = _read_previous_trees(access, documents, dropped, prepared) if exists else {}
     known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
-    judged = _judged(access, prepared, plan.trees)
+    judged = _count_judged_summaries(access, prepared, plan.trees)
     if settings.corpus_tree.enabled:
         above = corpus_tree_access(access)
         tops = _plan_corpus_tree(access, above, plan, documents)
-        judged |= _judged(above, prepared, tops)
+        judged |= _count_judged_summaries(above, prepared, tops)
         plan = replace(plan, trees=(*plan.trees, *tops))
     expected, most = plan_audits(plan.trees, judged, settings)
     plan = replace(plan, audits=expected, most_audits=most)
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
-    sets = _reader_sets(inventory.partitions(settings.grouping))
+    sets = _count_reader_sets(inventory.partitions(settings.grouping))
     n_readers_changed = count_changed_readers(access, inventory)
     return Forecast(
         changes,
@@ -112,7 +112,7 @@ def forecast(
     )
 
 
-def _judged(
+def _count_judged_summaries(
     access: CorpusAccess, components: Components, trees: Iterable[TreePlan]
 ) -> dict[tuple[str, int], int]:
     """Count the summaries that the current judge has already judged, by tree and layer."""
@@ -136,7 +136,7 @@ def _judged(
     return counts
 
 
-def _reader_sets(
+def _count_reader_sets(
     partitions: Mapping[str, Mapping[str, Sequence[Entry]]],
 ) -> tuple[ReaderSet, ...]:
     """Return the sets of readers, the largest first; none if no document declares readers."""
@@ -151,7 +151,7 @@ def _reader_sets(
     return tuple(ordered) if trees.keys() - {()} else ()
 
 
-def _readers(documents: Iterable[Document]) -> dict[str, tuple[str, ...]]:
+def _readers_by_document(documents: Iterable[Document]) -> dict[str, tuple[str, ...]]:
     return {document.id: document.readers for document in documents if document.readers}
 
 
@@ -173,7 +173,9 @@ def _plan_corpus_tree(
     for name, tree in changed.items():
         if tree.action != "drop":
             text = next((document.text for document in present if document.source == name), name)
-            readers = common_readers((d.id for d in documents[name]), _readers(documents[name]))
+            readers = common_readers(
+                (d.id for d in documents[name]), _readers_by_document(documents[name])
+            )
             tops.append(Document(name, f"{text} …", source=name, readers=readers))
     trees = group_top_documents(above, tops)
     if not trees:
@@ -182,7 +184,7 @@ def _plan_corpus_tree(
     components.curation = above.read_curation()
     if above.store.exists():
         dropped = {*above.store.list_trees()} - trees.keys()
-        previous = _previous_trees(above, trees, dropped, components)
+        previous = _read_previous_trees(above, trees, dropped, components)
     planned = plan_rebuild(previous, trees, components=components)
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
@@ -195,7 +197,7 @@ def _documents_by_tree(
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
 
-def _dropped_trees(
+def _find_dropped_trees(
     access: CorpusAccess, partitions: Iterable[str], live: Collection[str]
 ) -> set[str]:
     """Return the trees of removed partitions, and trees that changed partitions lose."""
@@ -203,7 +205,7 @@ def _dropped_trees(
     return {tree for name in partitions for tree in stored(name)} - set(live)
 
 
-def _previous_trees(
+def _read_previous_trees(
     access: CorpusAccess,
     documents: Mapping[str, Sequence[Document]],
     dropped: Collection[str],

@@ -45,7 +45,7 @@ LinkOf = Callable[[Node], str]
 """Function that returns the address of a node's document in its own place, or ""."""
 
 
-def links_of(settings: Settings) -> LinkOf:
+def make_link_function(settings: Settings) -> LinkOf:
     """Return the addresses by ``source.link``; a node of the corpus tree has none."""
     link_to = settings.source.link_to
     return lambda node: "" if is_corpus_tree(node.tree) else link_to(node.documents, node.pages)
@@ -86,7 +86,7 @@ def _title(node: Node) -> str:
     return str(node.metadata.get("title", ""))
 
 
-def _derived(node: Node) -> dict[str, Any]:
+def _derived_fields(node: Node) -> dict[str, Any]:
     """Return the fields of ``FullNode`` that are no attributes of a node."""
     return {
         "title": _title(node),
@@ -108,7 +108,7 @@ class FoundNode(FullNode):
         """Convert a hit."""
         parts = {name: round(part, 4) for name, part in hit.why.items()}
         values = {"score": round(hit.score, 4), "parts": parts, "link": link_of(hit.node)}
-        return cls.from_attributes(hit.node, **values, **_derived(hit.node))
+        return cls.from_attributes(hit.node, **values, **_derived_fields(hit.node))
 
 
 class SearchResponse(ApiModel):
@@ -190,12 +190,12 @@ class AskResponse(ApiModel):
     @classmethod
     def of(cls, answer: ReaderAnswer, retrieval: Retrieval, link_of: LinkOf) -> AskResponse:
         """Convert a reader's answer and the retrieval that it was read from."""
-        citations = citations_of(answer, retrieval, link_of)
+        citations = to_citations(answer, retrieval, link_of)
         found = SearchResponse.of(retrieval, link_of)
         return cls(answer=answer.text, citations=citations, found=found)
 
 
-def citations_of(answer: ReaderAnswer, retrieval: Retrieval, link_of: LinkOf) -> list[Citation]:
+def to_citations(answer: ReaderAnswer, retrieval: Retrieval, link_of: LinkOf) -> list[Citation]:
     """Return what an answer cites, in the order of its numbers."""
     links = {hit.node.id: link_of(hit.node) for hit in retrieval.hits}
     numbered = enumerate(answer.citations, 1)
@@ -235,7 +235,7 @@ class ReadNode(FullNode):
             metadata=dict(family.node.metadata),
             parents=list(map(NearNode.of, family.parents)),
             children=list(map(NearNode.of, family.children)),
-            **_derived(family.node),
+            **_derived_fields(family.node),
         )
 
 

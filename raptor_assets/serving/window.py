@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
     TreeStatus,
+    make_status,
     read_tree_records,
-    status_of,
 )
-from raptor_assets.serving.values import NAMED_DOCUMENTS, links_of
-from raptor_assets.shown.tree_records import TreeRecord, read_findings, read_records
+from raptor_assets.serving.values import NAMED_DOCUMENTS, make_link_function
+from raptor_assets.shown.tree_records import TreeRecord, read_findings, read_partition_records
 from raptor_core.checks.base import without_quotations
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
@@ -69,22 +69,22 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     """
     if store.readers is not None:
         return _readable_values(home, settings, store)
-    status = status_of(home, settings, store.manifests())
+    status = make_status(home, settings, store.manifests())
     trees = status.trees
     titles = store.titles([tree.name for tree in trees])
     has_top = has_corpus_tree(home, settings)
     records = read_tree_records(home, settings, dict.fromkeys(tree.partition for tree in trees))
-    rows = [_row(tree, titles, records.get(tree.name), has_top=has_top) for tree in trees]
+    rows = [_tree_values(tree, titles, records.get(tree.name), has_top=has_top) for tree in trees]
     return {
-        "home": _shown_name(home),
+        "home": _corpus_title(home),
         "sources": settings.source.shown_paths(),
         "trees": rows,
         "unpublished": list(status.unpublished),
-        "checks": [_check(result) for result in status.checks],
+        "checks": [_check_values(result) for result in status.checks],
     }
 
 
-def _shown_name(home: Home) -> str:
+def _corpus_title(home: Home) -> str:
     return home.path.parent.name if home.path.name.startswith(".") else home.path.name
 
 
@@ -96,15 +96,15 @@ def _readable_values(home: Home, settings: Settings, store: VectorStore) -> dict
     ]
     titles = store.titles([tree.name for tree in trees])
     return {
-        "home": _shown_name(home),
+        "home": _corpus_title(home),
         "sources": [],
-        "trees": [_row(tree, titles, None, has_top=False) for tree in trees],
+        "trees": [_tree_values(tree, titles, None, has_top=False) for tree in trees],
         "unpublished": [],
         "checks": [],
     }
 
 
-def _row(
+def _tree_values(
     tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None, *, has_top: bool
 ) -> dict[str, Any]:
     manifest = tree.manifest
@@ -126,8 +126,8 @@ def _row(
         "pin": manifest.pin,
         "build": manifest.build_id,
         "checks": len(tree.checks),
-        "failed": [_check(result) for result in tree.checks if not result.passed],
-        "passed": tree.structural_passed,
+        "failed": [_check_values(result) for result in tree.checks if not result.passed],
+        "passed": tree.structural_checks_passed,
         "cost": None if record is None or record.cost is None else dict(record.cost),
         "change": None
         if record is None
@@ -139,7 +139,7 @@ def _row(
     }
 
 
-def _check(result: Any) -> dict[str, Any]:
+def _check_values(result: Any) -> dict[str, Any]:
     """Return the result of a check, without quotations, which may come from another build."""
     names = ("asset", "name", "passed", "severity")
     described = {"description": without_quotations(result.description)}
@@ -159,7 +159,7 @@ def read_report(
     partition = partition_key(tree, settings.grouping)
     layers = range(1, len(manifest.layer_sizes))
     findings = read_findings(tables, partition, layers, read_curation(tables))
-    record = read_records(tables, partition).get(tree) if store.readers is None else None
+    record = read_partition_records(tables, partition).get(tree) if store.readers is None else None
     if record and record.build_id != manifest.build_id:
         record = None
     shown = ReportTree(
@@ -178,7 +178,7 @@ def read_report(
         settings=settings_text(settings) if store.readers is None else "",
         cost=record.cost if record else None,
         points=read_points(home, store, nodes, tree) if with_map else None,
-        link_of=links_of(settings),
+        link_of=make_link_function(settings),
     )
 
 

@@ -45,10 +45,10 @@ class Progress:
     """Progress of a step over some partitions.
 
     Attributes:
-        n_made: number of texts that were embedded or written, not counting reused ones.
+        n_new_texts: number of texts that were embedded or written, not counting reused ones.
         failed: failures by partition.
         failed_checks: checks that failed in the step.
-        share: completed share of the step; 1 once it is done.
+        completed_share: completed share of the step; 1 once it is done.
         usage: usage of endpoints by the step so far.
         waiting: partitions whose build waits for approval.
     """
@@ -57,10 +57,10 @@ class Progress:
     partitions: tuple[str, ...]
     n_rows: int
     seconds: float
-    n_made: int = 0
+    n_new_texts: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
     failed_checks: tuple[FailedCheck, ...] = ()
-    share: float = 1.0
+    completed_share: float = 1.0
     usage: Usage = field(default_factory=Usage)
     waiting: tuple[str, ...] = ()
 
@@ -72,7 +72,7 @@ def ignore_progress(_progress: Progress) -> None:
     """Ignore all progress."""
 
 
-def by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]:
+def group_by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]:
     """Group partitions by what stopped them; one entry may cover many partitions."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, failure in failures.items():
@@ -94,7 +94,7 @@ class StepProgress:
         self._spent_at_start, self._started = self._spent(), time.monotonic()
 
     @property
-    def seconds(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Seconds since the step began."""
         return time.monotonic() - self._started
 
@@ -106,7 +106,14 @@ class StepProgress:
     def report(self, n_done: int, n_texts: int) -> None:
         """Report how many of the step's texts are done."""
         share = n_done / (n_texts + 1)  # the step continues after the last text
-        at = Progress(self._asset, self._partitions, 0, self.seconds, share=share, usage=self.usage)
+        at = Progress(
+            self._asset,
+            self._partitions,
+            0,
+            self.elapsed_seconds,
+            completed_share=share,
+            usage=self.usage,
+        )
         self._watch(at)
 
 
@@ -145,14 +152,14 @@ class PartitionCosts:
         n_summarized, n_embedded: texts that this run wrote or embedded.
         usage: usage for these texts.
         audit_usage: usage for audits.
-        paid: usage for the summaries of each layer.
+        paid_usage_by_layer: usage for the summaries of each layer.
     """
 
     n_summarized: int = 0
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
-    paid: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
+    paid_usage_by_layer: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
 
     def add_embeddings(self, n_texts: int, usage: Usage) -> None:
         """Count the texts that were embedded."""
@@ -162,4 +169,4 @@ class PartitionCosts:
     def add_summary(self, layer: int, usage: Usage) -> None:
         """Add the usage for a summary of a layer."""
         self.usage += usage
-        self.paid[layer] += usage
+        self.paid_usage_by_layer[layer] += usage

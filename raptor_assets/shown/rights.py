@@ -10,25 +10,25 @@ from raptor_core.store.base import Manifest
 _NAMED = 10
 
 
-def has_rights(settings: Settings) -> bool:
+def uses_rights(settings: Settings) -> bool:
     """Return whether the settings restrict who may read, or require that somebody does."""
     return bool(settings.source.readers) or settings.access.identifies
 
 
-def describe_unmatched(rules: Sequence[str]) -> list[str]:
+def describe_unmatched_rules(rules: Sequence[str]) -> list[str]:
     """Return a line for each pattern in the rules that matches no document."""
     return [
         f"the rule {rule} matches no document, so it grants and revokes nothing" for rule in rules
     ]
 
 
-def published_findings(manifests: Iterable[Manifest], settings: Settings) -> list[str]:
+def find_rights_problems(manifests: Iterable[Manifest], settings: Settings) -> list[str]:
     """Return problems with the rights of published trees; nothing if there are none."""
     documents = [(manifest, d) for manifest in manifests for d in manifest.published_documents]
-    if not has_rights(settings) and not any(manifest.readers for manifest, _ in documents):
+    if not uses_rights(settings) and not any(manifest.readers for manifest, _ in documents):
         return []
     names = [(document.id, document.source) for _, document in documents]
-    findings = describe_unmatched(ReaderRules(settings.source).unmatched(names))
+    findings = describe_unmatched_rules(ReaderRules(settings.source).unmatched(names))
     if hidden := sorted(d.id for manifest, d in documents if not manifest.readers.get(d.id)):
         findings.append(
             f"{count_phrase(len(hidden), 'document')} that no caller may read, because no readers "

@@ -46,13 +46,13 @@ class TreeRecord:
             change = RebuildChange(replaced.published_at, counts.new_ids, counts.removed)
         return cls(new.build_id, change, cost)
 
-    def notes(self) -> dict[str, object]:
+    def to_notes(self) -> dict[str, object]:
         """Return notes for a kept build: numbers of nodes added and removed, and the cost."""
         counts = {"n_added": len(self.change.added), "n_removed": self.change.n_removed}
         return {**counts, "cost": dict(self.cost) if self.cost else None}
 
 
-def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
+def read_partition_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """Return the records of a partition's published trees by name."""
     table = tables.find(CHAIN_NAMES.tree.path, partition)
     records = {}
@@ -80,7 +80,7 @@ def trees_table(manifests: Iterable[Manifest], records: Mapping[str, TreeRecord]
     )
 
 
-def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
+def to_build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
     """Return the cost of a build, with its audits."""
     used = costs.usage + costs.audit_usage
     cost: dict[str, Figure] = {

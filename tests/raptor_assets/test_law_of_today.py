@@ -23,7 +23,7 @@ from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
-from raptor_assets.local.versions import approve
+from raptor_assets.local.versions import approve_builds
 from raptor_core import HomeRetriever
 from raptor_core.errors import (
     CurationError,
@@ -246,7 +246,7 @@ class Today(RuleBasedStateMachine):
         waiting = decide_run(self.workshop.access()).changes.partitions_in(PartitionChange.WAITING)
         if tree := self.some(pick, waiting):
             try:
-                approve(
+                approve_builds(
                     self.workshop.home, self.workshop.settings, [tree], self.workshop.components
                 )
             except UnknownTreeError as error:

@@ -20,11 +20,16 @@ from raptor_assets.home.publication import Publication, PublishedBuild, open_pub
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.shown.metadata import (
     audit_metadata,
-    drift_metadata,
+    layer_drift_metadata,
     published_metadata,
     rebuild_metadata,
 )
-from raptor_assets.shown.tree_records import TreeRecord, build_cost, read_records, trees_table
+from raptor_assets.shown.tree_records import (
+    TreeRecord,
+    read_partition_records,
+    to_build_cost,
+    trees_table,
+)
 from raptor_core.checks.base import (
     CheckedTrees,
     CheckResult,
@@ -234,7 +239,7 @@ class PublishStep(Step):
         metadata = {
             **published_metadata(trees, manifests, counts, part.removed_trees, context.settings),
             **rebuild_metadata(state.plans, state.costs),
-            **drift_metadata(trees),
+            **layer_drift_metadata(trees),
             **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
         reused = not any(count.changed for count in counts)
@@ -244,9 +249,9 @@ class PublishStep(Step):
 def _to_records(part: _PartitionToPublish) -> dict[str, TreeRecord]:
     """Return the records of published trees; the record of an unchanged build is kept."""
     state = part.state
-    known = read_records(state.context.tables, state.name)
+    known = read_partition_records(state.context.tables, state.name)
     n_audited = sum(report.n_judged for report in state.audits.values())
-    cost = build_cost(state.costs, n_audited) if state.plans else None
+    cost = to_build_cost(state.costs, n_audited) if state.plans else None
     records = {}
     for each in part.published:
         new, record = each.manifest, known.get(each.manifest.tree)

@@ -117,7 +117,7 @@ class SummariesStep(Step):
         """Return the result; ``known`` is None for a table that was reused."""
         settings, nodes, costs = state.context.settings, state.nodes(self.layer), state.costs
         verdicts = self.check_recorded(state)
-        paid = costs.paid[self.layer]
+        paid = costs.paid_usage_by_layer[self.layer]
         metadata = {
             **summaries_metadata(nodes, state.nodes(self.layer - 1), known),
             **({"model": settings.summarizer.shown_model} if paid.calls else {}),

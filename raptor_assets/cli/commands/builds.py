@@ -23,11 +23,11 @@ from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.reembed import plan_reembedding
 from raptor_assets.home.source_state import rescan
-from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
-from raptor_assets.local.dagster import begun_partitions
-from raptor_assets.local.forecast import Forecast, forecast
-from raptor_assets.shown.progress import by_cause, describe_checks
-from raptor_assets.shown.rights import describe_unmatched
+from raptor_assets.local.build import BuildReport, build, drop_partitions, update_corpus_tree
+from raptor_assets.local.dagster import read_begun_partitions
+from raptor_assets.local.forecast import Forecast, forecast_build
+from raptor_assets.shown.progress import describe_checks, group_by_cause
+from raptor_assets.shown.rights import describe_unmatched_rules
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
@@ -70,7 +70,7 @@ def plan_command(
     if reembed:
         _plan_reembedding(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
         return
-    planned = forecast(opened, settings, scan, keys)
+    planned = forecast_build(opened, settings, scan, keys)
     if as_json:
         print_json(_forecast_values(planned))
     else:
@@ -104,7 +104,7 @@ def _forecast_values(planned: Forecast) -> dict[str, Any]:
         "doubt": changes.doubt,
         "n_unchanged": len(changes.partitions_in(PartitionChange.UNCHANGED)),
         "refused": sorted(changes.refused),
-        "odd": dict(planned.odd),
+        "odd": dict(planned.odd_documents),
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
@@ -120,14 +120,14 @@ def _print_forecast(planned: Forecast, unpriced: Sequence[str], budget: BudgetSe
     ]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_unchanged(changes)
-    _print_names(describe_unmatched(planned.unmatched_rules), "rules")
+    _print_names(describe_unmatched_rules(planned.unmatched_rules), "rules")
     _print_waiting(changes.partitions_in(PartitionChange.WAITING))
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
         named = join_first(sorted(changes.refused), NAMED)
         say(f"summarized again, because the model refused some summaries: {named}")
-    _print_names(join_reasons(planned.odd.items()), "documents")
+    _print_names(join_reasons(planned.odd_documents.items()), "documents")
     _print_names([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
     _print_reader_sets(planned)
     affected = [tree for tree in plan.trees if tree.action != "keep"]
@@ -315,7 +315,7 @@ def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "ended_pins": dict(report.changes.ended_pins),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
-        "odd": report.odd,
+        "odd": report.odd_documents,
         "failed_checks": report.failed_checks,
         "n_embedded": _count_produced(report, "embeddings"),
         "n_summarized": _count_produced(report, "summaries"),
@@ -332,8 +332,8 @@ def _count_produced(report: BuildReport, kind: str) -> int:
 def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
     _print_names([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
     _print_unchanged(report.changes)
-    _print_names(describe_unmatched(report.unmatched_rules), "rules")
-    _print_names(join_reasons(report.odd.items()), "partitions")
+    _print_names(describe_unmatched_rules(report.unmatched_rules), "rules")
+    _print_names(join_reasons(report.odd_documents.items()), "partitions")
     _print_failed(report, "partitions")
     _print_waiting([*report.changes.partitions_in(PartitionChange.WAITING), *report.waiting])
     counts = [
@@ -382,7 +382,7 @@ def _print_waiting(partitions: Sequence[str]) -> None:
 def _print_failed(report: BuildReport, plural: str) -> None:
     lines = [
         f"failed {join_first(names, NAMED)} at {failure.asset}: {failure.reason}"
-        for names, failure in by_cause(report.failed)
+        for names, failure in group_by_cause(report.failed)
     ]
     _print_names(lines, plural, "red")
 
@@ -413,7 +413,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
     if not (yes or click.confirm(prompt, err=True)):
         raise SystemExit("nothing was removed")
 
-    report = drop(opened, settings, names)
+    report = drop_partitions(opened, settings, names)
     if as_json:
         failed = {name: failure.reason for name, failure in report.failed.items()}
         print_json({"dropped": report.dropped, "failed": failed, "run_ids": report.run_ids})
@@ -430,7 +430,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
 def _find_partitions_to_drop(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     grouping = settings.grouping
     by_tree = not grouping.shards
-    known = CorpusAccess(settings, home).find_begun_or_published(begun_partitions(home))
+    known = CorpusAccess(settings, home).find_begun_or_published(read_begun_partitions(home))
     keys = {
         name: partition_key(name, grouping) if by_tree and name not in known else name
         for name in trees

@@ -106,7 +106,7 @@ def correct(
     """Replace a summary's text for as long as it summarizes the same nodes."""
     if (text is None) == (file is None):
         raise click.UsageError("give the new text by --text or by --file")
-    return open_curator().correct(node, file.read() if file else str(text), author)
+    return open_curator().correct_summary(node, file.read() if file else str(text), author)
 
 
 @curate_command.command(epilog=_example_text("mark NODE 'It was 1872.' wrong"))
@@ -116,7 +116,7 @@ def correct(
 @_decision_command
 def mark(open_curator: Opener, author: Author, node: str, sentence: str, value: str) -> Decision:
     """Confirm or reject the finding that nothing supports a SENTENCE of a summary."""
-    return open_curator().mark(node, sentence, value, author)
+    return open_curator().mark_finding(node, sentence, value, author)
 
 
 @curate_command.command(epilog=_example_text("undo DECISION --why 'it was right'"))
@@ -124,7 +124,7 @@ def mark(open_curator: Opener, author: Author, node: str, sentence: str, value: 
 @_decision_command
 def undo(open_curator: Opener, author: Author, decision: str) -> Decision:
     """Undo a DECISION, by its id."""
-    return open_curator().take_back(decision, author)
+    return open_curator().undo_decision(decision, author)
 
 
 @curate_command.command("list", epilog=_example_text("list --all"))
@@ -132,7 +132,7 @@ def undo(open_curator: Opener, author: Author, decision: str) -> Decision:
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
-    decisions = [d for d in Curator(home).decisions() if everything or not d.undone]
+    decisions = [d for d in Curator(home).list_decisions() if everything or not d.undone]
     if as_json:
         print_json({"decisions": decisions})
         return

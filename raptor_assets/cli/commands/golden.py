@@ -11,7 +11,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_baseline
-from raptor_assets.local.dagster import begun_partitions
+from raptor_assets.local.dagster import read_begun_partitions
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
@@ -66,11 +66,11 @@ def golden_command(
     path = file or opened.golden_path(settings)
     if path is None:
         raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
-    cases, query = load_golden(path), read_query_options(values).query(settings)
+    cases, query = load_golden(path), read_query_options(values).to_query(settings)
     regression = None
     if baseline:
         access = CorpusAccess(settings, opened)
-        partitions = access.find_begun_or_published(begun_partitions(opened))
+        partitions = access.find_begun_or_published(read_begun_partitions(opened))
         regression = compare_baseline(access, cases, query, baseline, partitions)
     report = regression.after if regression else ask_published(opened, settings, cases, query)
     broken = report.broken_bounds(min_hit_rate, min_mrr, min_recall)

@@ -9,8 +9,8 @@ import click
 from raptor_assets.cli.exits import exit_code, exit_with_error
 from raptor_assets.cli.options import home_and_json, query_options, read_query_options
 from raptor_assets.cli.output import print_json
-from raptor_assets.serving.answers import with_spans
-from raptor_assets.serving.values import AskResponse, LinkOf, SearchResponse, links_of
+from raptor_assets.serving.answers import add_source_spans
+from raptor_assets.serving.values import AskResponse, LinkOf, SearchResponse, make_link_function
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
@@ -38,8 +38,8 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     require_words(question)
     options = read_query_options(values)
     retriever = HomeRetriever(home).for_readers(options.readers)
-    retrieval = retriever.search(question, options.query(retriever.settings))
-    link_of = links_of(retriever.settings)
+    retrieval = retriever.search(question, options.to_query(retriever.settings))
+    link_of = make_link_function(retriever.settings)
     if as_json:
         print_json(SearchResponse.of(retrieval, link_of))
     elif not retrieval.hits:
@@ -68,14 +68,14 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     require_words(question)
     options = read_query_options(values)
     retriever = HomeRetriever(home).for_readers(options.readers)
-    retrieval = retriever.search(question, options.query(retriever.settings))
+    retrieval = retriever.search(question, options.to_query(retriever.settings))
     if not retrieval.hits:
         raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-    link_of = links_of(retriever.settings)
+    link_of = make_link_function(retriever.settings)
     try:
         read = follow_up(question, retrieval.query.history)
-        answer = with_spans(reader_of(retriever.settings).read(read, passages), retriever)
+        answer = add_source_spans(reader_of(retriever.settings).read(read, passages), retriever)
     except MissingKeyError as error:
         _exit_with_passages(error, retrieval, link_of, as_json=as_json)
     if as_json:

@@ -21,7 +21,7 @@ from raptor_assets.local.status import (
     read_status,
 )
 from raptor_assets.shown.markdown import shorten
-from raptor_assets.shown.rights import published_findings
+from raptor_assets.shown.rights import find_rights_problems
 from raptor_assets.shown.terminal import say
 from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
@@ -45,7 +45,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     costs = read_costs(opened, settings, partitions) if cost else None
     sources = settings.source.shown_paths()
     manifests = (t.manifest for t in state.trees if not is_corpus_tree(t.name))
-    rights = published_findings(manifests, settings)
+    rights = find_rights_problems(manifests, settings)
     if as_json:
         values = {**_status_values(state, opened.path, sources), "rights": rights}
         print_json(values if costs is None else {**values, "costs": costs})
@@ -55,7 +55,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
             say(finding, fg="yellow")
         for tree, figures in (costs or {}).items():
             say(f"{tree}: {_cost_text(figures)}")
-    if check and not state.structural_passed:
+    if check and not state.structural_checks_passed:
         raise SystemExit(5)
 
 
@@ -68,7 +68,7 @@ def _status_values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dic
                 **{field.name: getattr(tree.manifest, field.name) for field in fields(Manifest)},
                 "partition": tree.partition,
                 "published": True,
-                "structural_checks_passed": tree.structural_passed,
+                "structural_checks_passed": tree.structural_checks_passed,
                 "checks": tree.checks,
             }
             for tree in state.trees
@@ -80,7 +80,7 @@ def _status_values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dic
         "set_aside": state.set_aside,
         "checks": state.checks,
         "n_trees": len(state.trees),
-        "all_structural_checks_passed": state.structural_passed,
+        "all_structural_checks_passed": state.structural_checks_passed,
     }
 
 
@@ -168,7 +168,7 @@ def _print_rows(trees: Sequence[TreeStatus]) -> None:
 def _color_of_tree(tree: TreeStatus) -> str | None:
     if all(check.passed for check in tree.checks):
         return None
-    return "yellow" if tree.structural_passed else "red"
+    return "yellow" if tree.structural_checks_passed else "red"
 
 
 def _row_of_tree(tree: TreeStatus) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ from raptor_assets.home.folder import Home
 from raptor_assets.local.versions import (
     BuildDifference,
     TreeBuild,
-    approve,
-    change_build,
+    approve_builds,
     compare_builds,
     list_builds,
+    roll_back_or_release,
 )
 from raptor_assets.shown.terminal import say, say_text
 from raptor_assets.shown.versions import difference_markdown
@@ -68,7 +68,7 @@ def _build_values(build: TreeBuild) -> dict[str, Any]:
         **{name: manifest[name] for name in known},
         **build.notes,
         "run_id": build.run_id,
-        "failed_checks": build.failed,
+        "failed_checks": build.failed_checks,
     }
 
 
@@ -83,7 +83,11 @@ def _print_build(build: TreeBuild) -> None:
         parts.append(f"{cost['summaries_made']} summaries, {usd_text(cost['spent_usd'])}")
     say(f"    {'; '.join(parts)}")
     if build.run_id:
-        failed = f"; failed: {', '.join(build.failed)}" if build.failed else "; its checks passed"
+        failed = (
+            f"; failed: {', '.join(build.failed_checks)}"
+            if build.failed_checks
+            else "; its checks passed"
+        )
         say(f"    run {build.run_id}{failed}")
     if manifest.pin:
         say(f"    pinned: {manifest.pin}", fg="yellow")
@@ -208,7 +212,7 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
 @home_and_json
 def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Publish the builds of TREES that wait for approval (see runs.publish)."""
-    run_id = approve(*Home.open(home), trees)
+    run_id = approve_builds(*Home.open(home), trees)
     if as_json:
         print_json({"published": trees, "run_id": run_id})
         return
@@ -218,7 +222,7 @@ def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
 
 def _change_build(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:
     opened, settings = Home.open(home)
-    run_id = change_build(opened, settings, config)
+    run_id = roll_back_or_release(opened, settings, config)
     (published,) = _keep_published(list_builds(opened, settings, tree))
     if as_json:
         print_json({"tree": tree, **_build_values(published), "run_id": run_id})

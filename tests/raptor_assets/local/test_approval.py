@@ -7,7 +7,7 @@ from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.corpus.changes import PartitionChange, decide_run
-from raptor_assets.local.versions import approve, compare_builds, list_builds
+from raptor_assets.local.versions import approve_builds, compare_builds, list_builds
 from raptor_core.errors import UnknownTreeError
 from raptor_core.store.base import Where
 
@@ -35,7 +35,7 @@ def workshop(tmp_path_factory, tmp_path):
 
 
 def approve_tree(workshop, tree=TREE):
-    return approve(workshop.home, workshop.settings, [tree], workshop.components)
+    return approve_builds(workshop.home, workshop.settings, [tree], workshop.components)
 
 
 def waiting(workshop):

@@ -58,7 +58,7 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
         assert {run.job_name for run in instance.get_runs()} == {"sync"}
     assert not list(workshop.home.dagster.rglob("*.db"))
     status = read_status(workshop.home, workshop.settings)
-    assert [(tree.partition, tree.structural_passed) for tree in status.trees] == [
+    assert [(tree.partition, tree.structural_checks_passed) for tree in status.trees] == [
         ("a.md", True),
         ("b.md", True),
     ]

@@ -13,7 +13,7 @@ from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.local.forecast import ReaderSet, forecast
+from raptor_assets.local.forecast import ReaderSet, forecast_build
 from raptor_core.errors import SourceError, StoreError
 from raptor_core.store.base import Where
 from raptor_core.store.engines.base import Condition
@@ -138,7 +138,7 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
         assert store.count(Where(readers=("ana", "ben"))) == store.count(Where())
     before, texts = paid(apart), apart.texts("guide (ana)")
     configure(apart, separate=True, a="eva", b="ben", c="eva")
-    plan = forecast(
+    plan = forecast_build(
         apart.home,
         apart.settings,
         rescan(apart.access().tables, apart.settings.source),
@@ -188,7 +188,7 @@ def test_decisions_hold_for_the_group_under_other_readers(tmp_path):
     build("ana")
     with made.access().store.open() as store:
         summary = store.nodes(Where(layers=(1,)))[0]
-    curator.correct(summary.id, "What Ines wrote.", author)
+    curator.correct_summary(summary.id, "What Ines wrote.", author)
     build("ben")
     (manifest,) = made.manifests().values()
     assert (manifest.tree, set(manifest.documents)) == ("guide (ben)", {"guide/a.md"})
@@ -202,7 +202,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     before, documents = paid(apart), set(apart.manifests()[tree].documents)
     configure(apart, separate=True, required=True, a="ana", b="ben", c="", d="")
     apart.write("guide/d.md", prose(12, seed=4))
-    plan = forecast(
+    plan = forecast_build(
         apart.home,
         apart.settings,
         rescan(apart.access().tables, apart.settings.source),

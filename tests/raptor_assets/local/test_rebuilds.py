@@ -12,7 +12,7 @@ from raptor_assets.chain import context
 from raptor_assets.corpus.changes import Changes, PartitionChange, find_renames
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.local.status import read_status
-from raptor_assets.shown.progress import by_cause
+from raptor_assets.shown.progress import group_by_cause
 from raptor_core.documents import Document, Entry, PublishedDocument
 from raptor_core.errors import (
     EmptySourceError,
@@ -78,7 +78,7 @@ def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, m
     report = workshop.build()
     assert report.built == []
     assert "answered 400" in report.failed["a.md"].reason
-    causes = by_cause(report.failed)
+    causes = group_by_cause(report.failed)
     assert [names for names, _ in causes][-1][-1] == "d.md"  # never begun, for the same reason
     assert len(causes) < len(report.failed)
 

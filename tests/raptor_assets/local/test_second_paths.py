@@ -13,7 +13,7 @@ from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
-from raptor_assets.local.versions import approve
+from raptor_assets.local.versions import approve_builds
 from raptor_core.errors import CurationError, SourceError
 from raptor_core.store.base import Where
 
@@ -218,7 +218,7 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
         with access.store.open_existing() as store:
             assert not old & {node.text for node in store.nodes(Where(readers=("guest",)))}
     if waits:
-        approve(corpus.home, corpus.settings, ["a"], corpus.components)
+        approve_builds(corpus.home, corpus.settings, ["a"], corpus.components)
     assert readable(corpus.access(), "guest") == {"a"}
 
 
@@ -336,6 +336,6 @@ def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_p
     assert {name for m in made.manifests().values() for name in m.documents} == {"north/c.md"}
     assert decide_run(made.access()).actions == ()
     assert raptor("status", "--json", *home).json["set_aside"] == ["north/a.md", "south/b.md"]
-    Curator(made.home.path).take_back(decisions[0].id, Author("Per"))
+    Curator(made.home.path).undo_decision(decisions[0].id, Author("Per"))
     assert made.build().built == ["north"]
     assert "north/a.md" in made.manifests()["north"].documents
