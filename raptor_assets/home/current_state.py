@@ -45,7 +45,7 @@ class CurrentState:
         is_gone: returns whether a document certainly left a tree. *Unknown is kept.*
         trees_with_changed_readers: returns trees whose published readers may be old.
         entries: the documents of the source.
-        set_aside_documents: ids of documents of the source that people set aside, whole or chunk by chunk.
+        set_aside_documents: ids of documents that people set aside, whole or chunk by chunk.
     """
 
     curation: Curation

@@ -91,7 +91,7 @@ def sheet_command(
     opened, settings = Home.open(home)
     with open_published(opened, settings) as store:
         by_tree = grouped(store.nodes(), lambda node: node.tree)
-    drawn = sheet.draw(by_tree, nodes, trees, seed)
+    drawn = sheet.draw_sample(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     sheet.write_sheet(folder, drawn)
@@ -131,22 +131,22 @@ def verdicts_command(
 
     They describe the nodes as drawn, not those of later builds. Only --questions needs the home.
     """
-    drawn = sheet.read_drawn(folder)
+    drawn = sheet.read_sample(folder)
     verdicts = sheet.read_verdicts(folder / sheet.SHEET, drawn, partly=partly)
-    figures = sheet.study_figures(drawn, verdicts)
+    figures = sheet.compute_study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
-    effect = _effect(home, findings, questions, reader) if questions else None
+    effect = _measure_effect(home, findings, questions, reader) if questions else None
     if as_json:
         counts = {**asdict(figures), "share": figures.share}
-        counts |= {"effect": effect.values()} if effect else {}
+        counts |= {"effect": effect.to_json_values()} if effect else {}
         print_json({**counts, "findings": findings})
     else:
-        _print(figures)
+        _print_study_figures(figures)
         for table in comparison_tables(effect) if effect else ():
             print_table(table)
 
 
-def _effect(
+def _measure_effect(
     home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
 ) -> Comparison:
     """Compare contexts, or a model's answers, with and without the hallucinating nodes."""
@@ -161,7 +161,7 @@ def _effect(
         return measure_effect(store, components, load_golden(questions), wrong, measurer)
 
 
-def _print(figures: sheet.StudyFigures) -> None:
+def _print_study_figures(figures: sheet.StudyFigures) -> None:
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes contain a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"

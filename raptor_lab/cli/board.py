@@ -11,13 +11,13 @@ from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import SourceError
 from raptor_core.settings import preset
 from raptor_core.tree.components import Components
-from raptor_lab.cli.common import budgets_option, cache_of, print_built
+from raptor_lab.cli.common import budgets_option, cache_folder, print_built_count
 from raptor_lab.comparison.board import (
     SETS,
     BoardRow,
     board_tables,
     find_sets,
-    first_questions,
+    keep_first_questions,
     load_set,
     measure_set,
 )
@@ -78,12 +78,16 @@ def board_command(
     rows: list[BoardRow] = []
     sizes = {}
     for name, file in files.items():
-        dataset = first_questions(load_set(file), limit)
+        dataset = keep_first_questions(load_set(file), limit)
         sizes[name] = len(dataset.documents), len(dataset.questions)
         say(name, err=True)
-        with open_index(dataset, components, cache_of(home, values), print_built) as index:
+        with open_index(
+            dataset, components, cache_folder(home, values), print_built_count
+        ) as index:
             rows += measure_set(name, index, systems, budgets)
     if as_json:
-        print_json({"missing": missing, "sizes": sizes, "rows": [row.values() for row in rows]})
+        print_json(
+            {"missing": missing, "sizes": sizes, "rows": [row.to_json_values() for row in rows]}
+        )
     else:
         say_text("\n\n".join(map(table_markdown, board_tables(rows, sizes, budgets))))

@@ -12,9 +12,9 @@ from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
 from raptor_lab.comparison.compare import compare
-from raptor_lab.comparison.index import Index, tree_statistics
+from raptor_lab.comparison.index import Index, compute_tree_statistics
 from raptor_lab.readers import AnswerMeasurer, AnswerReader, ChatReader
-from raptor_lab.unifiedqa import CONTEXT_TOKENS, UNIFIEDQA, UnifiedQa
+from raptor_lab.unifiedqa import CONTEXT_TOKENS, UNIFIEDQA, UnifiedQaReader
 
 CHAT_TOKENS = 2000
 KINDS = ("chat", "unifiedqa")
@@ -58,23 +58,25 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
     """
     systems = common.make_systems(values)
     with common.open_evaluation(file, home, values) as index:
-        trees = tree_statistics(index)
+        trees = compute_tree_statistics(index)
         ledger = Ledger.of(apply_budget_options(index.components.settings, values))
         comparisons = {
             name: compare(
                 index,
                 systems,
-                values["budgets"] or [context_tokens(name)],
+                values["budgets"] or [context_budget_tokens(name)],
                 pooled=values["pooled"],
                 measurer=answer_measurer(index, home, values, name, ledger),
                 keep_contexts=values["with_questions"],
             )
             for name in dict.fromkeys(values["reader"])
         }
-    common.show(file, index.dataset, trees, comparisons, values, ledger, as_json=as_json)
+    common.print_comparisons(
+        file, index.dataset, trees, comparisons, values, ledger, as_json=as_json
+    )
 
 
-def context_tokens(reader: str) -> int:
+def context_budget_tokens(reader: str) -> int:
     """Return the token budget of a context for an answering model, as in the paper."""
     return CONTEXT_TOKENS if reader.startswith("unifiedqa") else CHAT_TOKENS
 
@@ -84,7 +86,7 @@ def answer_measurer(
 ) -> AnswerMeasurer:
     """Make the measurer that scores a model's answers, within the budget of the ledger."""
     reader = make_reader(index.components.settings.reader, ledger, name)
-    return AnswerMeasurer(index.dataset.name, reader, answer_log(common.cache_of(home, values)))
+    return AnswerMeasurer(index.dataset.name, reader, answer_log(common.cache_folder(home, values)))
 
 
 def answer_log(cache: Path) -> NodeCache:
@@ -96,6 +98,6 @@ def make_reader(settings: ReaderSettings, ledger: Ledger, name: str) -> AnswerRe
     """Make the answering model for a name such as "chat" or "unifiedqa:MODEL"."""
     kind, _, model = name.partition(":")
     if kind == "unifiedqa":
-        return UnifiedQa(model or UNIFIEDQA)
+        return UnifiedQaReader(model or UNIFIEDQA)
     named = {"model": model} if model else {}
     return ChatReader(settings.model_copy(update=named), ledger)

@@ -48,7 +48,9 @@ class System(Protocol):
     def name(self) -> str:
         """Name of the system on the command line."""
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
         """Make a context within the budget for each question."""
 
 

@@ -50,7 +50,9 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
         Table(
             f"{name}: {measure.replace('_', ' ')}",
             _HEAD,
-            tuple(_row(line, measure) for line in comparison.lines if measure in line.figures),
+            tuple(
+                _to_table_row(line, measure) for line in comparison.rows if measure in line.figures
+            ),
             comparison.meanings[measure],
         )
         for measure in comparison.measures
@@ -60,7 +62,7 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
 def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
     """Make a table for each measure, with strategies by readers as in Table 3 of the paper."""
     columns = {
-        f"{reader}, {budget:,} tokens": comparison.at(budget)
+        f"{reader}, {budget:,} tokens": comparison.rows_at_budget(budget)
         for reader, comparison in comparisons.items()
         for budget in comparison.budgets
     }
@@ -74,7 +76,7 @@ def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
                     name,
                     *(interval_text(rows[name].figures[measure].mean) for rows in columns.values()),
                 )
-                for name in first.at(first.budgets[0])
+                for name in first.rows_at_budget(first.budgets[0])
             ),
             first.meanings[measure],
         )
@@ -82,7 +84,7 @@ def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
     ]
 
 
-def _row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
+def _to_table_row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
     figure = line.figures[measure]
     difference = figure.difference
     return (

@@ -18,7 +18,7 @@ HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 _SECTION_NAMES = ("name", "title", "heading")
 
 
-def line_sections(text: str) -> tuple[Section, ...]:
+def find_line_sections(text: str) -> tuple[Section, ...]:
     """Find sections that begin with a short line without a full stop."""
     lines = HEADING.finditer(text)
     return nest_headings([Heading(line.group(), 1, line.start()) for line in lines], len(text))

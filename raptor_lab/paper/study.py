@@ -22,15 +22,15 @@ from raptor_lab.comparison.compare import (
     Comparison,
     ComparisonRow,
     Progress,
-    by_kind,
     compare,
-    join,
+    join_systems,
+    split_by_kind,
 )
 from raptor_lab.comparison.contexts import Measurer
-from raptor_lab.comparison.index import Index, TreeStatistics, tree_statistics
+from raptor_lab.comparison.index import Index, TreeStatistics, compute_tree_statistics
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.systems import make_system
-from raptor_lab.dpr import DPR, Dpr
+from raptor_lab.dpr import DPR, DprSystem
 
 MAX_TOKENS = 80_000  # longest document of Figure 6
 N_PREFIXES = 6
@@ -62,7 +62,7 @@ class Slope:
     r_squared: float
 
 
-def token_points(index: Index) -> list[TokenPoint]:
+def count_tokens_by_tree(index: Index) -> list[TokenPoint]:
     """Count the tokens of each tree and its calls, shortest tree first, without a build."""
     nodes = index.store.nodes()
     by_id = {node.id: node for node in nodes}
@@ -83,7 +83,7 @@ def token_points(index: Index) -> list[TokenPoint]:
     return sorted(points, key=lambda point: point.document_tokens)
 
 
-def is_local(components: Components) -> bool:
+def needs_no_endpoint(components: Components) -> bool:
     """Return whether a build calls no chat model and no endpoint, so that a repeat is cheap."""
     settings = components.settings
     return settings.summarizer.kind == "extractive" and settings.embedder.kind != "openai"
@@ -95,7 +95,7 @@ def time_builds(
     progress: Callable[[int], None] | None = None,
 ) -> list[TimePoint]:
     """Build prefixes of the longest document, shortest first; report the tokens of each."""
-    parts = list(_prefixes(documents, components))
+    parts = list(_cut_prefixes(documents, components))
     for _, part in parts[:1]:  # a first build, not timed, loads the models
         build_tree([part], components=components)
     points = []
@@ -117,7 +117,7 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
     return Slope(1000 * float(line.slope), explained)
 
 
-def _prefixes(
+def _cut_prefixes(
     documents: Sequence[Document], components: Components
 ) -> Iterator[tuple[int, Document]]:
     """Cut prefixes of the longest document in equal steps, up to ``MAX_TOKENS``."""
@@ -163,7 +163,7 @@ class Study:
     times: tuple[TimePoint, ...] = ()
 
     @property
-    def measure(self) -> str:
+    def first_measure(self) -> str:
         """The first measure that the data set allows, or ""."""
         return next(iter(self.retrievers.measures), "")
 
@@ -172,26 +172,27 @@ class Study:
         """The first measure of the curve, or ""."""
         return next(iter(self.curve[0].figures), "")
 
-    def values(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """Convert the figures to values for JSON."""
         return {
             "dataset": self.name,
             "n_documents": self.n_documents,
             "n_questions": self.n_questions,
-            "retrievers": self.retrievers.values(),
+            "retrievers": self.retrievers.to_json_values(),
             "by_kind": {
-                kind: comparison.values() for kind, comparison in by_kind(self.retrievers).items()
+                kind: comparison.to_json_values()
+                for kind, comparison in split_by_kind(self.retrievers).items()
             },
-            "layers": self.layers.values(),
+            "layers": self.layers.to_json_values(),
             "curve": [asdict(line) for line in self.curve],
-            "trees": self.trees.values(),
+            "trees": self.trees.to_json_values(),
             "contiguous": self.contiguous and asdict(self.contiguous),
             "tokens": [asdict(point) for point in self.tokens],
             "times": [asdict(point) for point in self.times],
         }
 
 
-def layers_name(start: int, n_layers: int) -> str:
+def layers_system_name(start: int, n_layers: int) -> str:
     """Return the name of a search over ``n_layers`` layers down from ``start``."""
     return f"collapsed@{start - n_layers + 1}-{start}"
 
@@ -209,7 +210,7 @@ def measure_study(
     ``curve_measurer`` measures the curve; ``encoders`` add DPR to the retrievers.
     """
     names = [
-        layers_name(start, queried)
+        layers_system_name(start, queried)
         for start in range(index.n_layers)
         for queried in range(1, start + 2)
     ]
@@ -217,7 +218,7 @@ def measure_study(
     measured = partial(compare, index, measurer=measurer, progress=progress)
     abstracts = ["title-abstract"] if any(index.dataset.abstracts.values()) else []
     compared = [make_system(name) for name in (*WITHOUT_TREE, *abstracts, *WITH_TREE)]
-    compared += [Dpr(name, *encoders) for name in DPR] if encoders else []
+    compared += [DprSystem(name, *encoders) for name in DPR] if encoders else []
     retrievers = measured(compared, budgets)
     layers = measured([make_system(name) for name in names], budgets)
     curved = partial(measured, measurer=curve_measurer or measurer)
@@ -229,14 +230,14 @@ def measure_study(
         retrievers=retrievers,
         layers=layers,
         n_layers=index.n_layers,
-        curve=(*collapsed.lines, *curved(walks, [UNBOUND]).lines),
+        curve=(*collapsed.rows, *curved(walks, [UNBOUND]).rows),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
-        trees=tree_statistics(index),
-        tokens=tuple(token_points(index)),
+        trees=compute_tree_statistics(index),
+        tokens=tuple(count_tokens_by_tree(index)),
     )
 
 
-def with_contiguous(
+def add_contiguous_trees(
     study: Study,
     index: Index,
     budgets: Sequence[int],
@@ -246,5 +247,5 @@ def with_contiguous(
     """Add the ablation to a study: an index of contiguous trees over the same data set."""
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
     comparison = compare(index, systems, budgets, measurer=measurer, progress=progress)
-    retrievers = join(study.retrievers, comparison, f"{CONTIGUOUS} tree")
-    return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
+    retrievers = join_systems(study.retrievers, comparison, f"{CONTIGUOUS} tree")
+    return replace(study, retrievers=retrievers, contiguous=compute_tree_statistics(index))

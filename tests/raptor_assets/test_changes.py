@@ -131,7 +131,7 @@ def test_unknown_documents_stay_as_published():
     changes = found(state, inventory)
     assert (
         changes.partitions_in(PartitionChange.UNKNOWN),
-        changes.of(PartitionChange.REMOVED),
+        changes.partitions_in(PartitionChange.REMOVED),
     ) == (
         ("a/x",),
         ("b",),
@@ -142,7 +142,7 @@ def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():
     changes = found(published(), source(skipped=(Skipped("a", "no permission"),)), ["a", "b"])
     assert (
         changes.partitions_in(PartitionChange.UNKNOWN),
-        changes.of(PartitionChange.REMOVED),
+        changes.partitions_in(PartitionChange.REMOVED),
     ) == (
         ("a",),
         ("b",),

@@ -148,8 +148,8 @@ def test_a_token_of_the_issuer_has_the_readers_of_its_claims(issuer):
         (sign(realm="roles", **{"https://example/teams": ["d"]}), {"hr", "d"}),
         (sign(aud=["other", AUDIENCE], exp=time.time() - 5), {"hr"}),
     ):
-        assert set(callers.of(token).readers) == {"*", *readers}
-    names = [callers.of(sign(sub=subject)).name for subject in ("ana", None)]
+        assert set(callers.identify(token).readers) == {"*", *readers}
+    names = [callers.identify(sign(sub=subject)).name for subject in ("ana", None)]
     assert names == ["ana", ""]
 
 
@@ -191,7 +191,7 @@ def test_no_other_token_is_taken(issuer):
     ]
     for token in refused:
         with pytest.raises(AccessError, match="send your key or token"):
-            callers.of(token)
+            callers.identify(token)
 
 
 BROKEN_SETS = [b"<html>Sign in</html>", b"\xff\xfe{\0}\0", b"[]", b'{"keys": []}', b'{"keys": "x"}']
@@ -204,7 +204,7 @@ def test_a_key_set_that_cannot_be_used_lets_nobody_in_and_is_logged(
     _, sign, _ = issuer
     (tmp_path / "jwks.json").write_bytes(content)
     with pytest.raises(AccessError, match="cannot identify callers"):
-        tokens_of(tmp_path).of(sign())
+        tokens_of(tmp_path).identify(sign())
     assert "jwks.json" in caplog.text
 
 
@@ -222,18 +222,18 @@ def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypa
         url = f"https://127.0.0.1:{server.server_port}/jwks.json"
         callers = tokens_of(tmp_path, jwt_keys=url)
         with pytest.raises(AccessError, match="cannot identify callers"):
-            callers.of(sign())  # a server that no authority of this machine knows
+            callers.identify(sign())  # a server that no authority of this machine knows
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         for content in BROKEN_SETS:
             served.write_bytes(content)
             with pytest.raises(AccessError, match="cannot identify callers"):
-                callers.of(sign())
+                callers.identify(sign())
         shutil.copy(folder / "jwks.json", served)
-        assert callers.of(sign()).readers == ("*", "hr")
+        assert callers.identify(sign()).readers == ("*", "hr")
         with pytest.raises(AccessError, match="send your key or token"):
-            callers.of(sign("stranger"))
+            callers.identify(sign("stranger"))
         server.shutdown()
-    assert callers.of(sign()).readers == ("*", "hr")  # the key set is kept for minutes
+    assert callers.identify(sign()).readers == ("*", "hr")  # the key set is kept for minutes
 
 
 def test_settings_of_tokens_are_whole(tmp_path):

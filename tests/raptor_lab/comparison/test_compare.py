@@ -20,8 +20,8 @@ from raptor_lab.comparison.contexts import Context
 from raptor_lab.comparison.index import index_key, open_index
 from raptor_lab.comparison.measures import (
     content_recall,
-    document_measures,
     evidence_recall,
+    measure_documents,
     recall_of_first,
 )
 from raptor_lab.comparison.systems import make_system
@@ -65,10 +65,10 @@ def test_evidence_recall_counts_runs_of_four_words():
 
 def test_a_document_is_found_with_a_node_of_its_own():
     named = [leaf("a"), summary("s", ["a"])]
-    assert document_measures(["d"], named) == {"document_hit": 1}
-    assert document_measures(["other"], named) == {"document_hit": 0}
-    assert document_measures(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
-    assert document_measures(["d"], []) == {"document_hit": 0}
+    assert measure_documents(["d"], named) == {"document_hit": 1}
+    assert measure_documents(["other"], named) == {"document_hit": 0}
+    assert measure_documents(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
+    assert measure_documents(["d"], []) == {"document_hit": 0}
 
 
 def test_content_recall_leave_out_common_ones_and_the_questions():
