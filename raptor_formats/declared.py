@@ -50,7 +50,7 @@ def declared_readers(
     return next(iter(declared), None)
 
 
-def nested_fields(value: object) -> Mapping[str, Any] | None:
+def parse_nested_fields(value: object) -> Mapping[str, Any] | None:
     """Return the fields of an object, of JSON text or of pairs; None for other values.
 
     Raises:
@@ -117,7 +117,7 @@ def _fold_key(key: str) -> str:
     return "".join(filter(str.isalnum, last.casefold()))
 
 
-def resembles_declaration(line: str) -> bool:
+def resembles_readers_declaration(line: str) -> bool:
     """Return whether a line consists of a key like "readers", then ":" or "="."""
     key = _KEY.match(unicodedata.normalize("NFKC", line))
     return key is not None and resembles_readers_key(key[1])
@@ -145,7 +145,9 @@ def _find_declarations(
             yield from () if readers is None else (readers,)
         elif resembles_readers_key(key):
             raise _make_error(f"has the field {key!r:.60}; write {READERS!r}")
-        elif key == METADATA and key in nested and (inner := nested_fields(value)) is not None:
+        elif (
+            key == METADATA and key in nested and (inner := parse_nested_fields(value)) is not None
+        ):
             yield from _find_declarations(inner, ())
         elif key == CHUNKS and key in nested and isinstance(value, list):
             yield from _find_readers_of_chunks(value)

@@ -58,7 +58,7 @@ def write_rows(blocks: BlockWriter, rows: Iterable[Sequence[str]]) -> None:
     table = _TableWriter(blocks)
     for row in rows:
         table.write_row(row)
-    table.write_empty_columns()
+    table.write_empty_column_names()
 
 
 class _TableWriter:
@@ -85,13 +85,13 @@ class _TableWriter:
             return
         self._filled |= filled if self._names else set()
         self._spans = self._spans if not filled else []
-        self._write(row, self._names or ())
+        self._write_named_cells(row, self._names or ())
 
-    def write_empty_columns(self) -> None:
+    def write_empty_column_names(self) -> None:
         """Write the names of columns without a value."""
         names = self._names or []
         if not self._filled:
-            self._write(names, ())
+            self._write_named_cells(names, ())
             return
         empty = [name for n, name in enumerate(names) if name and n not in self._filled]
         self._blocks.write_row(
@@ -106,7 +106,7 @@ class _TableWriter:
             not cell or not name or cell == name for cell, name in pairs
         )
 
-    def _write(self, row: Sequence[str], names: Sequence[str]) -> None:
+    def _write_named_cells(self, row: Sequence[str], names: Sequence[str]) -> None:
         cells = zip_longest(row, names[: len(row)], fillvalue="")
         shown = ((name, cell) for cell, name in cells if cell.strip() and cell != COVERED)
         texts = (f"{name}: {cell}" if name else cell for name, cell in shown)

@@ -68,7 +68,7 @@ PARSERS: Mapping[str, Parser] = {
 _IN_TEXT = frozenset({"text", "markdown", "rst", "html", "csv", "subtitles"})
 
 
-def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
+def parse_by_extension(data: bytes, extension: str, options: ParserOptions) -> Parsed:
     """Parse a file by its extension, such as ".pdf", in lower case.
 
     Raises:

@@ -241,7 +241,7 @@ class _SheetRow(BaseModel):
 
     @field_validator("verdict", mode="before")
     @classmethod
-    def _fold(cls, verdict: str) -> str:
+    def _fold_verdict_case(cls, verdict: str) -> str:
         return verdict.strip().casefold()
 
 

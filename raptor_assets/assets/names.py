@@ -70,12 +70,12 @@ class ChainAsset:
         return dg.AssetKey.from_user_string(self.key_text)
 
     @property
-    def path(self) -> tuple[str, ...]:
+    def table_path(self) -> tuple[str, ...]:
         """Folders of its tables."""
         return tuple(self.name.split("/"))
 
     @property
-    def needed_layer(self) -> int:
+    def min_top_layer(self) -> int:
         """Lowest top layer of a tree that has this asset; clusters need only the layer below."""
         return self.layer - 1 if self.kind == "clusters" else self.layer
 
@@ -186,7 +186,7 @@ Checks = list[tuple[ChainAsset, CheckInfo]]
 
 def table_paths() -> list[tuple[str, ...]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
-    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING)]
+    return [asset.table_path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING)]
 
 
 def add_layers_above(chain: Sequence[ChainAsset], shown: Collection[str] | None) -> set[ChainAsset]:
@@ -199,7 +199,7 @@ def add_layers_above(chain: Sequence[ChainAsset], shown: Collection[str] | None)
     top = max((asset.layer for asset in chosen), default=0)
     kinds = {asset.kind for asset in chosen if asset.layer in (0, top)}
     if {"clusters", TREE} <= kinds:
-        chosen |= {asset for asset in chain if asset.needed_layer >= top}
+        chosen |= {asset for asset in chain if asset.min_top_layer >= top}
     return chosen
 
 

@@ -109,7 +109,7 @@ def failure_event(key: dg.AssetKey, name: str, failure: Failure) -> dg.AssetObse
     )
 
 
-def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
+def to_run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
     """Return the error of a step of ``n_partitions``, which names each failed one."""
     causes = group_by_cause(failures)
     shown = [

@@ -26,7 +26,7 @@ from raptor_assets.chain.events import (
     measure_golden_set,
     measure_kept_questions,
     pass_checks_above_top,
-    run_failure,
+    to_run_failure,
 )
 from raptor_assets.chain.run_log import Events, RunLog
 from raptor_assets.chain.runs import hold_run_lock
@@ -191,7 +191,7 @@ class ChainRun:
     def raise_failures(self) -> None:
         """Raise the error of the step if a partition failed, or a check on all of them did."""
         if self.failures:
-            raise run_failure(self.failures, len(self._partitions))
+            raise to_run_failure(self.failures, len(self._partitions))
         if refused := blocking_failures(self._refused):
             raise dg.Failure(explain_refusal(refused), allow_retries=False)
 
@@ -274,7 +274,7 @@ class ChainRun:
     def _reaches_layer_of(self, asset: ChainAsset, state: PartitionState) -> bool:
         """Return whether a tree of the partition reaches the layer of an asset."""
         try:
-            return state.has_layer(asset.needed_layer)
+            return state.has_layer(asset.min_top_layer)
         except RaptorError:  # the step raises it again
             return True
 
@@ -288,7 +288,7 @@ class ChainRun:
         )
         retired = self._log.select_recorded(step.asset, states)
         for state in retired:
-            self._run_context.tables.delete(step.asset.path, state.name)
+            self._run_context.tables.delete(step.asset.table_path, state.name)
         return [StepResult(s, PAST_TOP, metadata, 0, check_results=verdicts) for s in retired]
 
     def _run_or_isolate_failures(

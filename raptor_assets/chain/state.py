@@ -58,7 +58,7 @@ class PartitionState:
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
-    _earlier: dict[str, Tree | None] | None = None
+    _earlier_trees: dict[str, Tree | None] | None = None
     _planned_clusters: dict[str, Clustering] = field(default_factory=dict)
 
     def fail(self, asset: ChainAsset, error: RaptorError) -> None:
@@ -125,15 +125,17 @@ class PartitionState:
 
     def earlier_trees(self) -> dict[str, Tree | None]:
         """Return the published tree that each tree continues from; None if none is sound."""
-        if self._earlier is None:
+        if self._earlier_trees is None:
             documents = {tree: self.documents[tree] for tree in self.nodes(0)}
-            self._earlier = dict.fromkeys(documents)
+            self._earlier_trees = dict.fromkeys(documents)
             self.context.look_up_published(documents)
             source = self.context.published.source
             if any(source(tree, members) for tree, members in documents.items()):
                 with self.context.store.open() as store:
-                    self._earlier = {tree: self._earlier_tree(store, tree) for tree in documents}
-        return self._earlier
+                    self._earlier_trees = {
+                        tree: self._earlier_tree(store, tree) for tree in documents
+                    }
+        return self._earlier_trees
 
     def _earlier_tree(self, store: VectorStore, tree: str) -> Tree | None:
         published, documents = self.context.published, self.documents[tree]
@@ -200,9 +202,9 @@ class PartitionState:
     def read_record(self, asset: ChainAsset) -> TableRecord | None:
         """Return the record of the partition's table; None if it is missing or damaged."""
         try:
-            properties = self.context.tables.properties(asset.path, self.name)
+            properties = self.context.tables.properties(asset.table_path, self.name)
         except DamagedTableError:
-            table = f"table of {asset.path} for partition {self.name!r}"
+            table = f"table of {asset.table_path} for partition {self.name!r}"
             self.context.warn(f"the {table} is damaged; this run makes it again")
             return None
         if properties is None:
@@ -217,10 +219,10 @@ class PartitionState:
     def save_table(self, asset: ChainAsset, table: pa.Table, version: str, inputs: str) -> None:
         """Write the partition's table with its ``TableRecord``."""
         properties = {"data_version": version, "inputs": inputs}
-        self.context.tables.write(asset.path, self.name, table, properties)
+        self.context.tables.write(asset.table_path, self.name, table, properties)
 
     def _read_table(self, asset: ChainAsset) -> pa.Table:
-        return self.context.tables.read(asset.path, self.name)
+        return self.context.tables.read(asset.table_path, self.name)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ _PLAIN = {
 """Fields of ``ScopedOptions`` that are not filters."""
 
 
-def _plain_options() -> list[Callable[[Command], Command]]:
+def _non_filter_options() -> list[Callable[[Command], Command]]:
     """Return an option for each field that is not a filter."""
     return [
         click.option(_option_name(name), type=_click_type(field.annotation), help=field.description)
@@ -98,7 +98,9 @@ def _option_name(name: str) -> str:
     return f"--{_FILTERS.get(name, name).replace('_', '-')}"
 
 
-query_options = combine_options(*_plain_options(), *_filter_options(), *_filter_options("exclude"))
+query_options = combine_options(
+    *_non_filter_options(), *_filter_options(), *_filter_options("exclude")
+)
 """Options and filters of a query."""
 
 
@@ -131,13 +133,13 @@ def _compose_letters(value: Any) -> Any:
     return composed(value) if isinstance(value, str) else value
 
 
-def home_and_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
+def open_home_and_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
     """Return a home and its settings; default settings if the home is missing and not needed."""
     home = Home.at(path)
     return Home.open(path) if needed or home.settings.exists() else (home, load_settings())
 
 
-def is_missing(source: str) -> bool:
+def is_missing_source(source: str) -> bool:
     """Return whether a source is neither a URL nor an existing file or folder."""
     return "://" not in source and not Path(source).expanduser().exists()
 

@@ -78,7 +78,7 @@ class BuildProgress:
 @contextmanager
 def open_build_progress(*, visible: bool) -> Iterator[BuildProgress]:
     """Open the progress of a build; it prints nothing unless it is visible."""
-    with _separate_stderr() as file:
+    with _copy_stderr() as file:
         console = Console(file=file)
         with Progress(
             SpinnerColumn(),
@@ -97,7 +97,7 @@ def open_build_progress(*, visible: bool) -> Iterator[BuildProgress]:
 
 
 @contextmanager
-def _separate_stderr() -> Iterator[TextIO]:
+def _copy_stderr() -> Iterator[TextIO]:
     """Open a copy of standard error, because Dagster redirects the original during steps."""
     try:
         descriptor = os.dup(sys.stderr.fileno())

@@ -15,7 +15,7 @@ from raptor_assets.assets import names
 from raptor_assets.assets.names import count_phrase, join_first
 from raptor_assets.chain.runs import fail_dead_runs, unfinished_runs
 from raptor_assets.corpus.changes import decide_run
-from raptor_assets.corpus.upstream import explain_upstream
+from raptor_assets.corpus.upstream import explain_older_than_upstream
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.records import read_failures, read_outcomes
 from raptor_assets.shown.progress import FailedCheck
@@ -108,7 +108,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         before = _AlertCursor.model_validate_json(context.cursor or "{}")
-        after = _problems_now(access, context.instance, before)
+        after = _find_problems_now(access, context.instance, before)
         known, found = before.records | before.source, after.records | after.source
         message = _make_alert(
             access.names.corpus, _remove_known(found, known), _remove_known(known, found)
@@ -121,7 +121,7 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     return alerts
 
 
-def _problems_now(
+def _find_problems_now(
     access: CorpusAccess, instance: dg.DagsterInstance, before: _AlertCursor
 ) -> _AlertCursor:
     """Return what is wrong now."""
@@ -129,9 +129,9 @@ def _problems_now(
     latest = instance.get_run_records(limit=1, order_by="update_timestamp")
     changed = str(latest[0].update_timestamp) if latest else ""
     is_same = bool(changed) and changed == before.changed
-    records = before.records if is_same else _recorded_problems(access, instance)
+    records = before.records if is_same else _find_recorded_problems(access, instance)
     try:
-        pending = _source_problems(access, instance, records)
+        pending = _find_source_problems(access, instance, records)
     except StoreLockedError:  # a build is at work
         pending = before.pending
     seen = before.pending | before.source
@@ -143,7 +143,7 @@ def _problems_now(
     return _AlertCursor(changed=changed, records=records, source=source, pending=pending)
 
 
-def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Problems:
+def _find_recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Problems:
     """Return failed checks, failed builds, and builds that wait, from the last runs."""
     corpus, settings = access.names, access.settings
     begun = set(instance.get_dynamic_partitions(corpus.partitions_name))
@@ -162,13 +162,13 @@ def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Pr
     return problems
 
 
-def _source_problems(
+def _find_source_problems(
     access: CorpusAccess, instance: dg.DagsterInstance, records: Problems
 ) -> Problems:
     """Return why the published documents are not those of the source; none while a run works."""
     if unfinished_runs(instance, access.names) or not access.source.settings.is_named:
         return {}
-    if reason := explain_upstream(access, instance):
+    if reason := explain_older_than_upstream(access, instance):
         return {"the source is older than its upstream asset": {"": reason}}
     decision = decide_run(access, instance.get_dynamic_partitions(access.names.partitions_name))
     if decision.refusal:

@@ -20,7 +20,12 @@ from raptor_assets.home.publication import (
     find_trees_with_removed_texts,
     have_readers_changed,
 )
-from raptor_assets.home.published import Previous, Published, documents_by_tree, find_current_pins
+from raptor_assets.home.published import (
+    Previous,
+    PublishedState,
+    documents_by_tree,
+    find_current_pins,
+)
 from raptor_assets.home.rollback import trees_to_forget
 from raptor_core.curation import Curation
 from raptor_core.documents import (
@@ -357,7 +362,7 @@ class _ChangeInputs:
     """Facts that decide the states: source and published trees, without pinned trees."""
 
     source: Mapping[str, Mapping[str, Sequence[Entry]]]
-    published: Published
+    published: PublishedState
     versions: Mapping[str, TreeVersion]
     waiting: Mapping[str, str]
     begun_partitions: Collection[str]
@@ -411,7 +416,7 @@ def find_change(partition: str, found: _ChangeInputs) -> PartitionChange | None:
 
 
 def find_changes(
-    published: Published,
+    published: PublishedState,
     settings: Settings,
     build: str,
     inventory: Inventory,

@@ -45,10 +45,10 @@ class TablesIOManager(dg.IOManager):
     def read(self, asset: ChainAsset, partition: str) -> pd.DataFrame:
         """Read a table of the chain, without rows if the trees end below its layer."""
         tables, schema = self._access.tables, SCHEMAS.get(asset.kind)
-        table = tables.find(asset.path, partition)
+        table = tables.find(asset.table_path, partition)
         if table is None and schema and asset.layer and tables.exists(_TREE, partition):
             table = schema.table(())
-        found = tables.read(asset.path, partition) if table is None else table
+        found = tables.read(asset.table_path, partition) if table is None else table
         frame: pd.DataFrame = found.to_pandas(use_threads=False)
         return frame
 

@@ -25,7 +25,7 @@ from raptor_assets.corpus.changes import (
 )
 from raptor_assets.corpus.corpus_tree import prepare_corpus_tree
 from raptor_assets.corpus.jobs import build_corpus_job, drop_partitions
-from raptor_assets.corpus.upstream import explain_upstream
+from raptor_assets.corpus.upstream import explain_older_than_upstream
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.publication import update_readers, withdraw_texts
 from raptor_assets.home.reembed import reembed
@@ -58,7 +58,7 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
         return reason
     corpus = access.names
     if access.source.settings.is_named:
-        return explain_upstream(access, instance)
+        return explain_older_than_upstream(access, instance)
     if corpus.has_upstream:
         return (
             f"{corpus.source.shown} was not materialized yet. Materialize its upstream asset and "

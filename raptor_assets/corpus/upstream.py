@@ -112,7 +112,7 @@ def _latest_storage_id(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
     return records[0].storage_id if records else 0
 
 
-def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
+def explain_older_than_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     """Return why the documents of a corpus are older than its upstream asset, or "".
 
     A run that used them would report success although it built from old documents.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, read_published
+from raptor_assets.home.published import PublishedState, read_published
 from raptor_assets.home.source import SourceAccess
 from raptor_assets.home.waiting import WaitingBuilds
 from raptor_core.curation import Curation
@@ -136,7 +136,9 @@ class CorpusAccess:
         is_local = "://" not in self.home.tables_url(self.settings)
         if is_local and self.tables.has_any(CHAIN_NAMES.tree.path):
             made = ((n, CHAIN_NAMES.summaries(n), CHAIN_NAMES.findings(n)) for n in layers)
-            layers = [n for n, *assets in made if any(self.tables.has_any(a.path) for a in assets)]
+            layers = [
+                n for n, *assets in made if any(self.tables.has_any(a.table_path) for a in assets)
+            ]
         return max(layers, default=0)
 
     def write_declaration(self) -> None:
@@ -150,10 +152,10 @@ class CorpusAccess:
         """Return the partitions that a build began or that are published, also by an import."""
         return {*begun, *self.read_published().marks}
 
-    def read_published(self) -> Published:
+    def read_published(self) -> PublishedState:
         """Read what is published, by partition."""
         if not self.store.exists():
-            return Published()
+            return PublishedState()
         published = read_published(self.store.open_existing, self.settings.grouping)
         return replace(published, read_waiting_inputs=self.waiting_builds.read_inputs)
 

@@ -189,7 +189,7 @@ class CurrentState:
         ids, hashes = {entry.id for entry in new}, {entry.content_hash for entry in new}
         return {d for d in documents if d in ids or manifest.documents[d] in hashes}
 
-    def sets_aside_nodes(
+    def has_nodes_set_aside(
         self, manifest: Manifest, nodes_of: Callable[[str], Sequence[Node]]
     ) -> bool:
         """Return whether people set aside some nodes of a published tree."""

@@ -154,7 +154,7 @@ class Publication:
         left = live.documents.keys() - new.documents.keys()
         return any(
             live.documents[name] not in texts for name in left
-        ) or self._today.sets_aside_nodes(
+        ) or self._today.has_nodes_set_aside(
             live, lambda tree: self._store.nodes(Where(trees=(tree,)))
         )
 
@@ -322,7 +322,7 @@ def find_trees_with_removed_texts(
             manifest
             for manifest in store.manifests(list(trees))
             if _find_gone_documents(today, manifest, store)
-            or today.sets_aside_nodes(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
+            or today.has_nodes_set_aside(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
         ]
 
 

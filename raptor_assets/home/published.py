@@ -22,7 +22,7 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedState:
     """Published trees of a corpus; ``read_documents`` reads the documents of some partitions.
 
     ``pins`` are manifests of trees that a person pinned to an earlier build.
@@ -38,7 +38,7 @@ class Published:
         default=lambda _: {}
     )
 
-    def without_trees(self, trees: Collection[str]) -> Published:
+    def without_trees(self, trees: Collection[str]) -> PublishedState:
         """Return what is published, without these trees."""
         if not trees:
             return self
@@ -79,7 +79,9 @@ class Published:
         return any(mark.is_refused for mark in self.marks[partition])
 
 
-def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSettings) -> Published:
+def read_published(
+    open_store: Callable[[], VectorStore], grouping: GroupingSettings
+) -> PublishedState:
     """Read the marks of the store that ``open_store`` opens.
 
     Raises:
@@ -101,7 +103,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
                     read[trees[manifest.tree]] += manifest.published_documents
         return read
 
-    return Published(by_partition, documents, pins)
+    return PublishedState(by_partition, documents, pins)
 
 
 def documents_by_tree(

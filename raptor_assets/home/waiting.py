@@ -36,17 +36,17 @@ class WaitingBuilds:
         names = [self._builds.put(edition, identity, {}) for edition in editions]
         trees = [edition.manifest.tree for edition in editions]
         table = _BUILDS.table(zip(trees, names, strict=True))
-        self._tables.write(WAITING.path, partition, table, {"inputs": inputs})
+        self._tables.write(WAITING.table_path, partition, table, {"inputs": inputs})
 
     def select_waiting(self, partitions: Iterable[str]) -> list[str]:
         """Return the partitions among these whose build waits, from one listing."""
-        return self._tables.among(WAITING.path, dict.fromkeys(partitions))
+        return self._tables.among(WAITING.table_path, dict.fromkeys(partitions))
 
     def read_inputs(self, partitions: Iterable[str]) -> Mapping[str, str]:
         """Return what the waiting builds of these partitions were made from, by partition."""
         read = self._tables.properties
         return {
-            name: (read(WAITING.path, name) or {}).get("inputs", "")
+            name: (read(WAITING.table_path, name) or {}).get("inputs", "")
             for name in self.select_waiting(partitions)
         }
 
@@ -72,8 +72,8 @@ class WaitingBuilds:
         """Delete the builds of a partition that wait."""
         for tree in self._read_names(partition):
             self._builds.delete(tree)
-        self._tables.delete(WAITING.path, partition)
+        self._tables.delete(WAITING.table_path, partition)
 
     def _read_names(self, partition: str) -> dict[str, str]:
-        table = self._tables.find(WAITING.path, partition)
+        table = self._tables.find(WAITING.table_path, partition)
         return {} if table is None else dict(_BUILDS.rows(table))

@@ -123,7 +123,7 @@ def _count_judged_summaries(
     for tree in trees:
         partition = partition_key(tree.tree, access.settings.grouping)
         for layer in tree.layers:
-            path = CHAIN_NAMES.findings(layer.layer).path
+            path = CHAIN_NAMES.findings(layer.layer).table_path
             table = access.tables.find(path, partition, columns)
             rows = table.to_pylist() if table is not None else ()
             judged = {

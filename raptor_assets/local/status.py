@@ -120,7 +120,9 @@ def make_status(home: Home, settings: Settings, manifests: Sequence[Manifest]) -
     )
 
 
-def _explain_unpublished(home: Home, settings: Settings, records: _Records) -> dict[str, Any]:
+def _explain_unpublished(
+    home: Home, settings: Settings, records: _DagsterRecords
+) -> dict[str, Any]:
     """Return the fields of a status that say why partitions are not published."""
     waiting: list[str] = []
     if settings.runs.publish != "at_once":
@@ -138,7 +140,7 @@ def _explain_unpublished(home: Home, settings: Settings, records: _Records) -> d
 
 
 @dataclass(frozen=True, slots=True)
-class _Records:
+class _DagsterRecords:
     """Dagster's records: partitions that builds have begun, check results, failed builds."""
 
     partitions: list[str]
@@ -147,16 +149,16 @@ class _Records:
     is_building: bool
 
 
-def _read_records(home: Home, checks: names.Checks) -> _Records:
+def _read_records(home: Home, checks: names.Checks) -> _DagsterRecords:
     recorded, failures = read_record_file(home, checks), read_failure_file(home)
     if recorded is not None and failures is not None:
-        return _Records(*recorded, failures, home.is_building())
+        return _DagsterRecords(*recorded, failures, home.is_building())
     from raptor_assets.chain.runs import unfinished_runs
     from raptor_assets.home.records import read_failures, read_outcomes
 
     corpus = home.read_names()
     with open_instance(home) as instance:
-        return _Records(
+        return _DagsterRecords(
             sorted(instance.get_dynamic_partitions(corpus.partitions_name)),
             read_outcomes(instance, checks),
             read_failures(instance, corpus.tree),

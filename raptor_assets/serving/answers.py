@@ -69,7 +69,7 @@ def _caller_name() -> str:
     return "" if caller is None else caller.name
 
 
-class HomeReader:
+class HomeService:
     """Reads a home for the caller of each request; see ``HomeRetriever``."""
 
     def __init__(self, retriever: HomeRetriever) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.endpoints import APIRouter, Request, Response, to_json_response
 from raptor_assets.serving.parameters import MAX_QUESTION_CHARS
 from raptor_assets.serving.problems import OPENAI, to_problem, to_problem_response
@@ -123,7 +123,7 @@ class ChatRequest(BaseModel):
         return question, tuple(turn.text[:MAX_QUESTION_CHARS] for turn in earlier)
 
 
-class Completion:
+class ChatCompletion:
     """Answer to a chat, whole or in parts, in OpenAI's format."""
 
     def __init__(self, model: str, answer: str) -> None:
@@ -235,7 +235,7 @@ class StopTextCutter:
         )
 
 
-def chat_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter:
+def chat_router(reader: HomeService, threads: AnswerThreads[Answer]) -> APIRouter:
     """Make the routes under /v1; OpenAI's documentation describes them."""
     router = APIRouter(prefix=OPENAI.rstrip("/"), include_in_schema=False)
 
@@ -252,7 +252,7 @@ def chat_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter
     async def complete(request: Request, chat: ChatRequest) -> Response:
         question, history = chat.question_and_history()
         retrieval = await to_thread.run_sync(_search_corpus, reader, chat.model, question, history)
-        completion = Completion(chat.model, retrieval.id)
+        completion = ChatCompletion(chat.model, retrieval.id)
         if chat.stream:
             return EventStream(_stream_events(reader, threads, chat, retrieval, completion))
         work = partial(reader.answer_from, retrieval, False)
@@ -267,7 +267,7 @@ def chat_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter
 
 
 def _search_corpus(
-    reader: HomeReader, name: str, question: str, history: tuple[str, ...]
+    reader: HomeService, name: str, question: str, history: tuple[str, ...]
 ) -> Retrieval:
     """Search a corpus for the passages to answer from."""
     require_corpus(reader, name)
@@ -276,7 +276,7 @@ def _search_corpus(
     return reader.search_for_answer(question, scoped)
 
 
-def require_corpus(reader: HomeReader, name: str) -> None:
+def require_corpus(reader: HomeService, name: str) -> None:
     """Raise UnknownTreeError if no corpus has this name."""
     corpora = reader.scopes_by_corpus()
     if name not in corpora:
@@ -298,11 +298,11 @@ def _cut_citations(citations: Sequence[Citation], stopped: StopTextCutter) -> li
 
 
 async def _stream_events(
-    reader: HomeReader,
+    reader: HomeService,
     threads: AnswerThreads[Answer],
     chat: ChatRequest,
     retrieval: Retrieval,
-    completion: Completion,
+    completion: ChatCompletion,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a streamed answer."""
     stopped, work = StopTextCutter(chat.stop_texts), partial(reader.answer_from, retrieval, True)
@@ -326,9 +326,9 @@ async def _stream_events(
 def _end_of_stream(
     answer: Answer,
     stopped: StopTextCutter,
-    completion: Completion,
+    completion: ChatCompletion,
     retrieval: Retrieval,
-    reader: HomeReader,
+    reader: HomeService,
 ) -> Iterator[dict[str, Any]]:
     """Yield the events after the last piece of an answer: the rest, and the sources."""
     rest = stopped.add("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)

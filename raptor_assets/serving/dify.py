@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.chat import require_corpus
 from raptor_assets.serving.endpoints import APIRouter, make_endpoint
 from raptor_assets.serving.parameters import Line, Question, Value
@@ -82,7 +82,7 @@ class Records(ApiModel):
     records: list[DifyRecord]
 
 
-def dify_router(reader: HomeReader) -> APIRouter:
+def dify_router(reader: HomeService) -> APIRouter:
     """Make the route /retrieval; Dify's documentation describes it."""
     router = APIRouter(include_in_schema=False)
 
@@ -107,7 +107,7 @@ def dify_router(reader: HomeReader) -> APIRouter:
     return router
 
 
-def _to_record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeReader) -> DifyRecord:
+def _to_record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeService) -> DifyRecord:
     node = hit.node
     title = str(node.metadata.get("title", "")) or node.name or node.documents[0]
     metadata = {**hit_metadata(hit, relevance, retrieval), "link": reader.link_of(node)}

@@ -17,7 +17,7 @@ from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
 from raptor_assets.local.curate import Curator
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.chat import PREFIX, chat_router
 from raptor_assets.serving.decisions import decisions_router
 from raptor_assets.serving.dify import dify_router
@@ -68,7 +68,7 @@ from raptor_assets.serving.streams import (
     encode_event,
 )
 from raptor_assets.serving.values import ApiModel, AskResponse, SearchResponse
-from raptor_assets.serving.window import corpus_values, map_values, read_pages, read_report
+from raptor_assets.serving.window import call_on_corpus_of, corpus_values, map_values, read_report
 from raptor_core.errors import AccessError, RaptorError, SettingsError
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer
@@ -119,7 +119,7 @@ def make_app(
         summary="Reads published trees of chunks and summaries.",
         version=version("raptor-assets"),
     )
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimitMiddleware)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     for kind, *_ in REQUEST_ERRORS:
@@ -131,7 +131,7 @@ def make_app(
     app.include_router(_page_router())
     described = [] if callers.is_open else [Depends(SCHEME)]
     reads = [*described, _make_identifying_dependency(callers), Depends(_refuse_unknown)]
-    reader, threads = HomeReader(retriever), AnswerThreads[Answer](retriever.settings.reader.share)
+    reader, threads = HomeService(retriever), AnswerThreads[Answer](retriever.settings.reader.share)
     routers = [
         _reader_router(reader),
         _ask_router(reader, threads),
@@ -165,7 +165,7 @@ def _page_router() -> APIRouter:
     return router
 
 
-def _reader_router(reader: HomeReader) -> APIRouter:
+def _reader_router(reader: HomeService) -> APIRouter:
     router = APIRouter(responses=PROBLEMS)
 
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
@@ -188,7 +188,7 @@ def _reader_router(reader: HomeReader) -> APIRouter:
     return router
 
 
-def _ask_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter:
+def _ask_router(reader: HomeService, threads: AnswerThreads[Answer]) -> APIRouter:
     failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     streamed: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
     router = APIRouter(responses=PROBLEMS | failures | streamed)
@@ -220,7 +220,7 @@ def _ask_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter
     return router
 
 
-def _vote_router(reader: HomeReader) -> APIRouter:
+def _vote_router(reader: HomeService) -> APIRouter:
     router = APIRouter(responses=PROBLEMS)
 
     def vote(vote: Vote) -> Vote:
@@ -232,12 +232,12 @@ def _vote_router(reader: HomeReader) -> APIRouter:
     return router
 
 
-def _page_data_router(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
+def _page_data_router(retriever: HomeRetriever, reader: HomeService) -> APIRouter:
     """Make the routes that the page of the server calls; the API description omits them."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
     def read(tree: str | None, call: Callable[..., Any]) -> Any:
-        return read_pages(retriever.for_readers(current_readers()), tree, call)
+        return call_on_corpus_of(retriever.for_readers(current_readers()), tree, call)
 
     def corpus() -> bytes:
         values = read(None, corpus_values)
@@ -332,7 +332,7 @@ def _problem_response(
     return JSONResponse(content, shown_status, headers)
 
 
-class BodyLimit:
+class BodyLimitMiddleware:
     """ASGI middleware that answers 413 if a body is too long, and HEAD like GET without a body.
 
     It stops reading a body that is too long.

@@ -119,7 +119,7 @@ class ServerKeys(Callers):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class KeyHolder:
     """Holder of a key or token: its name and its readers."""
 
     name: str
@@ -162,7 +162,7 @@ class KnownCallers(Callers):
         decides = not self._deciders.isdisjoint(map(composed, known.readers))
         return Caller(tuple(sorted({*known.readers, EVERYONE})), decides, known.name)
 
-    def _find_holder(self, token: str) -> Identity | None:
+    def _find_holder(self, token: str) -> KeyHolder | None:
         """Return the holder of a key or token; None if nobody has it."""
         digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()
         if self._keys is not None and (holder := self._keys.value().get(digest)) is not None:
@@ -206,7 +206,7 @@ class _KeyFile(BaseModel):
     keys: tuple[_KeyEntry, ...]
 
 
-def parse_keys(text: str) -> dict[str, Identity]:
+def parse_keys(text: str) -> dict[str, KeyHolder]:
     """Parse TOML with a table ``[[keys]]`` for each key; return the holders by digest of their key.
 
     ``digest`` is the key's SHA-256, 64 hexadecimal digits. Decisions are recorded under the key's
@@ -217,7 +217,7 @@ def parse_keys(text: str) -> dict[str, Identity]:
     """
     entries = _KeyFile.model_validate(tomllib.loads(text)).keys
     holders = {
-        entry.digest: Identity(entry.name or f"key {entry.digest[:8]}", entry.readers)
+        entry.digest: KeyHolder(entry.name or f"key {entry.digest[:8]}", entry.readers)
         for entry in entries
     }
     if len(holders) < len(entries):
@@ -249,7 +249,7 @@ class IssuerTokens:
         if access.jwt_keys.startswith("https://"):
             self._client = jwt.PyJWKClient(access.jwt_keys, timeout=10)
 
-    def identify(self, token: str) -> Identity | None:
+    def identify(self, token: str) -> KeyHolder | None:
         """Return the subject and readers from a token's claims; None for tokens of other issuers.
 
         Raises:
@@ -273,7 +273,7 @@ class IssuerTokens:
         readers = {
             name for claim in self._access.jwt_claims for name in _names_in_claim(claims, claim)
         }
-        return Identity(subject, readers)
+        return KeyHolder(subject, readers)
 
     def _warn_of_overage(self, claims: Mapping[str, Any], subject: str) -> None:
         """Log that a token omits groups, as some login services do above 200 groups."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel
 
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import SearchParameters, SubtreeSearchParameters
 from raptor_assets.serving.problems import REQUEST_ERRORS
@@ -36,7 +36,7 @@ def make_server(retriever: HomeRetriever) -> Any:
     except ModuleNotFoundError as missing:
         raise MissingExtraError("mcp", "serving the Model Context Protocol") from missing
 
-    reader = HomeReader(retriever)
+    reader = HomeService(retriever)
     values: dict[str, Any] = {"instructions": INSTRUCTIONS, "log_level": "WARNING"}
     name, package = "MCPServer", "mcp.server.mcpserver"
     if hasattr(mcp.server, name):

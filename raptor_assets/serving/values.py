@@ -82,14 +82,14 @@ class FullNode(ApiModel):
     text: str
 
 
-def _title(node: Node) -> str:
+def _document_title(node: Node) -> str:
     return str(node.metadata.get("title", ""))
 
 
 def _derived_fields(node: Node) -> dict[str, Any]:
     """Return the fields of ``FullNode`` that are no attributes of a node."""
     return {
-        "title": _title(node),
+        "title": _document_title(node),
         "n_documents": len(node.documents),
         "documents": node.documents[:NAMED_DOCUMENTS],
         "start": node.start if node.is_leaf else None,
@@ -216,7 +216,7 @@ class NearNode(ApiModel):
     def of(cls, node: Node) -> NearNode:
         """Convert a node."""
         beginning = shorten(node.text, BEGINNING_CHARS)
-        return cls.from_attributes(node, title=_title(node), beginning=beginning)
+        return cls.from_attributes(node, title=_document_title(node), beginning=beginning)
 
 
 class ReadNode(FullNode):
@@ -254,7 +254,9 @@ class NamedNode(ApiModel):
     @classmethod
     def of(cls, node: Node, **fields: Any) -> Self:
         """Convert a node."""
-        name = shorten(node.name or (node.stands_for and _title(node)) or node.text, NAME_CHARS)
+        name = shorten(
+            node.name or (node.stands_for and _document_title(node)) or node.text, NAME_CHARS
+        )
         n_children = len(node.children) or int(bool(node.stands_for))
         return cls.from_attributes(node, name=name, n_children=n_children, **fields)
 
@@ -287,7 +289,7 @@ class OutlineResponse(ApiModel):
         n_shown = min(len(shown), max(1, bisect_right(spent, budget_tokens) - 1))
         end, top = offset + n_shown, layers[-1]
         return cls(
-            title=_title(top[0]) or top[0].name if len(top) == 1 else "",
+            title=_document_title(top[0]) or top[0].name if len(top) == 1 else "",
             tree=nodes[0].tree,
             layer_sizes=list(map(len, layers)),
             layer_tokens=[sum(node.n_tokens for node in layer) for layer in layers],

@@ -1,9 +1,9 @@
 """Values of the pages about published trees: the corpus, one tree, the map.
 
-All texts come from the published build, from the store that ``read_pages`` opens. Tables belong to
-the last build, which may have been rolled back or wait for approval; what they say about a tree is
-only shown if it applies to the published build. The pages are in ``raptor_core.report``. The
-functions raise UnknownTreeError, StoreError and TableError.
+All texts come from the published build, from the store that ``call_on_corpus_of`` opens. Tables
+belong to the last build, which may have been rolled back or wait for approval; what they say about
+a tree is only shown if it applies to the published build. The pages are in ``raptor_core.report``.
+The functions raise UnknownTreeError, StoreError and TableError.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ABOVE = "The corpus tree"
 Values = TypeVar("Values")
 
 
-def read_pages(
+def call_on_corpus_of(
     retriever: HomeRetriever,
     tree: str | None,
     call: Callable[[Home, Settings, VectorStore], Values],
@@ -68,7 +68,7 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     Checks and costs are about whole partitions, so callers with readers do not get them.
     """
     if store.readers is not None:
-        return _readable_values(home, settings, store)
+        return _readable_tree_values(home, settings, store)
     status = make_status(home, settings, store.manifests())
     trees = status.trees
     titles = store.titles([tree.name for tree in trees])
@@ -88,7 +88,7 @@ def _corpus_title(home: Home) -> str:
     return home.path.parent.name if home.path.name.startswith(".") else home.path.name
 
 
-def _readable_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
+def _readable_tree_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
     """Return the trees of which a caller with readers may read at least a part."""
     trees = [
         TreeStatus(manifest, partition_key(manifest.tree, settings.grouping), ())
@@ -177,7 +177,7 @@ def read_report(
         findings=None if findings is None else published_findings(findings, nodes),
         settings=settings_text(settings) if store.readers is None else "",
         cost=record.cost if record else None,
-        points=read_points(home, store, nodes, tree) if with_map else None,
+        points=read_map_points(home, store, nodes, tree) if with_map else None,
         link_of=make_link_function(settings),
     )
 
@@ -189,11 +189,11 @@ def map_values(
     if tree is not None:
         require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
-    points = read_points(home, store, nodes, tree or "")
+    points = read_map_points(home, store, nodes, tree or "")
     return atlas_values(nodes, points, tree_titles(nodes))
 
 
-def read_points(
+def read_map_points(
     home: Home, store: VectorStore, nodes: Sequence[Node], tree: str
 ) -> NDArray[np.float32]:
     """Return the positions of nodes on a plane, shape ``(n_nodes, 2)``.

@@ -16,7 +16,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
 """Characters to escape, so that no text ends its cell or becomes markup, HTML or a link."""
 
 
-class Markdown(str):
+class MarkdownCell(str):
     """Cell that is already Markdown, on one line and without a vertical bar."""
 
     __slots__ = ()
@@ -64,13 +64,13 @@ def code_markdown(text: str) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table with a line for each row; plain texts are escaped, ``Markdown`` is not."""
+    """Return a table with a line for each row; plain texts are escaped, ``MarkdownCell`` is not."""
     head, *lines = ["| " + " | ".join(map(_cell_markdown, row)) + " |" for row in (headers, *rows)]
     return "\n".join([head, "| " + " | ".join(["---"] * len(headers)) + " |", *lines])
 
 
 def _cell_markdown(text: str) -> str:
-    return text if isinstance(text, Markdown) else escape_cell(text)
+    return text if isinstance(text, MarkdownCell) else escape_cell(text)
 
 
 def escape_cell(text: str) -> str:

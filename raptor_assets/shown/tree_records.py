@@ -97,7 +97,9 @@ def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
     """Return the findings of judges, with people's marks; None if there is no table."""
-    tables_found = (tables.find(CHAIN_NAMES.findings(layer).path, partition) for layer in layers)
+    tables_found = (
+        tables.find(CHAIN_NAMES.findings(layer).table_path, partition) for layer in layers
+    )
     known = [table for table in tables_found if table is not None]
     if not known:
         return None

@@ -11,7 +11,11 @@ from itertools import count, dropwhile, takewhile
 from typing import Any, NamedTuple
 
 from raptor_formats.base import READERS, MetadataScalar, MetadataValue, UnreadableError
-from raptor_formats.declared import declared_readers, object_from_pairs, resembles_declaration
+from raptor_formats.declared import (
+    declared_readers,
+    object_from_pairs,
+    resembles_readers_declaration,
+)
 from raptor_formats.metadata import clean_metadata, to_metadata_values
 from raptor_formats.text import one_line
 
@@ -127,11 +131,13 @@ def _to_front_matter(values: Mapping[str, Any], block: re.Match[str]) -> FrontMa
 
 
 def _resembles_metadata(lines: Sequence[str]) -> bool:
-    return any(map(_KEY.match, _first_paragraph(lines))) or any(map(resembles_declaration, lines))
+    return any(map(_KEY.match, _first_paragraph(lines))) or any(
+        map(resembles_readers_declaration, lines)
+    )
 
 
 def _refuse_readers_declarations(lines: Sequence[str]) -> None:
-    if line := next(filter(resembles_declaration, lines), ""):
+    if line := next(filter(resembles_readers_declaration, lines), ""):
         raise _make_error(
             f"declares readers in a place that is not supported: {line.strip()!r:.60}"
         )

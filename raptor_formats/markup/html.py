@@ -186,7 +186,7 @@ class _HtmlParserTarget:
         if self._title_open:
             self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
-            if self._count["a"] and not self._is_whole and self._is_page_link(text):
+            if self._count["a"] and not self._is_whole and self._is_link_to_same_page(text):
                 return
             if self._count["ruby"] and self._count["rt"]:
                 self._glosses.append(text.strip())
@@ -235,7 +235,7 @@ class _HtmlParserTarget:
         in_main = self._main_from is not None
         return not self._is_whole and is_page_furniture(name, attributes, in_main=in_main)
 
-    def _is_page_link(self, text: str) -> bool:
+    def _is_link_to_same_page(self, text: str) -> bool:
         """Return whether a link only leads to the page itself or to a heading's anchor."""
         folded = " ".join(text.split()).casefold()
         in_heading = any(self._count[tag] for tag in _HEADINGS)

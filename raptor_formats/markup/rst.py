@@ -67,7 +67,7 @@ class _RstReader:
         """Yield the blocks of lines indented by at least ``indent`` characters."""
         while row < end:
             line = self._lines[row]
-            depth = _indent(line)
+            depth = _count_indent(line)
             stop = row + 1
             if not line.strip():
                 row += 1
@@ -93,7 +93,7 @@ class _RstReader:
                 stop = self._find_end_of_paragraph(row, end, indent)
                 yield from self._read_paragraph("paragraph", row, stop)
                 if self._lines[stop - 1].rstrip().endswith("::"):
-                    base = _indent(self._lines[stop - 1])
+                    base = _count_indent(self._lines[stop - 1])
                     row, stop = stop, self._find_end_of_indented(stop, end, base + 1)
                     yield from self._make_block("code", row, stop)
             row = stop
@@ -101,7 +101,9 @@ class _RstReader:
     def _find_end_of_indented(self, row: int, end: int, indent: int) -> int:
         """Return the end of the lines from ``row`` on that are blank or indented enough."""
         last = row
-        while row < end and (not self._lines[row].strip() or _indent(self._lines[row]) >= indent):
+        while row < end and (
+            not self._lines[row].strip() or _count_indent(self._lines[row]) >= indent
+        ):
             row += 1
             last = row if self._lines[row - 1].strip() else last
         return last
@@ -109,7 +111,7 @@ class _RstReader:
     def _find_end_of_paragraph(self, row: int, end: int, indent: int) -> int:
         """Return the end of the lines up to a blank or less indented line."""
         row += 1
-        while row < end and self._lines[row].strip() and _indent(self._lines[row]) >= indent:
+        while row < end and self._lines[row].strip() and _count_indent(self._lines[row]) >= indent:
             row += 1
         return row
 
@@ -138,7 +140,7 @@ class _RstReader:
             stop = row + 1
         yield from self._read_paragraph("item", row, stop)
         if self._lines[stop - 1].rstrip().endswith("::"):
-            code = self._find_end_of_indented(stop, end, _indent(self._lines[stop - 1]) + 1)
+            code = self._find_end_of_indented(stop, end, _count_indent(self._lines[stop - 1]) + 1)
             if stop == row + 1:
                 code = self._find_end_of_indented(stop, end, inner + 1)
             yield from self._make_block("code", stop, code)
@@ -146,7 +148,7 @@ class _RstReader:
         yield from self._read_body(stop, end, min(inner, self._least_indent(stop, end, inner)))
 
     def _least_indent(self, row: int, end: int, default: int) -> int:
-        return min((_indent(s) for s in self._lines[row:end] if s.strip()), default=default)
+        return min((_count_indent(s) for s in self._lines[row:end] if s.strip()), default=default)
 
     def _read_explicit_markup(
         self, row: int, end: int, depth: int, inner: int = -1
@@ -201,7 +203,7 @@ class _RstReader:
         is_overlined = end - row == 3
         title = self._lines[end - 2]
         rank = self._ranks.setdefault((self._marks[end - 1], is_overlined), len(self._ranks) + 1)
-        start = self._starts[row] + _indent(self._lines[row])
+        start = self._starts[row] + _count_indent(self._lines[row])
         self.headings.append(Heading(_strip_inline_markup(title), rank, self._starts[row]))
         last = self._starts[end - 1] + len(self._lines[end - 1].rstrip())
         return Block("heading", start, last, min(rank, 7))
@@ -216,7 +218,7 @@ class _RstReader:
         return 2 if _is_underlined(lines, marks, row) else 0
 
 
-def _indent(line: str) -> int:
+def _count_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_and_settings
+from raptor_assets.cli.options import home_and_json, open_home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -20,7 +20,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
-from raptor_lab.cli.reader import answer_log, make_reader, reader_option
+from raptor_lab.cli.reader import make_reader, open_answer_log, reader_option
 from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
 from raptor_lab.effect import measure_effect
@@ -51,7 +51,7 @@ def audit_command(
     the calls.
     """
     labelled = load_labelled(folder)
-    _, settings = home_and_settings(home, needed=False)
+    _, settings = open_home_and_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
     judge = make_judge(settings.audit, ledger=Ledger.of(settings))
@@ -156,7 +156,7 @@ def _measure_effect(
     measurer = None
     if reader:
         made = make_reader(settings.reader, Ledger.of(settings), reader)
-        measurer = AnswerMeasurer("study", made, answer_log(opened.path / "evaluation"))
+        measurer = AnswerMeasurer("study", made, open_answer_log(opened.path / "evaluation"))
     with open_published(opened, settings, components.store_identity) as store:
         return measure_effect(store, components, load_golden(questions), wrong, measurer)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import Command, combine_options, home_and_settings
+from raptor_assets.cli.options import Command, combine_options, open_home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -113,7 +113,7 @@ def open_evaluation(
 ) -> AbstractContextManager[Index]:
     """Open the data set of a file with its trees, and build those that are not cached."""
     preset_name, method = values["preset"], values["clustering"]
-    settings = preset(preset_name) if preset_name else home_and_settings(home, needed=False)[1]
+    settings = preset(preset_name) if preset_name else open_home_and_settings(home, needed=False)[1]
     if method is not None:
         path = METHODS.get(method, "")
         sections = {"components": {"clusterer": path}}

@@ -16,7 +16,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_lab.cli import common
-from raptor_lab.cli.reader import answer_measurer, reader_option
+from raptor_lab.cli.reader import make_answer_measurer, reader_option
 from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
@@ -83,21 +83,25 @@ def _measure_dataset(file: Path, home: Path, values: Mapping[str, Any]) -> tuple
         read = None
         if reader := values["reader"]:
             ledger = Ledger.of(apply_budget_options(settings, values))
-            read = answer_measurer(index, home, values, reader, ledger)
-        study = measure_study(index, budgets, measurer, _print_system, read, values["encoders"])
+            read = make_answer_measurer(index, home, values, reader, ledger)
+        study = measure_study(
+            index, budgets, measurer, _print_measured_system, read, values["encoders"]
+        )
         components, documents = index.components, index.dataset.documents
     if needs_no_endpoint(components) and not values["no_timing"]:
         times = time_builds(
             documents, components, lambda n: say(f"building {n:,} tokens", err=True)
         )
-        study = replace(study, times=tuple(times))
+        study = replace(study, time_points=tuple(times))
     if values["no_contiguous"] or settings.components.clusterer == METHODS[CONTIGUOUS]:
         return study, settings
     with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
-        return add_contiguous_trees(study, index, budgets, measurer, _print_system), settings
+        return add_contiguous_trees(
+            study, index, budgets, measurer, _print_measured_system
+        ), settings
 
 
-def _print_system(system: str, budget_tokens: int) -> None:
+def _print_measured_system(system: str, budget_tokens: int) -> None:
     say(f"{system} at {budget_tokens:,} tokens", err=True)
 
 

@@ -20,7 +20,7 @@ CHAT_TOKENS = 2000
 KINDS = ("chat", "unifiedqa")
 
 
-def _require_kinds(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
+def _require_reader_kinds(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
     for name in (value,) if isinstance(value, str) else value or ():
         if name.partition(":")[0] not in KINDS:
             kinds = " or ".join(KINDS)
@@ -34,7 +34,7 @@ def reader_option(text: str, **more: Any) -> Callable[[Command], Command]:
         "chat, the endpoint of [reader], or unifiedqa, on this machine; optionally with a model, "
         "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200."
     )
-    more |= {"metavar": "KIND[:MODEL]", "callback": _require_kinds, "help": text}
+    more |= {"metavar": "KIND[:MODEL]", "callback": _require_reader_kinds, "help": text}
     return click.option("--reader", **more)
 
 
@@ -66,7 +66,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
                 systems,
                 values["budgets"] or [context_budget_tokens(name)],
                 pooled=values["pooled"],
-                measurer=answer_measurer(index, home, values, name, ledger),
+                measurer=make_answer_measurer(index, home, values, name, ledger),
                 keep_contexts=values["with_questions"],
             )
             for name in dict.fromkeys(values["reader"])
@@ -81,15 +81,17 @@ def context_budget_tokens(reader: str) -> int:
     return CONTEXT_TOKENS if reader.startswith("unifiedqa") else CHAT_TOKENS
 
 
-def answer_measurer(
+def make_answer_measurer(
     index: Index, home: Path, values: Mapping[str, Any], name: str, ledger: Ledger
 ) -> AnswerMeasurer:
     """Make the measurer that scores a model's answers, within the budget of the ledger."""
     reader = make_reader(index.components.settings.reader, ledger, name)
-    return AnswerMeasurer(index.dataset.name, reader, answer_log(common.cache_folder(home, values)))
+    return AnswerMeasurer(
+        index.dataset.name, reader, open_answer_log(common.cache_folder(home, values))
+    )
 
 
-def answer_log(cache: Path) -> NodeCache:
+def open_answer_log(cache: Path) -> NodeCache:
     """Return the log of answers in the folder of an evaluation."""
     return NodeCache(cache / "read")
 

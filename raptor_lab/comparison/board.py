@@ -63,7 +63,7 @@ class BoardRow:
         return asdict(self)
 
 
-def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], list[str]]:
+def find_dataset_files(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], list[str]]:
     """Find the files of sets in a folder.
 
     Args:
@@ -96,7 +96,7 @@ def _name_of_set(stem: str) -> str:
     return next((name for name in SETS if stem.casefold().startswith(name)), "")
 
 
-def load_set(path: Path) -> Dataset:
+def load_dataset_file(path: Path) -> Dataset:
     """Load the data set of a file; the documents of a golden set are in the folder next to it."""
     if needs_documents(path):
         return load_dataset(path, documents=load_documents(path.with_suffix("")).documents)
@@ -113,7 +113,7 @@ def keep_first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     return replace(dataset, questions=questions, documents=documents)
 
 
-def measure_set(
+def measure_dataset(
     name: str, index: Index, systems: Sequence[System], budgets: Sequence[int]
 ) -> list[BoardRow]:
     """Measure the systems on a set; the others are compared with the first."""

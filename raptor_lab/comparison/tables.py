@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raptor_assets.cli.output import print_wide
-from raptor_assets.shown.markdown import Markdown, markdown_table
+from raptor_assets.shown.markdown import MarkdownCell, markdown_table
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_lab.comparison.compare import Comparison, ComparisonRow
 
@@ -21,8 +21,8 @@ class Table:
 
 def table_markdown(table: Table) -> str:
     """Return a table of figures under its title; its cells are Markdown."""
-    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
-    figures = markdown_table([Markdown(cell) for cell in table.head], rows)
+    rows = [[MarkdownCell(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
+    figures = markdown_table([MarkdownCell(cell) for cell in table.head], rows)
     return "\n\n".join(filter(None, (f"## {table.title}", table.note, figures)))
 
 

@@ -13,11 +13,13 @@ _PANEL = (4.6, 2.6)  # inches
 
 def scaling_svg(study: Study) -> str:
     """Draw tokens of calls, and a second panel of seconds if they were measured."""
-    prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
-    completions = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
+    prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.token_points]
+    completions = [
+        (p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.token_points
+    ]
     panels = {"thousand tokens of calls": {"prompts": prompts, "completions": completions}}
-    if study.times:
-        timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
+    if study.time_points:
+        timed = [(p.document_tokens / 1000, p.seconds) for p in study.time_points]
         panels["seconds"] = {"seconds": timed}
     figure, axes = _make_panels(len(panels))
     for panel, (quantity, series) in zip(axes, panels.items(), strict=True):

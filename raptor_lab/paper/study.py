@@ -140,13 +140,14 @@ CURVE_TOP_K = (1, 2, 3, 5, 8, 12)
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Measurements on a data set; ``contiguous`` trees and ``times`` are optional.
+    """Measurements on a data set; ``contiguous_trees`` and ``time_points`` are optional.
 
     Attributes:
         retrievers: comparison without and with the tree; the first is flat.
         layers: collapsed tree by start layer and number of layers.
         curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
-        tokens, times: cost of builds by length of the document; ``tokens`` has each tree.
+        token_points: cost of a build by length of the document, for each tree.
+        time_points: duration of builds by length of the document.
     """
 
     name: str
@@ -158,9 +159,9 @@ class Study:
     curve: tuple[ComparisonRow, ...]
     trees: TreeStatistics
     titles: Mapping[str, str] = field(default_factory=dict)
-    contiguous: TreeStatistics | None = None
-    tokens: tuple[TokenPoint, ...] = ()
-    times: tuple[TimePoint, ...] = ()
+    contiguous_trees: TreeStatistics | None = None
+    token_points: tuple[TokenPoint, ...] = ()
+    time_points: tuple[TimePoint, ...] = ()
 
     @property
     def first_measure(self) -> str:
@@ -186,9 +187,9 @@ class Study:
             "layers": self.layers.to_json_values(),
             "curve": [asdict(line) for line in self.curve],
             "trees": self.trees.to_json_values(),
-            "contiguous": self.contiguous and asdict(self.contiguous),
-            "tokens": [asdict(point) for point in self.tokens],
-            "times": [asdict(point) for point in self.times],
+            "contiguous": self.contiguous_trees and asdict(self.contiguous_trees),
+            "tokens": [asdict(point) for point in self.token_points],
+            "times": [asdict(point) for point in self.time_points],
         }
 
 
@@ -233,7 +234,7 @@ def measure_study(
         curve=(*collapsed.rows, *curved(walks, [UNBOUND]).rows),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
         trees=compute_tree_statistics(index),
-        tokens=tuple(count_tokens_by_tree(index)),
+        token_points=tuple(count_tokens_by_tree(index)),
     )
 
 
@@ -248,4 +249,4 @@ def add_contiguous_trees(
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
     comparison = compare(index, systems, budgets, measurer=measurer, progress=progress)
     retrievers = join_systems(study.retrievers, comparison, f"{CONTIGUOUS} tree")
-    return replace(study, retrievers=retrievers, contiguous=compute_tree_statistics(index))
+    return replace(study, retrievers=retrievers, contiguous_trees=compute_tree_statistics(index))

@@ -91,7 +91,7 @@ def _retriever_table(study: Study, measure: str) -> Table:
         (
             system,
             MEANING.get(system.partition(",")[0], system),
-            _tree(system),
+            _uses_tree_cell(system),
             *_measure_cells([of[system] for of in lines], measure),
         )
         for system, line in lines[0].items()
@@ -130,7 +130,7 @@ def _table_by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
     )
 
 
-def _tree(system: str) -> str:
+def _uses_tree_cell(system: str) -> str:
     strategy, _, contiguous = system.partition(", ")
     if contiguous:
         return "contiguous"
@@ -267,8 +267,8 @@ def compression_tables(studies: Sequence[Study]) -> list[Table]:
     rows = []
     for study in studies:
         rows.append(_size_row(study.name, study.trees))
-        if study.contiguous:
-            rows.append(_size_row(f"{study.name}, contiguous", study.contiguous))
+        if study.contiguous_trees:
+            rows.append(_size_row(f"{study.name}, contiguous", study.contiguous_trees))
     if len(studies) > 1:
         rows.append(
             _size_row("all together", _combine_statistics([study.trees for study in studies]))
@@ -336,22 +336,24 @@ def scaling_tables(studies: Sequence[Study]) -> list[Table]:
     tables = [Table("Straight lines", head, rows, _LINES)]
     for study in studies:
         tables.append(_token_table(study))
-        if study.times:
+        if study.time_points:
             tables.append(_time_table(study))
     return tables
 
 
 def _slope_rows(study: Study) -> Iterator[tuple[str, ...]]:
-    prompts = [point.prompt_tokens for point in study.tokens]
-    completions = [point.completion_tokens for point in study.tokens]
+    prompts = [point.prompt_tokens for point in study.token_points]
+    completions = [point.completion_tokens for point in study.token_points]
     measured: dict[str, Sequence[float]] = {
         "prompt tokens": prompts,
         "completion tokens": completions,
         "all tokens": [a + b for a, b in zip(prompts, completions, strict=True)],
-        "seconds": [point.seconds for point in study.times],
+        "seconds": [point.seconds for point in study.time_points],
     }
     for quantity, values in measured.items():
-        points, digits = (study.times, 3) if quantity == "seconds" else (study.tokens, 0)
+        points, digits = (
+            (study.time_points, 3) if quantity == "seconds" else (study.token_points, 0)
+        )
         slope = fit_slope([point.document_tokens for point in points], values)
         rise = f"{slope.per_thousand:,.{digits}f}" if slope else ""
         if values:
@@ -360,8 +362,10 @@ def _slope_rows(study: Study) -> Iterator[tuple[str, ...]]:
 
 
 def _token_table(study: Study) -> Table:
-    groups = np.array_split(np.arange(len(study.tokens)), min(MAX_ROWS, len(study.tokens)))
-    rows = tuple(_token_row([study.tokens[at] for at in group]) for group in groups)
+    groups = np.array_split(
+        np.arange(len(study.token_points)), min(MAX_ROWS, len(study.token_points))
+    )
+    rows = tuple(_token_row([study.token_points[at] for at in group]) for group in groups)
     title = f"{study.name}: tokens of a build (Figure 5)"
     head = ("documents", "tokens of a document", "prompt", "completion", "together")
     return Table(title, head, rows, _TOKENS)
@@ -375,7 +379,8 @@ def _token_row(points: Sequence[TokenPoint]) -> tuple[str, ...]:
 
 def _time_table(study: Study) -> Table:
     measured = (
-        (p.document_tokens, p.seconds, 1000 * p.seconds / p.document_tokens) for p in study.times
+        (p.document_tokens, p.seconds, 1000 * p.seconds / p.document_tokens)
+        for p in study.time_points
     )
     rows = tuple((f"{n:,}", f"{seconds:.2f}", f"{rate:.3f}") for n, seconds, rate in measured)
     head = ("tokens", "CPU seconds", "CPU seconds for each 1,000 tokens")

@@ -6,7 +6,7 @@ import pytest
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.corpus.changes import PartitionChange, find_changes
-from raptor_assets.home.published import Published
+from raptor_assets.home.published import PublishedState
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
@@ -31,7 +31,7 @@ def published(*trees, build=BUILD):
     documents = {
         tree.id: [PublishedDocument(tree.id, tree.content_hash, tree.source)] for tree in trees
     }
-    return Published(
+    return PublishedState(
         {tree.id: [mark(tree, build)] for tree in trees},
         lambda partitions: {name: documents.get(name, []) for name in partitions},
     )
@@ -65,7 +65,7 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     documents = [document(name) for name in "abc"]
     state = published(*documents, build=OTHER_BUILD)
     asked = []
-    state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
+    state = PublishedState(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
     assert found(state, source(*documents)).partitions_in(PartitionChange.CHANGED) == (
         "a",
         "b",
@@ -88,14 +88,14 @@ def test_a_decision_of_a_person_is_an_input():
 def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
     marks = [mark(one, OTHER_BUILD), mark(one)]
-    assert found(Published({"a": marks}), source(one)).partitions_in(PartitionChange.CHANGED) == (
-        "a",
-    )
+    assert found(PublishedState({"a": marks}), source(one)).partitions_in(
+        PartitionChange.CHANGED
+    ) == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
-    state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
+    state = PublishedState({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
     assert (
         changes.partitions_in(PartitionChange.NEW),
@@ -110,7 +110,7 @@ def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
 
 def test_refused_summaries_are_asked_for_by_a_person_alone():
     one = document("a")
-    state = Published({"a": [mark(one, is_refused=True)]})
+    state = PublishedState({"a": [mark(one, is_refused=True)]})
     changes = found(state, source(one))
     assert (changes.to_build, changes.to_build_now) == ((), ("a",))
 

@@ -37,7 +37,7 @@ class FindingsStep(Step):
         return [evaluate_audit(report.curated(context.components.curation), context.settings)]
 
     def _make_audit(self, state: PartitionState, record: TableRecord | None) -> Audit:
-        table = state.context.tables.read(self.asset.path, state.name) if record else None
+        table = state.context.tables.read(self.asset.table_path, state.name) if record else None
         nodes, leaves = state.flat_nodes(self.layer), {}
         if self.layer > 1 and not state.context.components.quotes:
             leaves = leaf_texts(nodes, [state.flat_nodes(number) for number in range(self.layer)])

@@ -119,9 +119,9 @@ class PublishStep(Step):
     def _assemble_tree(self, state: PartitionState, name: str, layers: Sequence[Layer]) -> Tree:
         done = [state.clusterings(number)[name].fit for number in range(1, len(layers))]
         fits = tuple(fit for fit in done if fit)
-        return Tree(name, tuple(layers), self._find_end_of_tree(state, name, layers), fits)
+        return Tree(name, tuple(layers), self._find_reason_of_end(state, name, layers), fits)
 
-    def _find_end_of_tree(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> End:
+    def _find_reason_of_end(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> End:
         top = len(layers) - 1
         if top == state.context.settings.tree.max_layers:
             end = cluster_top(tree, layers, state.context.components).end

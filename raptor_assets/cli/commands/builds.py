@@ -15,7 +15,7 @@ from raptor_assets.cli.options import (
     apply_budget_options,
     budget_options,
     home_and_json,
-    home_and_settings,
+    open_home_and_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json, usd_text
 from raptor_assets.corpus.changes import Changes, PartitionChange
@@ -68,7 +68,7 @@ def plan_command(
     opened, settings, scan = _scan_sources(home, sources)
     keys = _to_partition_keys(partitions, scan.inventory, settings)
     if reembed:
-        _plan_reembedding(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
+        _print_reembedding_plan(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
         return
     planned = forecast_build(opened, settings, scan, keys)
     if as_json:
@@ -77,7 +77,7 @@ def plan_command(
         _print_forecast(planned, settings.unpriced_models, settings.budget)
 
 
-def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
+def _print_reembedding_plan(access: CorpusAccess, *, as_json: bool) -> None:
     parts = [plan_reembedding(access), plan_reembedding(corpus_tree_access(access))]
     n_trees, n_texts, n_tokens = map(sum, zip(*map(astuple, parts), strict=True))
     embedder = access.settings.embedder
@@ -137,7 +137,7 @@ def _print_forecast(planned: Forecast, unpriced: Sequence[str], budget: BudgetSe
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
         say(f"{count_phrase(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan, unpriced, budget)
+    _print_plan_totals(plan, unpriced, budget)
 
 
 def _print_reader_sets(planned: Forecast) -> None:
@@ -183,7 +183,7 @@ def _summary_count_phrase(count: int) -> str:
     return count_phrase(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
+def _print_plan_totals(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
@@ -443,7 +443,7 @@ def _find_partitions_to_drop(trees: tuple[str, ...], home: Home, settings: Setti
 def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
     """Return a home, its settings with further sources, and a scan of all, without writing."""
     added = absolute_sources(sources)
-    home, settings = home_and_settings(path, needed=not added)
+    home, settings = open_home_and_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     scan = rescan(home.table_store(settings), source, is_whole=bool(added))

@@ -72,7 +72,7 @@ def golden_command(
         access = CorpusAccess(settings, opened)
         partitions = access.find_begun_or_published(read_begun_partitions(opened))
         regression = compare_baseline(access, cases, query, baseline, partitions)
-    report = regression.after if regression else ask_published(opened, settings, cases, query)
+    report = regression.after if regression else measure_published(opened, settings, cases, query)
     broken = report.broken_bounds(min_hit_rate, min_mrr, min_recall)
     if as_json:
         more = _regression_values(regression) if regression else {}
@@ -103,7 +103,7 @@ def describe_changed_ranks(regression: Regression) -> list[str]:
     ]
 
 
-def ask_published(
+def measure_published(
     home: Home, settings: Settings, cases: Sequence[Question], query: Query
 ) -> GoldenReport:
     """Search the published trees of a home for the questions of a golden set."""

@@ -8,7 +8,12 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import absolute_sources, home_and_json, home_and_settings, is_missing
+from raptor_assets.cli.options import (
+    absolute_sources,
+    home_and_json,
+    is_missing_source,
+    open_home_and_settings,
+)
 from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say, say_text
@@ -50,7 +55,7 @@ def init_command(
     With --local, a chat model on this machine writes the summaries and answers questions. It must
     be a GGUF file that llama.cpp can load.
     """
-    if missing := [source for source in sources if is_missing(source)]:
+    if missing := [source for source in sources if is_missing_source(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
     local_model = str(_resolve_local_model(model)) if model else ""
@@ -98,9 +103,9 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
     apply, if there is a home. NAME is a document whose chunks are printed. An argument that is not
     a file, folder or URL is taken as a NAME in the home's source.
     """
-    if source and not name and is_missing(source):
+    if source and not name and is_missing_source(source):
         source, name = None, source
-    _, settings = home_and_settings(home, needed=not source)
+    _, settings = open_home_and_settings(home, needed=not source)
     previews = Previews([source] if source else [], Components(settings))
     if name:
         document = _document_values(previews, name)

@@ -148,10 +148,10 @@ def report_command(
     A browser is opened only if the command runs in a terminal. With --node, the printed address
     opens the page at that node.
     """
-    from raptor_assets.serving.window import read_pages, read_report
+    from raptor_assets.serving.window import call_on_corpus_of, read_report
 
     retriever = HomeRetriever(home, is_operator=True)
-    report = read_pages(retriever, tree, partial(read_report, tree=tree, with_map=True))
+    report = call_on_corpus_of(retriever, tree, partial(read_report, tree=tree, with_map=True))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -163,10 +163,10 @@ def report_command(
     findings = report.findings
     n_findings = None if findings is None else sum(item.node_id in shown for item in findings)
     values = {"tree": tree, "n_findings": n_findings}
-    _show_page(path, url, values, as_json=as_json, no_open=no_open)
+    _open_page(path, url, values, as_json=as_json, no_open=no_open)
 
 
-def _show_page(
+def _open_page(
     path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool
 ) -> None:
     """Print the address of a page, and open it if a person sees the output."""

@@ -15,7 +15,7 @@ from raptor_core.settings import SourceSettings
 from raptor_formats.base import EmptyFileError, MetadataValue, ParserOptions, UnreadableError
 from raptor_formats.encoding.decoding import convert_to_utf8
 from raptor_formats.markup.markdown import parse_markdown
-from raptor_formats.table import MANY_DOCUMENTS, parse
+from raptor_formats.table import MANY_DOCUMENTS, parse_by_extension
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 
@@ -60,6 +60,6 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
         return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
     else:
         options = ParserOptions(settings.max_file_mb, settings.encoding)
-        parsed = parse(data, name.extension, options)
+        parsed = parse_by_extension(data, name.extension, options)
     document = to_document(parsed, name.id, name.source, {**shared, **parsed.metadata})
     return ((name.id, document),)

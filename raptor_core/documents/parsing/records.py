@@ -24,8 +24,8 @@ from raptor_formats.declared import (
     CHUNKS,
     METADATA,
     declared_readers,
-    nested_fields,
     object_from_pairs,
+    parse_nested_fields,
     refuse_repeated_readers,
     resembles_readers_key,
 )
@@ -239,7 +239,7 @@ def _position(value: object) -> float:
 def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """Return the fields that become metadata; those of the object ``metadata`` override others."""
     fields = {key: value for key, value in row.items() if key not in used and key != METADATA}
-    fields |= nested_fields(row.get(METADATA)) or {}
+    fields |= parse_nested_fields(row.get(METADATA)) or {}
     fields.pop(READERS, None)
     return fields
 

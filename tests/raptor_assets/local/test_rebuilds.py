@@ -249,7 +249,7 @@ def gone(workshop):
 @pytest.mark.slow
 def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     tables = shrunken.access().tables
-    assert tables.exists(CHAIN_NAMES.clusters(1).path, NAME)
+    assert tables.exists(CHAIN_NAMES.clusters(1).table_path, NAME)
     for asset in gone(shrunken):
         assert not tables.exists(asset.path, NAME)
         found = shrunken.metadata(asset.name, NAME)

@@ -13,8 +13,8 @@ from raptor_assets.corpus.changes import ForgetBuilds, decide_run
 from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import compare_builds, list_builds
-from raptor_assets.serving.answers import HomeReader
-from raptor_assets.serving.window import corpus_values, read_pages
+from raptor_assets.serving.answers import HomeService
+from raptor_assets.serving.window import call_on_corpus_of, corpus_values
 from raptor_core import HomeRetriever
 from raptor_core.errors import SourceError, UnknownTreeError
 from raptor_core.store.base import Where
@@ -237,8 +237,8 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     assert pin.startswith("worse (")
     assert f"pinned to an earlier build: {pin}" in raptor("tree", TREE, "--home", home).out
     retriever = HomeRetriever(home)
-    rows = read_pages(retriever, None, corpus_values)["trees"]
-    trees = HomeReader(retriever).list_trees().trees
+    rows = call_on_corpus_of(retriever, None, corpus_values)["trees"]
+    trees = HomeService(retriever).list_trees().trees
     assert {row["name"]: row["pin"] for row in rows} == {TREE: pin, "other": ""}
     assert {tree.tree: tree.pin for tree in trees} == {TREE: pin, "other": ""}
     assert printed("release", TREE)["pin"] == ""

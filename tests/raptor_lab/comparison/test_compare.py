@@ -50,7 +50,7 @@ def run(dataset, cache, *names, budgets=(30, 4000), given=None, **options):
 
 
 def figure(found, system, budget, measure):
-    (line,) = [i for i in found.lines if (i.system, i.budget_tokens) == (system, budget)]
+    (line,) = [i for i in found.rows if (i.system, i.budget_tokens) == (system, budget)]
     return line.figures[measure]
 
 
@@ -86,7 +86,7 @@ def test_everything_is_found_where_everything_fits(village, tmp_path):
     assert figure(found, "collapsed@0", 4000, "evidence_recall").n_questions == 2
     assert "content_recall" not in found.measures
     assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
-    leaves, everything = (i for i in found.lines if i.budget_tokens == 4000)
+    leaves, everything = (i for i in found.rows if i.budget_tokens == 4000)
     assert leaves.layers == {0: 1.0}
     assert sum(everything.layers.values()) == pytest.approx(1)
     assert max(everything.layers) > 0
@@ -106,7 +106,7 @@ def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
 
 def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
-    by_way = {line.system: set(line.layers) for line in found.lines}
+    by_way = {line.system: set(line.layers) for line in found.rows}
     assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
 
 
