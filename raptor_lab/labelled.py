@@ -23,13 +23,13 @@ _REMEDY = f"expected a folder with {DOCUMENTS} and {PAIRS}, one JSON object to a
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """Claim about a document; ``label`` is true if the document supports it."""
+    """Claim about a document; ``is_supported`` is true if the document supports it."""
 
     id: str
     dataset: str
     document: str
     claim: str
-    label: bool
+    is_supported: bool
 
     @property
     def is_for_calibration(self) -> bool:
@@ -41,7 +41,7 @@ class LabelledClaim:
 class LabelledClaims:
     """Claims in the order of the file, and the texts of their documents by id."""
 
-    pairs: tuple[LabelledClaim, ...]
+    claims: tuple[LabelledClaim, ...]
     documents: dict[str, str]
 
     def to_audited_summaries(self, pairs: Sequence[LabelledClaim]) -> list[AuditedSummary]:
@@ -128,9 +128,13 @@ class DatasetScore:
 def score_judge(labelled: LabelledClaims, judge: Judge) -> list[DatasetScore]:
     """Score a judge on each data set, in the order of the file."""
     judged = list(
-        zip(labelled.pairs, judge.judge(labelled.to_audited_summaries(labelled.pairs)), strict=True)
+        zip(
+            labelled.claims,
+            judge.judge(labelled.to_audited_summaries(labelled.claims)),
+            strict=True,
+        )
     )
-    datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
+    datasets = dict.fromkeys(pair.dataset for pair in labelled.claims)
     return [
         _score_dataset(name, [item for item in judged if item[0].dataset == name])
         for name in datasets
@@ -145,7 +149,7 @@ def _score_dataset(
     name: str, judged: Sequence[tuple[LabelledClaim, Sequence[SentenceFinding]]]
 ) -> DatasetScore:
     scores = np.array([_score_claim(findings) for _, findings in judged])
-    labels = np.array([pair.label for pair, _ in judged])
+    labels = np.array([pair.is_supported for pair, _ in judged])
     calibrates = np.array([pair.is_for_calibration for pair, _ in judged])
     is_judged = ~np.isnan(scores)
     calibrating, reported = is_judged & calibrates, np.flatnonzero(is_judged & ~calibrates)

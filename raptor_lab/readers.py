@@ -52,8 +52,8 @@ class AnswerMeasurer:
     log: NodeCache
 
     @property
-    def meanings(self) -> Mapping[str, str]:
-        """See ``Measurer.meanings``."""
+    def measure_meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.measure_meanings``."""
         return SCORES
 
     def measure(

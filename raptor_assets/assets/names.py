@@ -135,7 +135,7 @@ class CorpusNames:
         """Return the audit of a sample of the summaries, a row for each sentence."""
         return self.asset("findings", layer)
 
-    def nodes(self, layer: int) -> ChainAsset:
+    def node_table_asset(self, layer: int) -> ChainAsset:
         """Return the asset whose table holds a layer's nodes: chunks for layer 0."""
         return self.summaries(layer) if layer else self.chunks
 
@@ -149,7 +149,7 @@ class CorpusNames:
         """Return the asset with a key in Dagster, None outside of the corpus."""
         shown = key.to_user_string()
         assets = (self.source, *self.chain(MAX_LAYERS))
-        return next((asset for asset in assets if asset.shown == shown), None)
+        return next((asset for asset in assets if asset.key_text == shown), None)
 
     def parents_by_asset(self, max_layers: int) -> dict[ChainAsset, tuple[ChainAsset, ...]]:
         """Return the assets that each asset of the chain is made of."""

@@ -56,7 +56,7 @@ class Provenance:
         """Return the tags of a new materialization."""
         tags = {CODE_VERSION: self._code_versions[asset.kind]}
         for upstream in self._parents[asset]:
-            recorded = self.latest(upstream).get(partition)
+            recorded = self.read_latest(upstream).get(partition)
             version = recorded.data_version if recorded else INITIAL_VERSION
             tags[f"{INPUT_VERSION}/{upstream.key_text}"] = version
             tags[f"{INPUT_EVENT}/{upstream.key_text}"] = (
@@ -65,7 +65,7 @@ class Provenance:
         self._tagged.setdefault(asset, {})[partition] = data_version
         return {**tags, DATA_VERSION: data_version, IS_GIVEN: "true"}
 
-    def latest(self, asset: ChainAsset) -> Mapping[str, RecordedMaterialization]:
+    def read_latest(self, asset: ChainAsset) -> Mapping[str, RecordedMaterialization]:
         """Return the recorded materializations of an asset by partition, from one query."""
         if asset not in self._known:
             ids = self._instance.get_latest_storage_id_by_partition(

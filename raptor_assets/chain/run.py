@@ -162,7 +162,7 @@ class ChainRun:
     def _build_batches(self) -> Events:
         cases = self._golden() if (self._tree, GOLDEN_RETRIEVAL.name) in self._checks else ()
         for batch in split_into_batches(
-            self._partitions, self._sizes(), max_batch_chars(self._settings)
+            self._partitions, self._find_partition_sizes(), max_batch_chars(self._settings)
         ):
             if self._stopped:
                 skipped = dict.fromkeys(batch, self._stopped)
@@ -231,7 +231,7 @@ class ChainRun:
             return
         yield from self._log.check_events(step.asset, state.name, verdicts)
 
-    def _sizes(self) -> Mapping[str, PartitionSize]:
+    def _find_partition_sizes(self) -> Mapping[str, PartitionSize]:
         if not self.reads_source:
             return {}
         try:

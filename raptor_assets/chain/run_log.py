@@ -87,7 +87,7 @@ class RunLog:
         self, asset: ChainAsset, states: Sequence[PartitionState]
     ) -> list[PartitionState]:
         """Return those of these partitions whose last materialization has the layer of an asset."""
-        recorded = self._provenance.latest(asset) if states else {}
+        recorded = self._provenance.read_latest(asset) if states else {}
         pairs = ((state, recorded.get(state.name)) for state in states)
         return [state for state, last in pairs if last and last.data_version != PAST_TOP]
 
@@ -97,7 +97,7 @@ class RunLog:
         """Yield the materializations of a step, then the results of its checks."""
         for result in results:
             if result.data_version is not None:
-                yield self._materialization(asset, result, results, seconds)
+                yield self._to_materialization(asset, result, results, seconds)
         if results:
             self._provenance.forget_recorded(asset)
         for result in results:
@@ -107,7 +107,7 @@ class RunLog:
         self, asset: ChainAsset, partition: str, verdicts: Sequence[CheckResult]
     ) -> Events:
         """Yield the results of a partition's checks on its last materialization."""
-        recorded = self._provenance.latest(asset).get(partition) if verdicts else None
+        recorded = self._provenance.read_latest(asset).get(partition) if verdicts else None
         run_id = self._context.run.run_id
         target = (
             Target(storage_id=recorded.storage_id, run_id=run_id, timestamp=time.time())
@@ -187,7 +187,7 @@ class RunLog:
             )
             self._context.instance.report_dagster_event(event, run.run_id, logging.DEBUG)
 
-    def _materialization(
+    def _to_materialization(
         self, asset: ChainAsset, result: StepResult, results: Sequence[StepResult], seconds: float
     ) -> dg.AssetMaterialization:
         """Return a partition's materialization, with its share of the step's seconds, by rows."""

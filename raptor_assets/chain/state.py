@@ -76,7 +76,11 @@ class PartitionState:
         """Return the nodes of a layer by tree, without the trees that end below it."""
         if layer not in self._nodes:
             is_present = self.has_layer(layer)
-            nodes = table_to_nodes(self._read_table(CHAIN_NAMES.nodes(layer))) if is_present else ()
+            nodes = (
+                table_to_nodes(self._read_table(CHAIN_NAMES.node_table_asset(layer)))
+                if is_present
+                else ()
+            )
             self.put_nodes(layer, nodes)
         return self._nodes[layer]
 
@@ -184,7 +188,7 @@ class PartitionState:
         by_tree = grouped(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
-        self.check_results.pop(self.context.corpus_names.nodes(layer), None)
+        self.check_results.pop(self.context.corpus_names.node_table_asset(layer), None)
 
     def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
         """Keep the vectors of a layer, by embedding key; its nodes are kept already."""

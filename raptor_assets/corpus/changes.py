@@ -59,14 +59,14 @@ class Renames:
     """Renames and moves that explain missing documents.
 
     Attributes:
-        documents: document ids before a rename, by the ids after it.
-        successors: partitions that took a document, by the partition that it left.
-        doubt: why a person has to confirm that the other documents are gone, else "".
+        renamed_documents: document ids before a rename, by the ids after it.
+        successor_partitions: partitions that took a document, by the partition that it left.
+        removal_doubt: why a person has to confirm that the other documents are gone, else "".
     """
 
-    documents: Mapping[str, str] = field(default_factory=dict)
-    successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    doubt: str = ""
+    renamed_documents: Mapping[str, str] = field(default_factory=dict)
+    successor_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removal_doubt: str = ""
 
 
 def find_renames(
@@ -116,22 +116,23 @@ class Changes:
     Attributes:
         states: state by partition, sorted; pinned trees have none, nor have trees that were
             published by hand or imported and are not in the source.
-        doubt: why a person has to confirm a removal, else "".
-        renamed: previous ids of renamed documents, by new id.
-        successors: partitions to build that took a renamed document, by the partition it left.
-        pins: notes of people who pinned trees to an earlier build, by tree name.
-        ended_pins: the same for trees that have no document in the source any more and are dropped.
-        refused: unchanged partitions with summaries that the model refused to write. `raptor build`
-            requests these again; the sensor does not, since it would request them forever.
+        removal_doubt: why a person has to confirm a removal, else "".
+        renamed_documents: previous ids of renamed documents, by new id.
+        successor_partitions: partitions to build that took a renamed document, by the partition
+            that it left.
+        pin_notes: notes of people who pinned trees to an earlier build, by tree name.
+        ended_pin_notes: the same for trees that have no document in the source any more.
+        refused_partitions: unchanged partitions with summaries that the model refused to write.
+            `raptor build` requests these again; the sensor does not, since it would never end.
     """
 
     states: Mapping[str, PartitionChange] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refused: frozenset[str] = frozenset()
-    pins: Mapping[str, str] = field(default_factory=dict)
-    ended_pins: Mapping[str, str] = field(default_factory=dict)
-    doubt: str = ""
+    renamed_documents: Mapping[str, str] = field(default_factory=dict)
+    successor_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused_partitions: frozenset[str] = frozenset()
+    pin_notes: Mapping[str, str] = field(default_factory=dict)
+    ended_pin_notes: Mapping[str, str] = field(default_factory=dict)
+    removal_doubt: str = ""
 
     def partitions_in(self, *states: PartitionChange) -> tuple[str, ...]:
         """Return the partitions in one of these states, sorted."""
@@ -145,7 +146,7 @@ class Changes:
     @property
     def to_build_now(self) -> tuple[str, ...]:
         """Partitions that `raptor build` makes, sorted: also those with refused summaries."""
-        return tuple(sorted({*self.to_build, *self.refused}))
+        return tuple(sorted({*self.to_build, *self.refused_partitions}))
 
     @property
     def buildable(self) -> set[str]:
@@ -162,7 +163,7 @@ class Changes:
     def explain_doubt(self) -> str:
         """Explain why nothing is built or dropped, and how a person confirms the removal."""
         return (
-            f"{self.doubt}. Nothing is built or removed; concerned are "
+            f"{self.removal_doubt}. Nothing is built or removed; concerned are "
             f"{names.join_first(self.partitions_in(PartitionChange.UNCONFIRMED), _NAMED)}. Bring "
             "the documents back, or confirm by `raptor build --confirm-removal`"
         )
@@ -185,12 +186,12 @@ class Changes:
         return tuple(
             name
             for name in self.partitions_in(PartitionChange.REMOVED)
-            if unfinished.isdisjoint(self.successors.get(name, ()))
+            if unfinished.isdisjoint(self.successor_partitions.get(name, ()))
         )
 
     def sort_for_build(self, partitions: Iterable[str]) -> list[str]:
         """Sort partitions; those that documents leave come last, to keep their texts."""
-        return sorted(partitions, key=lambda name: (name in self.successors, name))
+        return sorted(partitions, key=lambda name: (name in self.successor_partitions, name))
 
 
 @dataclass(frozen=True)
@@ -308,10 +309,10 @@ def decide_run(
         access.components().cache.unfinished(),
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
-    if changes.doubt:
+    if changes.removal_doubt:
         error = SourceError(changes.explain_doubt())
         return SyncDecision(changes, inventory, (*actions, RefuseRun(error)))
-    if to_forget := trees_to_forget(access, changes.pins, inventory):
+    if to_forget := trees_to_forget(access, changes.pin_notes, inventory):
         actions.append(ForgetBuilds(to_forget))
     if to_build := _select_partitions(
         changes, partitions, access.settings, force=force, again=asks_again
@@ -340,7 +341,7 @@ def _select_partitions(
     selected = changes.buildable if force else selected
     if partitions is None:
         return selected
-    for tree, note in changes.pins.items():
+    for tree, note in changes.pin_notes.items():
         if partition_key(tree, settings.grouping) in set(partitions) - changes.buildable:
             raise SourceError(explain_pin(tree, note))
     require_known("partition is called", partitions, changes.buildable)
@@ -350,11 +351,11 @@ def _select_partitions(
 def _find_trees_not_built(access: CorpusAccess, changes: Changes) -> list[str]:
     """Return the published trees that may differ from the source but are not built now."""
     resting = {*changes.partitions_in(PartitionChange.WAITING, PartitionChange.UNKNOWN)}
-    if not (resting or changes.pins) or not access.store.exists():
+    if not (resting or changes.pin_notes) or not access.store.exists():
         return []
     grouping = access.settings.grouping
     stored = access.store.list_trees()
-    return [t for t in stored if t in changes.pins or partition_key(t, grouping) in resting]
+    return [t for t in stored if t in changes.pin_notes or partition_key(t, grouping) in resting]
 
 
 @dataclass
@@ -462,8 +463,8 @@ def find_changes(
     removed = {name for name, state in states.items() if state == PartitionChange.REMOVED}
     return Changes(
         states,
-        renames.documents,
-        renames.successors,
+        renames.renamed_documents,
+        renames.successor_partitions,
         frozenset(filter(published.has_refused_summary, found.up_to_date_partitions)),
         pins,
         {
@@ -471,7 +472,7 @@ def find_changes(
             for manifest in published.pins
             if manifest.tree not in pins and partition_key(manifest.tree, grouping) in removed
         },
-        renames.doubt,
+        renames.removal_doubt,
     )
 
 
@@ -503,7 +504,7 @@ def _judge_removals(
         inventory.skipped,
         settings=settings.source,
         grouping=settings.grouping,
-        moved=set(renames.documents.values()),
+        moved=set(renames.renamed_documents.values()),
         empty_sources=inventory.empty_sources,
         n_others=sum(
             len(members)
@@ -514,4 +515,4 @@ def _judge_removals(
     )
     found.unknown_partitions = removals.unknown.keys()
     found.unconfirmed_partitions = removals.unconfirmed
-    return replace(renames, doubt=removals.reason)
+    return replace(renames, removal_doubt=removals.reason)

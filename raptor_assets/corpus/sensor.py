@@ -85,7 +85,7 @@ def _evaluate_tick(
         decision = decide_run(access, begun, inventory)
     except StoreLockedError as error:
         return dg.SkipReason(str(error))
-    for new, old in decision.changes.renamed.items():
+    for new, old in decision.changes.renamed_documents.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     if decision.refusal and not decision.does_anything:
         return _skip_refused(decision, access.names, len(begun))
@@ -118,7 +118,7 @@ def _skip_refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> 
             f"{error}. The {n_begun} partitions stay as they are; to remove them, run the job "
             f"{corpus.full_name(DROP)}"
         )
-    if not decision.changes.doubt:
+    if not decision.changes.removal_doubt:
         raise error
     return dg.SkipReason(
         f"{error}, or launch the job {corpus.full_name(SYNC)} with `confirm_removal: true`; or "
@@ -137,7 +137,7 @@ def _request_run(
     """Request the run of a decision; many partitions are first built by several runs."""
     changes, corpus, number = decision.changes, access.names, cursor.number
     number += is_released or source not in (cursor.source, cursor.begun)
-    pins = tuple(changes.pins)
+    pins = tuple(changes.pin_notes)
     parts = split_into_runs(decision.to_build, access.settings.runs.max_partitions)
     if len(parts) > 1 and cursor.begun != source:
         following = _SourceCursor(source="", number=number, begun=source, pins=pins)
@@ -174,8 +174,10 @@ def _skip_reason(changes: Changes) -> str:
     if unread := changes.partitions_in(PartitionChange.UNKNOWN):
         named = join_first(unread, NAMED)
         reasons.append(f"{len(unread)} cannot be read now and stay: {named}")
-    if changes.pins:
-        reasons.append(f"pinned to an earlier build: {join_first(sorted(changes.pins), NAMED)}")
+    if changes.pin_notes:
+        reasons.append(
+            f"pinned to an earlier build: {join_first(sorted(changes.pin_notes), NAMED)}"
+        )
     if waiting := changes.partitions_in(PartitionChange.WAITING):
         reasons.append(f"waiting for approval: {join_first(waiting, NAMED)}")
     return "; ".join(reasons)

@@ -61,8 +61,8 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
         return explain_older_than_upstream(access, instance)
     if corpus.has_upstream:
         return (
-            f"{corpus.source.shown} was not materialized yet. Materialize its upstream asset and "
-            f"{corpus.source.shown}, for example by a job over both"
+            f"{corpus.source.key_text} was not materialized yet. Materialize its upstream asset and "
+            f"{corpus.source.key_text}, for example by a job over both"
         )
     return "no source is named; set paths under [source] in raptor.toml"
 
@@ -81,8 +81,8 @@ def build_sync_job(
             raise SourceError(reason)
         with access.components(context.instance).ledger.one_budget():
             if config.reembed:
-                _reembed(context, access)
-            chosen = decision or _decide(context, config, access)
+                _reembed_published(context, access)
+            chosen = decision or _decide_and_log(context, config, access)
             yield from execute_actions(context, access, chosen, progress)
 
     return build_corpus_job(
@@ -94,13 +94,13 @@ def build_sync_job(
     )
 
 
-def _reembed(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
+def _reembed_published(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
     """Embed the published trees and the corpus tree again."""
     for each in [access] + ([corpus_tree_access(access)] if access.corpus_below is None else []):
         reembed(each, context.log.info)
 
 
-def _decide(
+def _decide_and_log(
     context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess
 ) -> SyncDecision:
     """Decide what to do, and log the number of partitions in each state."""
@@ -150,7 +150,7 @@ def execute_actions(
             )
         else:
             _execute_action(context, access, decision, action)
-    for tree, note in decision.changes.ended_pins.items():
+    for tree, note in decision.changes.ended_pin_notes.items():
         context.log.warning(f"the pin of {tree!r} ended ({note}): none of its documents is left")
     if run:
         run.raise_failures()
@@ -177,7 +177,7 @@ def _execute_action(
 
 
 def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
-    if not decision.changes.doubt:
+    if not decision.changes.removal_doubt:
         return ""
     return (
         f", or launch {access.names.full_name(SYNC)} with `confirm_removal: true` in its "

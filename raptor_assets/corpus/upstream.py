@@ -121,7 +121,7 @@ def explain_older_than_upstream(access: CorpusAccess, instance: dg.DagsterInstan
     if not (access.names.has_upstream and file.exists()):
         return ""
     seen = json.loads(file.read_text(encoding="utf-8"))
-    key, source = dg.AssetKey(seen["upstream"]), access.names.source.shown
+    key, source = dg.AssetKey(seen["upstream"]), access.names.source.key_text
     if _latest_storage_id(instance, key) <= seen["event"]:
         return ""
     return (
@@ -300,9 +300,10 @@ def _source_metadata(
     begun = instance.get_dynamic_partitions(access.names.partitions_name)
     decision = decide_run(access, begun, inventory)
     changes = decision.changes
-    if changes.doubt:
+    if changes.removal_doubt:
         raise SourceError(
-            f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
+            f"{changes.removal_doubt}. Nothing is removed, and the source stays as it was. "
+            "Correct what "
             "the upstream asset gives, or materialize this asset with `confirm_removal: true` in "
             "its configuration"
         )

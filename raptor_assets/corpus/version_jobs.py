@@ -65,7 +65,7 @@ def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
         manifest = published.manifest
         version = TreeVersion.parse(manifest.inputs).with_content_of([manifest]).text
         tags = {DATA_VERSION: version, IS_GIVEN: "true"}
-        return [_materialization(access, published, note, tags)]
+        return [_to_materialization(access, published, note, tags)]
 
     def approve(context: dg.OpExecutionContext, config: ApproveConfig) -> Events:
         yield from _approve_builds(context, access, config.trees)
@@ -141,7 +141,7 @@ def _materialize_approved(
     version = TreeVersion.parse(manifests[0].inputs).with_content_of(manifests).text
     properties = {"data_version": version, "inputs": version}
     records = {
-        each.manifest.tree: TreeRecord.of(each.manifest, each.replaced, each.counts)
+        each.manifest.tree: TreeRecord.of(each.manifest, each.replaced_manifest, each.counts)
         for each in published
     }
     access.tables.write(tree.path, partition, trees_table(manifests, records), properties)
@@ -150,7 +150,7 @@ def _materialize_approved(
     tags = Provenance(context.instance, [partition], versions, parents).tags_of_new(
         tree, partition, version
     )
-    yield from (_materialization(access, each, "approved", tags) for each in published)
+    yield from (_to_materialization(access, each, "approved", tags) for each in published)
 
 
 def _decide_drops(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
@@ -172,10 +172,10 @@ def rollback_note(config: RollbackConfig) -> str:
     return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"
 
 
-def _materialization(
+def _to_materialization(
     access: CorpusAccess, published: PublishedBuild, note: str, tags: Mapping[str, str]
 ) -> dg.AssetMaterialization:
-    manifest, replaced, counts = published.manifest, published.replaced, published.counts
+    manifest, replaced, counts = published.manifest, published.replaced_manifest, published.counts
     return dg.AssetMaterialization(
         asset_key=access.names.tree.key,
         partition=partition_key(manifest.tree, access.settings.grouping),

@@ -134,7 +134,7 @@ class CorpusAccess:
         """
         layers = list(range(1, self.settings.tree.max_layers + 1))
         is_local = "://" not in self.home.tables_url(self.settings)
-        if is_local and self.tables.has_any(CHAIN_NAMES.tree.path):
+        if is_local and self.tables.has_any(CHAIN_NAMES.tree.table_path):
             made = ((n, CHAIN_NAMES.summaries(n), CHAIN_NAMES.findings(n)) for n in layers)
             layers = [
                 n for n, *assets in made if any(self.tables.has_any(a.table_path) for a in assets)

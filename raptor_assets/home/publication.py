@@ -37,7 +37,7 @@ class PublishedBuild:
     """
 
     manifest: Manifest
-    replaced: Manifest | None
+    replaced_manifest: Manifest | None
     counts: PublicationCounts
     n_withheld: int = 0
 

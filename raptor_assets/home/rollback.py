@@ -110,7 +110,7 @@ def forget_gone_documents(
         if any(map(is_gone, _documents_in_tables(access, tree))):
             partition = partition_key(tree, access.settings.grouping)
             for path in reversed(table_paths()):
-                if path != CHAIN_NAMES.tree.path:
+                if path != CHAIN_NAMES.tree.table_path:
                     access.tables.delete(path, partition)
 
 
@@ -126,7 +126,7 @@ def _documents_in_tables(access: CorpusAccess, tree: str) -> list[PublishedDocum
     """Return a tree's documents in the tables of its partition."""
     partition = partition_key(tree, access.settings.grouping)
     columns = ["tree", "id", "content_hash", "source"]
-    table = access.tables.find(CHAIN_NAMES.documents.path, partition, columns)
+    table = access.tables.find(CHAIN_NAMES.documents.table_path, partition, columns)
     rows = () if table is None else table.select(columns).to_pylist()
     return [
         PublishedDocument(row["id"], row["content_hash"], row["source"])

@@ -69,7 +69,7 @@ class SourceAccess:
     def _tables(self) -> TableStore:
         return self._home.table_store(self._settings)
 
-    def _curation(self) -> Curation:
+    def _read_curation(self) -> Curation:
         return Curation(read_decisions(self._tables))
 
     @property
@@ -100,7 +100,7 @@ class SourceAccess:
 
     def read_corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """Read the documents of these partitions (None: all), without those set aside by people."""
-        corpus, curation = self._read_corpus_unfiltered(partitions), self._curation()
+        corpus, curation = self._read_corpus_unfiltered(partitions), self._read_curation()
         if self._settings.access.required:
             corpus = skip_without_readers(corpus)
         documents = {document.id: document for document in corpus.documents}
@@ -143,7 +143,7 @@ class SourceAccess:
 
     def current_inventory(self) -> Inventory:
         """Return the inventory of what can be read now; its ``failure`` says what cannot."""
-        scan, curation = self._scan_or_reuse(), self._curation()
+        scan, curation = self._scan_or_reuse(), self._read_curation()
         inventory = scan.inventory.without(curation.documents)
         emptied = self._find_emptied_documents(
             inventory.documents, lambda ids: read_scanned(scan, ids).documents
@@ -163,7 +163,7 @@ class SourceAccess:
 
         ``read`` reads documents by id; each text is cut only once.
         """
-        curation = self._curation()
+        curation = self._read_curation()
         cut, chunks = curation.documents_with_chunks, curation.chunks
         keys = {d.id: (d.id, d.content_hash, chunks) for d in documents if d.id in cut}
         unknown = {name for name, key in keys.items() if key not in self._is_emptied}
@@ -178,7 +178,7 @@ class SourceAccess:
 
         Nothing is scanned.
         """
-        curation = self._curation()
+        curation = self._read_curation()
         cut = curation.documents_with_chunks - curation.documents
         cut = cut.difference(*(manifest.documents for manifest in manifests))
         readings = load_catalog(self._tables, self.settings).values() if cut else ()
@@ -194,7 +194,7 @@ class SourceAccess:
             return {}
         readings = load_catalog(self._tables, self.settings).values()
         known = {name for reading in readings for name in reading.ids}
-        known |= self._curation().documents
+        known |= self._read_curation().documents
         grouping = self._settings.grouping
         return {
             partition_key(manifest.tree, grouping): f"{place!r} {unread.reason(place)}"

@@ -38,7 +38,7 @@ class BuildReport:
         built, failed, dropped: partitions; a failed one keeps its published trees.
         waiting: partitions whose build waits for approval.
         failed_checks: checks that failed, warnings among them.
-        produced: number of new embeddings and summaries by asset, without reused ones.
+        n_produced_by_asset: number of new embeddings and summaries by asset, without reused ones.
         n_kept: model answers that are kept for the next build, since their partition failed.
     """
 
@@ -51,7 +51,7 @@ class BuildReport:
     waiting: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     failed_checks: list[FailedCheck] = field(default_factory=list)
-    produced: Counter[str] = field(default_factory=Counter)
+    n_produced_by_asset: Counter[str] = field(default_factory=Counter)
     n_kept: int = 0
 
     @property
@@ -117,7 +117,7 @@ def build(
     with open_instance(home) as instance:
         keep_catalog(access.tables, settings.source, scan)
         if reembeds:
-            _reembed(instance, access, scan)
+            _run_reembedding(instance, access, scan)
             access.source.rescan_from_now_on()
         decision = decide_run(
             access,
@@ -144,7 +144,7 @@ def build(
     return report
 
 
-def _reembed(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
+def _run_reembedding(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
     """Run the sync job only to re-embed; raise a StoreError if it fails."""
     from raptor_assets.corpus.jobs import to_run_config
     from raptor_assets.corpus.sync import build_sync_job
@@ -200,7 +200,7 @@ def _run_sync_job(
     def watch(progress: Progress) -> None:
         report.failed.update(progress.failed)
         report.failed_checks += progress.failed_checks
-        report.produced[progress.asset] += progress.n_new_texts
+        report.n_produced_by_asset[progress.asset] += progress.n_new_texts
         if progress.asset == TREE and progress.completed_share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]
         report.waiting += progress.waiting

@@ -109,7 +109,7 @@ class Curator:
         """Return whether a build read a document, published or not."""
         tree = self._tree_of(document)
         partition = partition_key(tree, self._settings.grouping)
-        table = self._tables.find(CHAIN_NAMES.documents.path, partition)
+        table = self._tables.find(CHAIN_NAMES.documents.table_path, partition)
         known = {} if table is None else table_to_documents(table)
         return any(item.id == document for item in known.get(tree, ()))
 
@@ -137,7 +137,7 @@ class Curator:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
         tree = self._tree_of(document)
         table = self._tables.find(
-            CHAIN_NAMES.chunks.path, partition_key(tree, self._settings.grouping)
+            CHAIN_NAMES.chunks.table_path, partition_key(tree, self._settings.grouping)
         )
         for node in () if table is None else table_to_nodes(table):
             if (node.tree, node.documents, node.start, node.end) == (tree, (document,), start, end):
@@ -150,7 +150,7 @@ class Curator:
     def _set_aside(self, leaf: Node, author: Author) -> Decision:
         (document,) = leaf.documents
         partition = partition_key(leaf.tree, self._settings.grouping)
-        table = self._tables.find(CHAIN_NAMES.chunks.path, partition)
+        table = self._tables.find(CHAIN_NAMES.chunks.table_path, partition)
         cut = Curation(read_decisions(self._tables)).excludes_chunk
         chunks = {
             n.content_key

@@ -75,7 +75,7 @@ def forecast_build(
         with open_instance(home) as instance:
             access.components(instance)  # shares the cache of builds
     decision = decide_run(access)
-    if decision.refusal and not decision.changes.doubt:
+    if decision.refusal and not decision.changes.removal_doubt:
         raise decision.refusal
     changes, inventory = decision.changes, decision.inventory
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]

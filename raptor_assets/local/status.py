@@ -64,8 +64,8 @@ class HomeStatus:
 
     ``waiting`` are the partitions whose build waits for approval, and ``failures`` say why the last
     build of a partition published nothing. ``withheld`` says why partitions stay as published: the
-    last scan could not read a document of theirs. ``set_aside`` are documents of which nothing is
-    published because people set chunks of them aside. ``is_building`` says whether a build runs.
+    last scan could not read a document of theirs. Of ``set_aside_documents``, nothing is published
+    because people set chunks of them aside. ``is_building`` says whether a build runs.
     """
 
     trees: tuple[TreeStatus, ...]
@@ -74,7 +74,7 @@ class HomeStatus:
     waiting: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     withheld: Mapping[str, str] = field(default_factory=dict)
-    set_aside: Sequence[str] = ()
+    set_aside_documents: Sequence[str] = ()
     is_building: bool = False
 
     @property
@@ -115,7 +115,7 @@ def make_status(home: Home, settings: Settings, manifests: Sequence[Manifest]) -
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_last_results(together, outcomes, None),
         withheld=source.explain_withheld(manifests),
-        set_aside=source.find_documents_without_chunks(manifests),
+        set_aside_documents=source.find_documents_without_chunks(manifests),
         **_explain_unpublished(home, settings, records),
     )
 

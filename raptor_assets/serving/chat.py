@@ -214,7 +214,7 @@ class StopTextCutter:
         self.text = ""
         self.is_over = False
 
-    def add(self, piece: str, *, is_last: bool = False) -> str:
+    def add_piece(self, piece: str, *, is_last: bool = False) -> str:
         """Return what can be shown of the text, without a possible beginning of a stop text."""
         if self.is_over:
             return ""
@@ -258,7 +258,7 @@ def chat_router(reader: HomeService, threads: AnswerThreads[Answer]) -> APIRoute
         work = partial(reader.answer_from, retrieval, False)
         answer = await cancel_on_disconnect(request, threads.run(work))
         stopped = StopTextCutter(chat.stop_texts)
-        stopped.add(answer.text or _no_answer_text(retrieval), is_last=True)
+        stopped.add_piece(answer.text or _no_answer_text(retrieval), is_last=True)
         sources = _cut_citations(to_citations(answer, retrieval, reader.link_of), stopped)
         text = stopped.text + ("" if stopped.is_over else sources_text(sources))
         return to_json_response(completion.to_complete_answer(answer, text, sources))
@@ -311,7 +311,7 @@ async def _stream_events(
         async with aclosing(threads.stream(work)) as items:
             async for item in items:
                 if isinstance(item, str):
-                    if text := stopped.add(item):
+                    if text := stopped.add_piece(item):
                         yield encode_event(completion.to_stream_event(content=text))
                     continue
                 for value in _end_of_stream(item, stopped, completion, retrieval, reader):
@@ -331,7 +331,7 @@ def _end_of_stream(
     reader: HomeService,
 ) -> Iterator[dict[str, Any]]:
     """Yield the events after the last piece of an answer: the rest, and the sources."""
-    rest = stopped.add("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)
+    rest = stopped.add_piece("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)
     sources = _cut_citations(to_citations(answer, retrieval, reader.link_of), stopped)
     rest += "" if stopped.is_over else sources_text(sources)
     if rest:

@@ -64,7 +64,7 @@ def decisions_router(curator: Curator, *, can_decide: bool) -> APIRouter:
 
     def decide(decision: Decide) -> Decision:
         """Record a decision, which takes effect with the next build."""
-        subject, author = decision.subject, _author(decision.why)
+        subject, author = decision.subject, _caller_as_author(decision.why)
         match decision.kind:
             case "document":
                 return of_caller().set_document_aside(subject, author)
@@ -77,7 +77,7 @@ def decisions_router(curator: Curator, *, can_decide: bool) -> APIRouter:
 
     def take_back(decision_id: Line, why: Line = "") -> Decision:
         """Undo a decision, from the next build on."""
-        return of_caller().undo_decision(decision_id, _author(why))
+        return of_caller().undo_decision(decision_id, _caller_as_author(why))
 
     writes = [Depends(SCHEME), Depends(_require_decider)]
     router.post("", dependencies=writes)(make_endpoint(decide))
@@ -85,7 +85,7 @@ def decisions_router(curator: Curator, *, can_decide: bool) -> APIRouter:
     return router
 
 
-def _author(why: str) -> Author:
+def _caller_as_author(why: str) -> Author:
     """Return the caller of this request as the author of a decision."""
     caller = CALLER.get()
     if caller is None or not caller.name:

@@ -54,7 +54,7 @@ class TreeRecord:
 
 def read_partition_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """Return the records of a partition's published trees by name."""
-    table = tables.find(CHAIN_NAMES.tree.path, partition)
+    table = tables.find(CHAIN_NAMES.tree.table_path, partition)
     records = {}
     for tree, build_id, *_, change, cost in () if table is None else TREES.rows(table):
         made = RebuildChange(change["previous"], tuple(change["added"]), change["n_removed"])

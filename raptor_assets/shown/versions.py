@@ -24,7 +24,7 @@ def difference_markdown(tree: str, lines: Iterable[str], summaries: Iterable[Sum
     """Return Markdown with ``lines`` on two builds, and a diff of each summary's sentences."""
     parts = [f"### {code_markdown(tree)}", "", *(f"- {line}" for line in lines)]
     for change in summaries:
-        sides = _sentences(change.old), _sentences(change.new)
+        sides = _split_sentences(change.old), _split_sentences(change.new)
         differing = list(difflib.unified_diff(*sides, lineterm="", n=1))[3:]
         fence = "~" * (3 + max(map(_longest_run_of_tildes, differing), default=0))
         title = f"Layer {change.layer}: {code_markdown(change.name)}"
@@ -36,7 +36,7 @@ def _longest_run_of_tildes(line: str) -> int:
     return max(map(len, re.findall("~+", line)), default=0)
 
 
-def _sentences(text: str) -> list[str]:
+def _split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, each on a line."""
     ends = [0, *sentence_ends(text, 0, len(text)), len(text)]
     parts = (text[start:end] for start, end in pairwise(ends))

@@ -120,10 +120,10 @@ _WESTERN_BONUS = 2.0  # most 8-bit files are in cp1252
 
 @dataclass(frozen=True, slots=True)
 class CodePage:
-    """Most likely encoding of a text; unless ``is_clear``, another explains it as well."""
+    """Most likely encoding of a text; unless ``is_unambiguous``, another explains it as well."""
 
     encoding: str
-    is_clear: bool
+    is_unambiguous: bool
 
 
 def guess_code_page(data: bytes) -> CodePage:

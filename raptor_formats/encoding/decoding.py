@@ -217,6 +217,6 @@ def _decode_by_guess(data: bytes) -> Decoded:
             "its encoding cannot be detected; save it as UTF-8, or set source.encoding"
         )
     doubt = decoded.doubt
-    if not page.is_clear:
+    if not page.is_unambiguous:
         doubt = doubt or f"read as {page.encoding}, which neither the file nor its letters prove"
     return Decoded(decoded.text, page.encoding, doubt)

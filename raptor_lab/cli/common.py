@@ -147,7 +147,7 @@ def print_comparisons(
     as_json: bool,
 ) -> None:
     """Print comparisons, by answering model or "", with sizes of trees, costs and omissions."""
-    left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
+    left_out = [f"{item.name}: {item.reason}" for item in dataset.skipped_documents]
     if as_json:
         result: dict[str, Any] = {
             "file": str(file),
@@ -191,7 +191,7 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
             "strategy": item.system,
             "budget_tokens": item.budget_tokens,
             "n_tokens": item.n_tokens,
-            "layers": item.layers,
+            "layers": item.n_nodes_by_layer,
             "context": item.context,
             **item.measures,
             **({} if item.answer is None else {"answer": item.answer}),

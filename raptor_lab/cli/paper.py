@@ -196,7 +196,7 @@ def _measured_sets_table(files: Sequence[Path], studies: Sequence[Study]) -> Tab
             file.name,
             f"{study.n_documents:,}",
             f"{study.n_questions:,}",
-            ", ".join(f"{n:,}" for n in study.trees.nodes_by_layer),
+            ", ".join(f"{n:,}" for n in study.tree_statistics.nodes_by_layer),
         )
         for file, study in zip(files, studies, strict=False)
     )

@@ -23,7 +23,7 @@ from raptor_lab.comparison.measures import ContextMeasurer
 class QuestionScore:
     """Scores of one question, by one system at one budget.
 
-    ``layers`` counts the context's nodes by layer, ``measures`` has only the measures that apply,
+    ``n_nodes_by_layer`` counts the context's nodes, ``measures`` has only the measures that apply,
     ``answer`` is a model's answer from the context, if any, and ``context`` its text, if kept.
     """
 
@@ -31,7 +31,7 @@ class QuestionScore:
     system: str
     budget_tokens: int
     n_tokens: int
-    layers: Mapping[int, int]
+    n_nodes_by_layer: Mapping[int, int]
     measures: Mapping[str, float]
     answer: str | None = None
     context: str = ""
@@ -63,7 +63,7 @@ class Comparison:
 
     dataset: str
     pooled: bool
-    meanings: Mapping[str, str]
+    measure_meanings: Mapping[str, str]
     scores: tuple[QuestionScore, ...]
     rows: tuple[ComparisonRow, ...]
 
@@ -83,13 +83,13 @@ class Comparison:
 
     def recompute(self, scores: Sequence[QuestionScore]) -> "Comparison":
         """Compute the same comparison from other scores of its data set."""
-        return Comparison.of(self.dataset, self.pooled, self.meanings, scores)
+        return Comparison.of(self.dataset, self.pooled, self.measure_meanings, scores)
 
     @property
     def measures(self) -> list[str]:
-        """Names of the measures that apply, in the order of ``meanings``."""
+        """Names of the measures that apply, in the order of ``measure_meanings``."""
         applying = {name for line in self.rows for name in line.figures}
-        return [name for name in self.meanings if name in applying]
+        return [name for name in self.measure_meanings if name in applying]
 
     @property
     def budgets(self) -> list[int]:
@@ -106,7 +106,7 @@ class Comparison:
             "dataset": self.dataset,
             "pooled": self.pooled,
             "n_questions": len({item.question.id for item in self.scores}),
-            "measures": {name: self.meanings[name] for name in self.measures},
+            "measures": {name: self.measure_meanings[name] for name in self.measures},
             "lines": [asdict(line) for line in self.rows],
         }
 
@@ -146,7 +146,7 @@ def compare(
                 progress(system.name, budget)
             found = _score_contexts(index, system, budget, batches, measurer)
             scores += found if keep_contexts else (replace(item, context="") for item in found)
-    return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
+    return Comparison.of(index.dataset.name, pooled, measurer.measure_meanings, scores)
 
 
 def join_systems(first: Comparison, second: Comparison, suffix: str) -> Comparison:
@@ -242,7 +242,7 @@ def compute_figures(
 
 def _layer_shares(items: Sequence[QuestionScore]) -> dict[int, float]:
     """Compute the mean share of nodes by layer, over the contexts that have nodes."""
-    with_nodes = [item.layers for item in items if item.layers]
+    with_nodes = [item.n_nodes_by_layer for item in items if item.n_nodes_by_layer]
     layers = sorted({layer for counts in with_nodes for layer in counts})
     return {
         layer: mean(counts.get(layer, 0) / sum(counts.values()) for counts in with_nodes)

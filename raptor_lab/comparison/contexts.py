@@ -66,7 +66,7 @@ class Measurer(Protocol):
     """Interface of a measurer, which scores contexts."""
 
     @property
-    def meanings(self) -> Mapping[str, str]:
+    def measure_meanings(self) -> Mapping[str, str]:
         """Meaning of each measure that may apply, in the order of tables."""
 
     def measure(

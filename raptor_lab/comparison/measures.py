@@ -46,8 +46,8 @@ class ContextMeasurer:
     has_evidence: bool
 
     @property
-    def meanings(self) -> Mapping[str, str]:
-        """See ``Measurer.meanings``."""
+    def measure_meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.measure_meanings``."""
         return MEASURES
 
     @classmethod

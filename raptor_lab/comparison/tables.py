@@ -53,7 +53,7 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
             tuple(
                 _to_table_row(line, measure) for line in comparison.rows if measure in line.figures
             ),
-            comparison.meanings[measure],
+            comparison.measure_meanings[measure],
         )
         for measure in comparison.measures
     ]
@@ -78,7 +78,7 @@ def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
                 )
                 for name in first.rows_at_budget(first.budgets[0])
             ),
-            first.meanings[measure],
+            first.measure_meanings[measure],
         )
         for measure in first.measures
     ]

@@ -45,7 +45,7 @@ def load_narrativeqa(folder: Path, split: str) -> Dataset:
         for number, row in enumerate(_read_table(folder / QUESTIONS), 1)
         if row.read_text("document_id") in known
     )
-    return Dataset("narrativeqa", documents, questions, left_out=left_out)
+    return Dataset("narrativeqa", documents, questions, skipped_documents=left_out)
 
 
 def _read_table(path: Path) -> Iterator[JsonRow]:

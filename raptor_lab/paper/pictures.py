@@ -31,7 +31,7 @@ def scaling_svg(study: Study) -> str:
 def curve_svg(study: Study) -> str:
     """Draw the measure by the length of the context: collapsed tree and traversal (Figure 3)."""
     series: dict[str, list[tuple[float, float]]] = {}
-    for line in study.curve:
+    for line in study.curve_rows:
         value = line.figures[study.curve_measure].mean.value or 0.0
         series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
     figure, (panel,) = _make_panels(1)

@@ -144,8 +144,8 @@ class Study:
 
     Attributes:
         retrievers: comparison without and with the tree; the first is flat.
-        layers: collapsed tree by start layer and number of layers.
-        curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
+        layer_subsets: collapsed tree by start layer and number of layers.
+        curve_rows: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
         token_points: cost of a build by length of the document, for each tree.
         time_points: duration of builds by length of the document.
     """
@@ -154,10 +154,10 @@ class Study:
     n_documents: int
     n_questions: int
     retrievers: Comparison
-    layers: Comparison
+    layer_subsets: Comparison
     n_layers: int
-    curve: tuple[ComparisonRow, ...]
-    trees: TreeStatistics
+    curve_rows: tuple[ComparisonRow, ...]
+    tree_statistics: TreeStatistics
     titles: Mapping[str, str] = field(default_factory=dict)
     contiguous_trees: TreeStatistics | None = None
     token_points: tuple[TokenPoint, ...] = ()
@@ -171,7 +171,7 @@ class Study:
     @property
     def curve_measure(self) -> str:
         """The first measure of the curve, or ""."""
-        return next(iter(self.curve[0].figures), "")
+        return next(iter(self.curve_rows[0].figures), "")
 
     def to_json_values(self) -> dict[str, Any]:
         """Convert the figures to values for JSON."""
@@ -184,9 +184,9 @@ class Study:
                 kind: comparison.to_json_values()
                 for kind, comparison in split_by_kind(self.retrievers).items()
             },
-            "layers": self.layers.to_json_values(),
-            "curve": [asdict(line) for line in self.curve],
-            "trees": self.trees.to_json_values(),
+            "layers": self.layer_subsets.to_json_values(),
+            "curve": [asdict(line) for line in self.curve_rows],
+            "trees": self.tree_statistics.to_json_values(),
             "contiguous": self.contiguous_trees and asdict(self.contiguous_trees),
             "tokens": [asdict(point) for point in self.token_points],
             "times": [asdict(point) for point in self.time_points],
@@ -229,11 +229,11 @@ def measure_study(
         n_documents=len(index.dataset.documents),
         n_questions=len(index.dataset.questions),
         retrievers=retrievers,
-        layers=layers,
+        layer_subsets=layers,
         n_layers=index.n_layers,
-        curve=(*collapsed.rows, *curved(walks, [UNBOUND]).rows),
+        curve_rows=(*collapsed.rows, *curved(walks, [UNBOUND]).rows),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
-        trees=compute_tree_statistics(index),
+        tree_statistics=compute_tree_statistics(index),
         token_points=tuple(count_tokens_by_tree(index)),
     )
 

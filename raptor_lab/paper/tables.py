@@ -85,7 +85,7 @@ def retriever_tables(study: Study) -> list[Table]:
 def _retriever_table(study: Study, measure: str) -> Table:
     budgets = study.retrievers.budgets
     lines = [study.retrievers.rows_at_budget(budget) for budget in budgets]
-    meaning = study.retrievers.meanings[measure]
+    meaning = study.retrievers.measure_meanings[measure]
     head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
     rows = (
         (
@@ -163,7 +163,7 @@ def curve_tables(studies: Sequence[Study]) -> list[Table]:
 
 
 def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
-    for line in study.curve:
+    for line in study.curve_rows:
         strategy, _, top_k = line.system.partition(":")
         bound = f"{top_k} nodes of a layer" if top_k else f"{line.budget_tokens:,} tokens"
         figure = line.figures[study.curve_measure]
@@ -180,9 +180,9 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
     measured = [study for study in studies if study.first_measure]
     tables = []
     for study in measured:
-        for budget in study.layers.budgets:
+        for budget in study.layer_subsets.budgets:
             title = f"{study.name}: {study.first_measure.replace('_', ' ')} at {budget:,} tokens"
-            tables.append(_layer_subset_table(study, study.layers, budget, title))
+            tables.append(_layer_subset_table(study, study.layer_subsets, budget, title))
     tables += [table for study in measured for table in _per_document_tables(study)]
     return tables + published_tables(*LAYERS)
 
@@ -193,9 +193,9 @@ def share_tables(studies: Sequence[Study]) -> list[Table]:
 
 
 def _per_document_tables(study: Study) -> Iterator[Table]:
-    budget = max(study.layers.budgets)
+    budget = max(study.layer_subsets.budgets)
     by_document: dict[str, set[str]] = {}
-    for item in study.layers.scores:
+    for item in study.layer_subsets.scores:
         if item.question.document and study.first_measure in item.measures:
             by_document.setdefault(item.question.document, set()).add(item.question.id)
     ranked = sorted(by_document.items(), key=lambda pair: (-len(pair[1]), pair[0]))
@@ -203,7 +203,7 @@ def _per_document_tables(study: Study) -> Iterator[Table]:
         name = study.titles.get(document, document)
         title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
         yield _layer_subset_table(
-            study, restrict_to_questions(study.layers, questions), budget, title
+            study, restrict_to_questions(study.layer_subsets, questions), budget, title
         )
 
 
@@ -266,12 +266,14 @@ def compression_tables(studies: Sequence[Study]) -> list[Table]:
     """Make the table of sizes of trees, and the paper's."""
     rows = []
     for study in studies:
-        rows.append(_size_row(study.name, study.trees))
+        rows.append(_size_row(study.name, study.tree_statistics))
         if study.contiguous_trees:
             rows.append(_size_row(f"{study.name}, contiguous", study.contiguous_trees))
     if len(studies) > 1:
         rows.append(
-            _size_row("all together", _combine_statistics([study.trees for study in studies]))
+            _size_row(
+                "all together", _combine_statistics([study.tree_statistics for study in studies])
+            )
         )
     note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
     return [

@@ -303,7 +303,7 @@ class Today(RuleBasedStateMachine):
             assert all(note.is_broken for note in self.model.notes.values())
             return
         assert not report.failed, report.failed
-        for tree in report.changes.ended_pins:
+        for tree in report.changes.ended_pin_notes:
             self.pins.discard(tree)
         if workshop.settings.corpus_tree.enabled:
             update_corpus_tree(workshop.home, workshop.settings, components=workshop.components)

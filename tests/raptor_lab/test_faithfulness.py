@@ -66,7 +66,7 @@ def scored(root, score):
 @pytest.mark.slow
 def test_half_of_the_documents_calibrate_and_the_other_is_reported(tmp_path):
     labelled = load_labelled(folder(tmp_path / "made"))
-    calibrating = {pair.document for pair in labelled.pairs if pair.is_for_calibration}
+    calibrating = {pair.document for pair in labelled.claims if pair.is_for_calibration}
     assert 10 < len(calibrating) < 30
     found = scored(tmp_path / "again", lambda _item: 0.5)
     assert found.n_documents == 40 - len(calibrating)

@@ -256,7 +256,7 @@ def _to_records(part: _PartitionToPublish) -> dict[str, TreeRecord]:
     for each in part.published:
         new, record = each.manifest, known.get(each.manifest.tree)
         if record is None or record.build_id != new.build_id:
-            record = TreeRecord.of(new, each.replaced, each.counts, cost)
+            record = TreeRecord.of(new, each.replaced_manifest, each.counts, cost)
         records[new.tree] = record
     return records
 

@@ -99,11 +99,11 @@ def _forecast_values(planned: Forecast) -> dict[str, Any]:
             for s in PartitionChange
             if s != PartitionChange.UNCHANGED
         },
-        "pinned": dict(changes.pins),
-        "ended_pins": dict(changes.ended_pins),
-        "doubt": changes.doubt,
+        "pinned": dict(changes.pin_notes),
+        "ended_pins": dict(changes.ended_pin_notes),
+        "doubt": changes.removal_doubt,
         "n_unchanged": len(changes.partitions_in(PartitionChange.UNCHANGED)),
-        "refused": sorted(changes.refused),
+        "refused": sorted(changes.refused_partitions),
         "odd": dict(planned.odd_documents),
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
@@ -122,10 +122,10 @@ def _print_forecast(planned: Forecast, unpriced: Sequence[str], budget: BudgetSe
     _print_unchanged(changes)
     _print_names(describe_unmatched_rules(planned.unmatched_rules), "rules")
     _print_waiting(changes.partitions_in(PartitionChange.WAITING))
-    if changes.doubt:
+    if changes.removal_doubt:
         say(changes.explain_doubt(), fg="red", err=True)
-    if changes.refused:
-        named = join_first(sorted(changes.refused), NAMED)
+    if changes.refused_partitions:
+        named = join_first(sorted(changes.refused_partitions), NAMED)
         say(f"summarized again, because the model refused some summaries: {named}")
     _print_names(join_reasons(planned.odd_documents.items()), "documents")
     _print_names([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
@@ -311,8 +311,8 @@ def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "dropped": report.dropped,
         "withheld": report.changes.partitions_in(PartitionChange.UNKNOWN),
         "waiting": [*report.changes.partitions_in(PartitionChange.WAITING), *report.waiting],
-        "pinned": dict(report.changes.pins),
-        "ended_pins": dict(report.changes.ended_pins),
+        "pinned": dict(report.changes.pin_notes),
+        "ended_pins": dict(report.changes.ended_pin_notes),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd_documents,
@@ -326,7 +326,9 @@ def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
 
 
 def _count_produced(report: BuildReport, kind: str) -> int:
-    return sum(count for asset, count in report.produced.items() if asset.endswith(f"/{kind}"))
+    return sum(
+        count for asset, count in report.n_produced_by_asset.items() if asset.endswith(f"/{kind}")
+    )
 
 
 def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
@@ -366,10 +368,12 @@ def _print_unchanged(changes: Changes) -> None:
         [f"kept {name} {why}" for name in changes.partitions_in(PartitionChange.UNKNOWN)],
         "partitions",
     )
-    pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
+    pinned = [
+        f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pin_notes.items()
+    ]
     pinned += [
         f"the pin of {tree} ends, because none of its documents has this name any more: {note}"
-        for tree, note in changes.ended_pins.items()
+        for tree, note in changes.ended_pin_notes.items()
     ]
     _print_names(pinned, "trees")
 

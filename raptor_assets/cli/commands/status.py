@@ -77,7 +77,7 @@ def _status_values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dic
         "waiting": state.waiting,
         "failures": state.failures,
         "withheld": state.withheld,
-        "set_aside": state.set_aside,
+        "set_aside": state.set_aside_documents,
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": state.structural_checks_passed,
@@ -117,7 +117,7 @@ def _print_status(state: HomeStatus, home: Path, sources: Sequence[str]) -> None
             f"{name}: stays as published, because a document of it is not read: {reason}",
             fg="yellow",
         )
-    for name in state.set_aside:
+    for name in state.set_aside_documents:
         say(f"{name}: nothing of it is published, since people set chunks of it aside", fg="yellow")
     _print_unpublished(state, home)
     _print_totals(state.trees)

@@ -106,7 +106,7 @@ def test_a_document_whose_build_failed_is_forgotten(tmp_path, monkeypatch, by):
     assert found_in(workshop.home.path) >= {"qdrant", "tables"}
     workshop.remove("1.md")
     report = workshop.build()
-    assert (report.failed, report.produced.total()) == ({}, 0)
+    assert (report.failed, report.n_produced_by_asset.total()) == ({}, 0)
     assert found_in(workshop.home.path) == set()
     assert decide_run(workshop.access()).actions == ()
 

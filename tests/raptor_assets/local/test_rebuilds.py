@@ -187,7 +187,7 @@ def renames(now, before):
     }
     present = {document_id for pairs in now.values() for document_id, _ in pairs}
     found = find_renames(partitions, set(now), published, present)
-    return dict(found.documents), dict(found.successors)
+    return dict(found.renamed_documents), dict(found.successor_partitions)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_renamed_document_is_matched_by_content_to_one_new_id_at_most(
 
 
 def test_partitions_that_documents_leave_come_last():
-    changes = Changes(successors={"a": ("c",)})
+    changes = Changes(successor_partitions={"a": ("c",)})
     assert changes.sort_for_build("dcab") == ["b", "c", "d", "a"]
 
 
@@ -274,9 +274,9 @@ def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.access()
     tables = TablesIOManager(parts)
     layers = QdrantLayersIOManager(parts)
-    found = tables.read(CHAIN_NAMES.summaries(1), NAME)
+    found = tables.read_frame(CHAIN_NAMES.summaries(1), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
-    assert "vector" in layers.read(CHAIN_NAMES.embeddings(2), NAME)
-    assert len(layers.read(CHAIN_NAMES.embeddings(0), NAME)) == 1
+    assert "vector" in layers.read_frame(CHAIN_NAMES.embeddings(2), NAME)
+    assert len(layers.read_frame(CHAIN_NAMES.embeddings(0), NAME)) == 1
     with pytest.raises(TableError, match="materialize its asset"):
-        tables.read(CHAIN_NAMES.summaries(1), "never built")
+        tables.read_frame(CHAIN_NAMES.summaries(1), "never built")

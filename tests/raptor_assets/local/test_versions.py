@@ -105,7 +105,7 @@ def test_a_held_tree_is_left_by_builds_runs_and_the_sensor_until_it_is_released(
     assert "`raptor versions release guide` lets builds publish it again" in failure
     assert (contents(workshop), workshop.embedder.n_embedded) == (holds, n_embedded)
     workshop.write("other/c.md", prose(14, seed=5))
-    assert decide_run(workshop.access()).changes.pins == {TREE: "it answered worse (Ana)"}
+    assert decide_run(workshop.access()).changes.pin_notes == {TREE: "it answered worse (Ana)"}
     report = workshop.build()
     assert report.built == ["other"]
     assert contents(workshop) == holds

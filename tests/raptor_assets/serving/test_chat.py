@@ -167,7 +167,7 @@ def test_a_title_in_the_list_of_sources_is_no_markup():
 )
 def test_a_stop_text_is_found_and_nothing_else_is_held_back(pieces, stops, text):
     stopped = StopTextCutter(stops)
-    given = [stopped.add(piece) for piece in pieces] + [stopped.add("", is_last=True)]
+    given = [stopped.add_piece(piece) for piece in pieces] + [stopped.add_piece("", is_last=True)]
     assert ("".join(given), stopped.text) == (text, text)
     assert stopped.is_over is (text != "".join(pieces))
 
