@@ -61,8 +61,8 @@ def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
         return explain_older_than_upstream(access, instance)
     if corpus.has_upstream:
         return (
-            f"{corpus.source.key_text} was not materialized yet. Materialize its upstream asset and "
-            f"{corpus.source.key_text}, for example by a job over both"
+            f"{corpus.source.key_text} was not materialized yet. Materialize its upstream asset "
+            f"and {corpus.source.key_text}, for example by a job over both"
         )
     return "no source is named; set paths under [source] in raptor.toml"
 

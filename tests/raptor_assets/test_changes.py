@@ -57,7 +57,7 @@ def test_each_state_leads_to_its_action():
     assert (
         changes.partitions_in(PartitionChange.UNKNOWN),
         changes.partitions_in(PartitionChange.UNCONFIRMED),
-        changes.doubt,
+        changes.removal_doubt,
     ) == ((), (), "")
 
 
@@ -118,7 +118,7 @@ def test_refused_summaries_are_asked_for_by_a_person_alone():
 def test_a_renamed_document_is_dropped_once_its_new_place_is_published():
     old, new = document("old", "Same text."), document("new", "Same text.")
     changes = found(published(old), source(new))
-    assert changes.renamed == {"new": "old"}
+    assert changes.renamed_documents == {"new": "old"}
     assert changes.droppable(["new"]) == ()
     assert changes.droppable([]) == ("old",)
     assert changes.sort_for_build(["old", "new"]) == ["new", "old"]
@@ -156,7 +156,7 @@ def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirm
     own = {"own": {"source": {"max_removed": 0.5}}}
     changes = found(state, inventory, is_confirmed=is_confirmed, **own)
     assert changes.partitions_in(PartitionChange.REMOVED) == removed
-    assert bool(changes.doubt) is not is_confirmed
+    assert bool(changes.removal_doubt) is not is_confirmed
     assert changes.partitions_in(PartitionChange.UNCONFIRMED) == (
         () if is_confirmed else ("a", "b")
     )
@@ -183,14 +183,14 @@ def test_the_share_and_the_number_of_removed_documents_are_bounded(
     state = published(*(document(name) for name in "abcd"))
     inventory = source(*(document(name) for name in "abcd" if name not in removed), *added)
     changes = found(state, inventory, own={"source": BOUNDS[bounds]})
-    assert bool(changes.doubt) == is_doubted
+    assert bool(changes.removal_doubt) == is_doubted
 
 
 def test_documents_of_partitions_that_only_changed_settings_count_among_the_published():
     documents = [document(name) for name in "abcd"]
     state = published(*documents, build=OTHER_BUILD)
     own = {"own": {"source": {"max_removed": 0.3}}}
-    assert found(state, source(*documents[1:]), **own).doubt == ""
+    assert found(state, source(*documents[1:]), **own).removal_doubt == ""
 
 
 def test_a_held_tree_stays_until_a_document_of_it_is_gone():
@@ -198,7 +198,7 @@ def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", pin="worse")
     state = replace(published(document("held", "Earlier text."), other), pins=[manifest])
     changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
-    assert changes.pins == {"held": "worse"}
+    assert changes.pin_notes == {"held": "worse"}
     assert (
         changes.to_build,
         changes.partitions_in(PartitionChange.REMOVED),
@@ -209,7 +209,7 @@ def test_a_held_tree_stays_until_a_document_of_it_is_gone():
         ("other",),
     )
     changes = found(state, source(other), ["held", "other"])
-    assert (changes.pins, changes.partitions_in(PartitionChange.REMOVED)) == ({}, ("held",))
+    assert (changes.pin_notes, changes.partitions_in(PartitionChange.REMOVED)) == ({}, ("held",))
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_a_pin_ends_with_the_last_document_and_that_is_announced(workshop):
     for name in ("a", "b"):
         (workshop.docs / f"guide/{name}.md").rename(workshop.docs / f"other/{name}.md")
     report = workshop.build()
-    assert report.changes.ended_pins == {TREE: "it answered worse (Ana)"}
+    assert report.changes.ended_pin_notes == {TREE: "it answered worse (Ana)"}
     assert (report.built, report.dropped) == (["other"], [TREE])
 
 
