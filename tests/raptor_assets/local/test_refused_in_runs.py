@@ -62,10 +62,8 @@ def test_a_tree_with_a_refused_summary_is_published_marked_and_asked_again(tmp_p
     shown = {node["id"] for node in of_page if node.get("f") == "fallback"}
     assert shown == {node.id for node in nodes}
     changes = planned(workshop).changes
-    assert (changes.refused_partitions, changes.to_build) == (
-        {"a.md"},
-        (),
-    )  # the sensor asks for nothing
+    # the sensor asks for nothing
+    assert (changes.refused_partitions, changes.to_build) == ({"a.md"}, ())
     n_before = server.n_requests
     assert workshop.build().built == ["a.md"]
     assert server.n_requests == n_before + len(nodes)
