@@ -45,11 +45,11 @@ class AnswerReader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AnswerMeasurer:
-    """Measurer by a reader's answers, which ``log`` keeps so that none is paid for twice."""
+    """Measurer by a reader's answers; ``answer_cache`` keeps them, so that none is paid twice."""
 
     dataset: str
     reader: AnswerReader
-    log: NodeCache
+    answer_cache: NodeCache
 
     @property
     def measure_meanings(self) -> Mapping[str, str]:
@@ -63,7 +63,7 @@ class AnswerMeasurer:
         asks = [
             ReaderInput(q, context.text) for q, context in zip(questions, contexts, strict=True)
         ]
-        answers = read_answers(self.reader, asks, self.log)
+        answers = read_answers(self.reader, asks, self.answer_cache)
         return [
             ContextScores(score_answer(self.dataset, question, answer), answer)
             for question, answer in zip(questions, answers, strict=True)

@@ -136,7 +136,7 @@ class RunStore:
             stack.close()
 
 
-class KnownStore:
+class StoredVectorsAndTexts:
     """Vectors and texts of the vector store, which is opened for each look-up."""
 
     def __init__(self, opener: StoreAccess | RunStore) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, ChainAsset
-from raptor_assets.chain.context import KnownStore, RunContext
+from raptor_assets.chain.context import RunContext, StoredVectorsAndTexts
 from raptor_assets.shown.progress import Failure, PartitionCosts
 from raptor_core.audit.report import AuditReport
 from raptor_core.checks.base import CheckResult, without_quotations
@@ -116,7 +116,9 @@ class PartitionState:
             vector_keys = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
             if vector_keys:
-                known = ChainedKnown(self.context.components.cache, KnownStore(self.context.store))
+                known = ChainedKnown(
+                    self.context.components.cache, StoredVectorsAndTexts(self.context.store)
+                )
                 vectors = known.vectors(vector_keys)
             if missing := vector_keys - vectors.keys():
                 raise StoreError(

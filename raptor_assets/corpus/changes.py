@@ -302,7 +302,7 @@ def decide_run(
     changes = find_changes(
         access.read_published(),
         access.settings,
-        access.build_version,
+        access.tree_code_version,
         inventory,
         curation,
         begun,

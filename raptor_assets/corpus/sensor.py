@@ -105,7 +105,7 @@ def _digest_source(inventory: Inventory, access: CorpusAccess) -> str:
     skipped = (f"{item.name}\0{item.is_empty}\0{item.readers}" for item in inventory.skipped)
     digests = (digest("part", *part) for part in (skipped, decisions))
     return digest(
-        "source", access.build_version, inventory.digest, str(inventory.failure or ""), *digests
+        "source", access.tree_code_version, inventory.digest, str(inventory.failure or ""), *digests
     )
 
 

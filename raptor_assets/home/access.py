@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
-from raptor_assets.assets.versions import build_version
+from raptor_assets.assets.versions import tree_code_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import PublishedState, read_published
 from raptor_assets.home.source import SourceAccess
@@ -113,9 +113,9 @@ class CorpusAccess:
         return record.to_notes() if record and record.build_id == published.build_id else {}
 
     @cached_property
-    def build_version(self) -> str:
-        """Code version of the published trees; see ``versions.build_version``."""
-        return build_version(self.settings, self._components.custom_fingerprints)
+    def tree_code_version(self) -> str:
+        """Code version of the published trees; see ``versions.tree_code_version``."""
+        return tree_code_version(self.settings, self._components.custom_fingerprints)
 
     def read_curation(self) -> Curation:
         """Return the present decisions of people."""

@@ -112,7 +112,7 @@ class CurrentState:
         def is_current(mark: Mark) -> bool:
             name = partition_key(mark.tree, access.settings.grouping)
             digest = documents_version(partitions.get(name, {}), curation)
-            return TreeVersion.of(name, digest, access.build_version).text == mark.inputs
+            return TreeVersion.of(name, digest, access.tree_code_version).text == mark.inputs
 
         return cls(
             curation,
@@ -251,4 +251,4 @@ def _stale_inputs(inputs: str) -> str:
     """Return ``Manifest.inputs`` that match no build, so that the next one replaces the tree."""
     if not inputs or inputs == UNFINISHED:
         return inputs
-    return replace(TreeVersion.parse(inputs), documents=NARROWED).text
+    return replace(TreeVersion.parse(inputs), documents_digest=NARROWED).text

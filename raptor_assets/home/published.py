@@ -64,8 +64,8 @@ class PublishedState:
         self, partition: str, trees: Collection[str], version: TreeVersion
     ) -> bool:
         """Return whether all trees of a partition are published from these documents."""
-        return {v.documents for v in self._versions_of_trees(partition, trees)} == {
-            version.documents
+        return {v.documents_digest for v in self._versions_of_trees(partition, trees)} == {
+            version.documents_digest
         }
 
     def _versions_of_trees(self, partition: str, trees: Collection[str]) -> set[TreeVersion]:

@@ -149,4 +149,4 @@ def _current_inputs(access: CorpusAccess, tree: str, inventory: Inventory) -> st
     digest = documents_version(
         _partition_documents(access, tree, inventory), access.read_curation()
     )
-    return TreeVersion.of(partition, digest, access.build_version).text
+    return TreeVersion.of(partition, digest, access.tree_code_version).text

@@ -39,7 +39,7 @@ class BuildReport:
         waiting: partitions whose build waits for approval.
         failed_checks: checks that failed, warnings among them.
         n_produced_by_asset: number of new embeddings and summaries by asset, without reused ones.
-        n_kept: model answers that are kept for the next build, since their partition failed.
+        n_kept_answers: model answers kept for the next build, since their partition failed.
     """
 
     changes: Changes
@@ -52,7 +52,7 @@ class BuildReport:
     run_ids: list[str] = field(default_factory=list)
     failed_checks: list[FailedCheck] = field(default_factory=list)
     n_produced_by_asset: Counter[str] = field(default_factory=Counter)
-    n_kept: int = 0
+    n_kept_answers: int = 0
 
     @property
     def unchanged(self) -> list[str]:
@@ -140,7 +140,7 @@ def build(
         if decision.refusal:
             raise decision.refusal
     if report.failed and not (used := access.components()).quotes:
-        report.n_kept = used.cache.count_texts()
+        report.n_kept_answers = used.cache.count_texts()
     return report
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_assets.chain.context import KnownStore
+from raptor_assets.chain.context import StoredVectorsAndTexts
 from raptor_assets.corpus.changes import Changes, PartitionChange, decide_run
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
@@ -86,7 +86,7 @@ def forecast_build(
     prepared.curation = access.read_curation()
     exists = access.store.exists()
     previous = _read_previous_trees(access, documents, dropped, prepared) if exists else {}
-    known: Known | None = KnownStore(access.store) if exists else None
+    known: Known | None = StoredVectorsAndTexts(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     judged = _count_judged_summaries(access, prepared, plan.trees)
     if settings.corpus_tree.enabled:

@@ -20,7 +20,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
-from raptor_lab.cli.reader import make_reader, open_answer_log, reader_option
+from raptor_lab.cli.reader import make_reader, open_answer_cache, reader_option
 from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
 from raptor_lab.effect import measure_effect
@@ -156,7 +156,7 @@ def _measure_effect(
     measurer = None
     if reader:
         made = make_reader(settings.reader, Ledger.of(settings), reader)
-        measurer = AnswerMeasurer("study", made, open_answer_log(opened.path / "evaluation"))
+        measurer = AnswerMeasurer("study", made, open_answer_cache(opened.path / "evaluation"))
     with open_published(opened, settings, components.store_identity) as store:
         return measure_effect(store, components, load_golden(questions), wrong, measurer)
 

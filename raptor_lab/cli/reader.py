@@ -87,11 +87,11 @@ def make_answer_measurer(
     """Make the measurer that scores a model's answers, within the budget of the ledger."""
     reader = make_reader(index.components.settings.reader, ledger, name)
     return AnswerMeasurer(
-        index.dataset.name, reader, open_answer_log(common.cache_folder(home, values))
+        index.dataset.name, reader, open_answer_cache(common.cache_folder(home, values))
     )
 
 
-def open_answer_log(cache: Path) -> NodeCache:
+def open_answer_cache(cache: Path) -> NodeCache:
     """Return the log of answers in the folder of an evaluation."""
     return NodeCache(cache / "read")
 

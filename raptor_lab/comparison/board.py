@@ -13,7 +13,7 @@ from typing import Any
 from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError, SourceError
 from raptor_core.evaluation.bootstrap import Difference, interval_text
-from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict_to_questions
+from raptor_lab.comparison.compare import Comparison, MeasuredMean, compare, restrict_to_questions
 from raptor_lab.comparison.contexts import QuestionBatch, System
 from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import FIRST_DOCUMENTS
@@ -55,7 +55,7 @@ class BoardRow:
     dataset: str
     measure: str
     strategy: str
-    figures: tuple[Figure, ...]
+    figures: tuple[MeasuredMean, ...]
     milliseconds: float
 
     def to_json_values(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def measure_dataset(
     ]
 
 
-Figures = dict[str, tuple[Figure, ...]]
+Figures = dict[str, tuple[MeasuredMean, ...]]
 
 
 def _figures_by_measure(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Figures]]:

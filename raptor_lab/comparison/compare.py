@@ -38,7 +38,7 @@ class QuestionScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MeasuredMean:
     """Mean of a measure over the questions, and its difference from the first system, if any."""
 
     n_questions: int
@@ -53,7 +53,7 @@ class ComparisonRow:
     system: str
     budget_tokens: int
     mean_tokens: float
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, MeasuredMean]
     layers: Mapping[int, float]
 
 
@@ -224,7 +224,7 @@ def _make_rows(
 
 def compute_figures(
     items: Sequence[QuestionScore], measures: Iterable[str], first: Sequence[QuestionScore] | None
-) -> dict[str, Figure]:
+) -> dict[str, MeasuredMean]:
     """Compute the mean of each measure, and its paired difference from ``first``."""
     by_name = {}
     for name in measures:
@@ -236,7 +236,7 @@ def compute_figures(
             baseline = [first[at].measures[name] for at in rows]
             difference = paired_difference(values, baseline, documents)
         if rows:
-            by_name[name] = Figure(len(rows), mean_interval(values, documents), difference)
+            by_name[name] = MeasuredMean(len(rows), mean_interval(values, documents), difference)
     return by_name
 
 

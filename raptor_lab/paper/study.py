@@ -58,7 +58,7 @@ class TimePoint:
 class Slope:
     """Line fitted by least squares: rise per 1,000 tokens of the document, and R²."""
 
-    per_thousand: float
+    per_thousand_tokens: float
     r_squared: float
 
 
@@ -193,7 +193,7 @@ class Study:
         }
 
 
-def layers_system_name(start: int, n_layers: int) -> str:
+def name_of_layer_search(start: int, n_layers: int) -> str:
     """Return the name of a search over ``n_layers`` layers down from ``start``."""
     return f"collapsed@{start - n_layers + 1}-{start}"
 
@@ -211,7 +211,7 @@ def measure_study(
     ``curve_measurer`` measures the curve; ``encoders`` add DPR to the retrievers.
     """
     names = [
-        layers_system_name(start, queried)
+        name_of_layer_search(start, queried)
         for start in range(index.n_layers)
         for queried in range(1, start + 2)
     ]

@@ -18,7 +18,7 @@ from raptor_lab.comparison.compare import (
 )
 from raptor_lab.comparison.index import TreeStatistics
 from raptor_lab.comparison.tables import Table
-from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, layers_system_name
+from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, name_of_layer_search
 
 # Tables of the paper (Sarthi et al. 2024, arXiv:2401.18059) by number; shares are in percent.
 ANSWERS: Mapping[str, tuple[int, ...]] = {
@@ -229,7 +229,7 @@ def _layer_subset_table(study: Study, layers: Comparison, budget: int, title: st
 def _layer_subset_cell(
     study: Study, lines: dict[str, ComparisonRow], start: int, queried: int, *, alone: bool
 ) -> str:
-    line = lines.get(layers_system_name(start, queried)) if queried <= start + 1 else None
+    line = lines.get(name_of_layer_search(start, queried)) if queried <= start + 1 else None
     figure = line.figures.get(study.first_measure) if line else None
     if figure is None:
         return ""
@@ -357,7 +357,7 @@ def _slope_rows(study: Study) -> Iterator[tuple[str, ...]]:
             (study.time_points, 3) if quantity == "seconds" else (study.token_points, 0)
         )
         slope = fit_slope([point.document_tokens for point in points], values)
-        rise = f"{slope.per_thousand:,.{digits}f}" if slope else ""
+        rise = f"{slope.per_thousand_tokens:,.{digits}f}" if slope else ""
         if values:
             explained = f"{slope.r_squared:.3f}" if slope else ""
             yield study.name, quantity, str(len(values)), rise, explained

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.versions import (
     TreeVersion,
-    build_version,
     code_versions,
+    tree_code_version,
 )
 from raptor_assets.chain.context import (
     BATCH_CHARS,
@@ -70,7 +70,9 @@ def test_a_setting_makes_exactly_its_dependents_stale():
 )
 def test_settings_that_change_no_result_make_nothing_stale(settings):
     assert changed_by(**settings) == set()
-    assert build_version(Settings(), {}) == build_version(Settings.model_validate(settings), {})
+    assert tree_code_version(Settings(), {}) == tree_code_version(
+        Settings.model_validate(settings), {}
+    )
 
 
 def test_a_published_version_depends_on_inputs_contents_and_findings():

@@ -8,7 +8,7 @@ from raptor_assets.assets.versions import (
     documents_version,
     nodes_version,
 )
-from raptor_assets.chain.context import QUICK_NODES, KnownStore, RunContext, Trees
+from raptor_assets.chain.context import QUICK_NODES, RunContext, StoredVectorsAndTexts, Trees
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import (
@@ -184,7 +184,7 @@ class EmbeddingsStep(Step):
         """See ``Step.run``."""
         flat = [state.flat_nodes(self.layer) for state in states]
         nodes = [node for members in flat for node in members]
-        known_store = KnownStore(context.store)
+        known_store = StoredVectorsAndTexts(context.store)
         embedded = embed_nodes(nodes, context.components, known_store, context.working)
         embedding_keys = (node.embedding_key for node in nodes)
         vectors = dict(zip(embedding_keys, embedded.vectors, strict=True))

@@ -8,7 +8,7 @@ from itertools import count
 
 from raptor_assets.assets.names import join_first
 from raptor_assets.assets.versions import clusters_version, nodes_version
-from raptor_assets.chain.context import KnownStore, RunContext
+from raptor_assets.chain.context import RunContext, StoredVectorsAndTexts
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import summaries_metadata, usage_metadata
@@ -83,7 +83,7 @@ class SummariesStep(Step):
         def earlier(tree: str) -> Tree | None:
             return state_of[tree].earlier_trees()[tree]
 
-        known = KnownStore(context.store)
+        known = StoredVectorsAndTexts(context.store)
         return summarize_clusters(pairs, context.components, known, report, lower, earlier)
 
     def _save_layer(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:

@@ -319,7 +319,7 @@ def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "failed_checks": report.failed_checks,
         "n_embedded": _count_produced(report, "embeddings"),
         "n_summarized": _count_produced(report, "summaries"),
-        "n_answers_kept": report.n_kept,
+        "n_answers_kept": report.n_kept_answers,
         "seconds": round(seconds, 3),
         "run_ids": report.run_ids,
     }
@@ -351,8 +351,8 @@ def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
         f"{count_phrase(_count_produced(report, 'embeddings'), 'text')} embedded, "
         f"{_summary_count_phrase(_count_produced(report, 'summaries'))} written in {seconds:.1f} s"
     )
-    if report.n_kept:
-        kept = count_phrase(report.n_kept, "answer")
+    if report.n_kept_answers:
+        kept = count_phrase(report.n_kept_answers, "answer")
         say(f"{kept} of the model are kept: the next build continues from there")
     if report.run_ids and not home.read_names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
