@@ -144,7 +144,7 @@ def _materialize_approved(
         each.manifest.tree: TreeRecord.of(each.manifest, each.replaced_manifest, each.counts)
         for each in published
     }
-    access.tables.write(tree.path, partition, trees_table(manifests, records), properties)
+    access.tables.write(tree.table_path, partition, trees_table(manifests, records), properties)
     versions = code_versions(access.settings, access.components().custom_fingerprints)
     parents = access.names.parents_by_asset(access.settings.tree.max_layers)
     tags = Provenance(context.instance, [partition], versions, parents).tags_of_new(

@@ -49,7 +49,7 @@ def read_record_file(home: Home, checks: names.Checks) -> tuple[list[str], Check
 
 def read_failure_file(home: Home) -> dict[str, str] | None:
     """Return why the last build of partitions failed, see ``records.read_failures``; or None."""
-    rows = _query_rows(home, _FAILURES, json.dumps(home.read_names().tree.shown.split("/")))
+    rows = _query_rows(home, _FAILURES, json.dumps(home.read_names().tree.key_text.split("/")))
     if rows is None:
         return None
     failures = {}

@@ -113,7 +113,7 @@ class Filters(BaseModel):
             for key, value in (values.pop("metadata") or {}).items()
         }
         exclude = getattr(self, "exclude", None)
-        return Where(**values, metadata=accepted, exclude=exclude and exclude.where())
+        return Where(**values, metadata=accepted, exclude=exclude and exclude.to_where())
 
 
 class QueryOptions(Filters):
