@@ -71,10 +71,12 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from raptor_assets.home.source_state import rescan
-        from raptor_assets.local.forecast import forecast
+        from raptor_assets.local.forecast import forecast_build
 
         tables = CorpusAccess(settings, home).tables
-        plan = forecast(home, settings, rescan(tables, settings.source), components=components).plan
+        plan = forecast_build(
+            home, settings, rescan(tables, settings.source), components=components
+        ).plan
         return {"n_calls": plan.summary_usage.calls}
     return _build(home, settings, components)
 

@@ -9,7 +9,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from raptor_assets.cli.progress import build_progress
+from raptor_assets.cli.progress import open_build_progress
 from raptor_assets.home.folder import Home
 from raptor_assets.local.build import build
 from raptor_assets.local.status import HomeStatus, read_status
@@ -37,8 +37,8 @@ def main() -> None:
     home.create(sources=[str(EXAMPLES / "handbook")], group_by="folder")
     settings = home.load_settings()
     print("Building one tree per folder of examples/handbook through Dagster ...", flush=True)
-    with build_progress(visible=True) as progress:
-        report = build(home, settings, on_plan=progress.plan, on_progress=progress.step)
+    with open_build_progress(visible=True) as progress:
+        report = build(home, settings, on_plan=progress.show_plan, on_progress=progress.show_step)
     print(f"{len(report.built)} built, {len(report.unchanged)} unchanged\n")
     for name, failure in report.failed.items():
         print(f"failed: {name} at {failure.asset}: {failure.reason}")

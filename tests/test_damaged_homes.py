@@ -98,7 +98,7 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     for path in tables:
         change(path, 1 << rng.randrange(8))
     with pytest.raises(DamagedTableError, match="force"):
-        workshop.access().tables.read(CHAIN_NAMES.documents.path, "a.md")
+        workshop.access().tables.read(CHAIN_NAMES.documents.table_path, "a.md")
     report = workshop.build(force=True)
     assert set(report.failed) == {"a.md", "b.md"}
     for path in tables:
@@ -107,7 +107,7 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
     assert seen(workshop) == before
     tables = workshop.access().tables
-    assert len(tables.read(CHAIN_NAMES.documents.path, "a.md"))
+    assert len(tables.read(CHAIN_NAMES.documents.table_path, "a.md"))
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def node_values(node: Node) -> dict[str, Any]:
     return {name: value for name, value in asdict(node).items() if name not in _INTERNAL}
 
 
-class _Printable:
+class _EscapedRenderable:
     """Renderable of rich that escapes control characters other than rich's own."""
 
     def __init__(self, shown: RenderableType) -> None:
@@ -71,4 +71,4 @@ def print_wide(shown: RenderableType) -> None:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    Console(width=width, highlight=False).print(_Printable(shown))
+    Console(width=width, highlight=False).print(_EscapedRenderable(shown))

@@ -47,7 +47,7 @@ class QuestionLog:
         self._path = home / FILE
         self._seconds = settings.serving.questions_days * DAY_SECONDS
 
-    def keep(
+    def add_question(
         self, corpus: str, question: str, caller: str, n_hits: int, note: str, seconds: float
     ) -> str:
         """Keep a question and return its id; passwords in addresses are not kept."""
@@ -58,23 +58,23 @@ class QuestionLog:
         self._execute("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?, 0)", *values)
         return name
 
-    def end(self, answer: str) -> None:
+    def record_end_of_answer(self, answer: str) -> None:
         """Record that the answer to a question is complete now."""
         self._execute("update asked set seconds = ? - asked where id = ?", time.time(), answer)
 
-    def vote(self, answer: str, caller: str, vote: int) -> bool:
+    def record_vote(self, answer: str, caller: str, vote: int) -> bool:
         """Record a vote of the caller who asked; return whether this caller got the answer."""
         update = "update asked set vote = ? where id = ? and caller = ?"
         return bool(self._execute(update, vote, answer, caller))
 
-    def read(self) -> list[AskedQuestion]:
+    def read_questions(self) -> list[AskedQuestion]:
         """Return all questions, oldest first."""
         return [
             AskedQuestion(name, datetime.fromtimestamp(asked, UTC).isoformat(), *rest)
             for name, asked, *rest in self._execute("select * from asked order by asked, id")
         ]
 
-    def forget(self, answers: Sequence[str] = (), caller: str = "") -> int:
+    def delete_questions(self, answers: Sequence[str] = (), caller: str = "") -> int:
         """Delete questions by id or caller, or all if neither is given; return their number."""
         marks = ", ".join("?" * len(answers))
         chosen = f"where id in ({marks}) or caller = ?" if answers or caller else ""

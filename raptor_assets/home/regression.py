@@ -33,7 +33,7 @@ def compare_golden(
     All other trees are the published ones. Both answers come from a temporary store into which
     every published tree is copied.
     """
-    components, published = access.components(), _published(access)
+    components, published = access.components(), _read_published_editions(access)
     before = published | {edition.manifest.tree: edition for edition in old}
     after = published | {edition.manifest.tree: edition for edition in new}
     memory = access.settings.store.model_copy(update={"kind": "edge"})
@@ -69,11 +69,13 @@ def compare_baseline(
     with access.store.open_existing() as store:
         identity, trees = store.identity, [manifest.tree for manifest in store.manifests()]
     if baseline == PUBLISHED:
-        names = access.waiting.among(sorted(partitions))
-        new = [edition for name in names for edition in access.waiting.read(name, identity)]
+        names = access.waiting_builds.select_waiting(sorted(partitions))
+        new = [edition for name in names for edition in access.waiting_builds.read(name, identity)]
         return compare_golden(access, cases, query, new=new)
-    kept = {tree: [i for i in access.kept.ids(tree) if i.startswith(baseline)] for tree in trees}
-    old = [access.kept.read(tree, ids[-1], identity) for tree, ids in kept.items() if ids]
+    kept = {
+        tree: [i for i in access.kept_builds.ids(tree) if i.startswith(baseline)] for tree in trees
+    }
+    old = [access.kept_builds.read(tree, ids[-1], identity) for tree, ids in kept.items() if ids]
     if not old:
         raise UnknownTreeError(
             f"no kept build begins with {baseline!r}; `raptor versions list TREE` shows those of a "
@@ -82,7 +84,7 @@ def compare_baseline(
     return compare_golden(access, cases, query, old=old)
 
 
-def _published(access: CorpusAccess) -> dict[str, TreeEdition]:
+def _read_published_editions(access: CorpusAccess) -> dict[str, TreeEdition]:
     if not access.store.exists():
         return {}
     with access.store.open_existing() as store:

@@ -61,7 +61,7 @@ def keep_catalog(tables: TableStore, settings: SourceSettings, scan: Scan) -> No
         tables.write(KEY, _NAME, table, properties)
 
 
-def last_skipped(tables: TableStore) -> list[Skipped]:
+def read_last_skipped(tables: TableStore) -> list[Skipped]:
     """Return what the last scan could not read; nothing if the cache is missing or damaged."""
     try:
         properties = tables.properties(KEY, _NAME) or {}

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
-from raptor_assets.home.publication import PublishedBuild, publishing
+from raptor_assets.home.publication import PublishedBuild, open_publication
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.filesystems import Folder
 from raptor_core.settings import Settings
@@ -89,8 +89,8 @@ def import_home(
     check_embedder(export, identity, folder.name)
     export = select_trees(export, trees)
     verify_export(folder, export)
-    home.ensure()
-    access, owner = CorpusAccess(settings, home), home.names().corpus
+    home.create_folders()
+    access, owner = CorpusAccess(settings, home), home.read_names().corpus
     with open_store(settings.store, home.embedded_store_path, identity, owner=owner) as store:
         differing = differing_trees(store, export)
         if differing and not replace:
@@ -100,7 +100,7 @@ def import_home(
             )
         _import_decisions(folder, export, Folder(home.tables_url(settings), TableError))
         imported: list[PublishedBuild] = []
-        with publishing(access, store) as publication:
+        with open_publication(access, store) as publication:
             for editions in read_editions(folder, export):
                 imported += publication.publish(editions)
     return ImportReport(tuple(imported), len(export.decisions))

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets.assets.versions import PAST_TOP
-from raptor_assets.shown.cluster_map import cluster_map
+from raptor_assets.shown.cluster_map import draw_cluster_map
 from raptor_assets.shown.markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.report import AuditReport
@@ -50,11 +50,11 @@ def documents_metadata(
         "n_chars": sum(len(document.text) for document in documents),
         "n_not_read": len(corpus.skipped),
         "documents": dg.MetadataValue.md(markdown_table(("document", "title", "chars"), rows)),
-        **_uri(paths, documents),
+        **_uri_of_document(paths, documents),
     }
 
 
-def _uri(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
+def _uri_of_document(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
     """Return the URI of a partition's only document, if it comes from the only path."""
     if not (len(paths) == len(documents) == 1 and documents[0].source):
         return {}
@@ -66,7 +66,7 @@ def _uri(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
 
 def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
     """Return metadata of ``chunks``: counts, tokens, sample nodes."""
-    flat = _flat(nodes)
+    flat = _flatten_nodes(nodes)
     tokens = [node.n_tokens for node in flat]
     return {
         "state": BUILT,
@@ -111,7 +111,7 @@ def clusters_metadata(
         metadata["cluster_size_mean"] = sum(sizes) / len(sizes)
         metadata["cluster_size_maximum"] = max(sizes)
     if pictured:
-        metadata |= cluster_map(clusterings, below)
+        metadata |= draw_cluster_map(clusterings, below)
     if ended:
         rows = [
             (tree, f"layer {end.layer}", end.reason)
@@ -127,11 +127,11 @@ def summaries_metadata(
     known: frozenset[str] | None,
 ) -> Metadata:
     """Return metadata of ``summaries``; ``known`` are reused content keys, None for all."""
-    flat = _flat(nodes)
+    flat = _flatten_nodes(nodes)
     content = {node.content_key for node in flat}
     n_made = 0 if known is None else len(content - known)
     sizes = [len(node.children) for node in flat]
-    by_id = {node.id: node for node in _flat(below)}
+    by_id = {node.id: node for node in _flatten_nodes(below)}
     ratios = [ratio for _, ratio in compression_ratios(flat, by_id)]
     return {
         **nodes_metadata(nodes),
@@ -163,7 +163,7 @@ def published_metadata(
     rows = [
         (
             tree.name,
-            shorten(", ".join(_titles(tree)), 60),
+            shorten(", ".join(_titles_of_tree(tree)), 60),
             " → ".join(map(str, manifests[tree.name].layer_sizes)),
             tree.end.reason,
         )
@@ -189,12 +189,12 @@ def published_metadata(
     }
 
 
-def _titles(tree: Tree) -> list[str]:
+def _titles_of_tree(tree: Tree) -> list[str]:
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
 
 
-def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
+def _flatten_nodes(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
     return [node for members in nodes.values() for node in members]
 
 
@@ -222,7 +222,7 @@ def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Meta
     return metadata
 
 
-def drift_metadata(trees: Sequence[Tree]) -> Metadata:
+def layer_drift_metadata(trees: Sequence[Tree]) -> Metadata:
     """Return each layer's share of nodes placed since its last fit, and its mean cohesion."""
     metadata: Metadata = {}
     depth = max(len(tree.fits) for tree in trees)

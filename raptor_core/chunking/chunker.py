@@ -27,7 +27,7 @@ from raptor_core.errors import SourceError
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
-from raptor_formats.blocks import is_rule, strip_spans, unpack
+from raptor_formats.blocks import is_horizontal_rule, split_at_bounds, unpack_blocks
 
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 4
@@ -82,7 +82,7 @@ class SentenceChunker:
         return [
             Chunk(text[a:b], a, b, count, paths.path_at(a), continued_table_header(tables, a))
             for (a, b), count in sorted(counts.items())
-            if not is_rule(text[a:b])
+            if not is_horizontal_rule(text[a:b])
         ]
 
     def _pack_into_chunks(self, _text: str, units: list[SentenceSpan]) -> list[Span]:
@@ -136,7 +136,7 @@ class SentenceChunker:
         """Cut a unit that is over the limit into parts within it."""
         opens = unit.opened_unit
         cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
-        spans = list(strip_spans(text, [unit.start, *cuts, unit.end]))
+        spans = list(split_at_bounds(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
             leads = unit.introduces_next and end == spans[-1][1]
@@ -174,13 +174,13 @@ class SentenceChunker:
         start, end = span
         inner = bounds[bisect_left(bounds, start + 1) : bisect_left(bounds, end)]
         if inner:
-            return list(strip_spans(text, [start, inner[len(inner) // 2], end]))
+            return list(split_at_bounds(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = SpanWeights(part, self._counter, 0, len(part))
         half = max(1, -(-len(measure.token_starts(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
-        return list(strip_spans(text, [start, middle, end]))
+        return list(split_at_bounds(text, [start, middle, end]))
 
 
 def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) -> list[Chunk]:
@@ -189,7 +189,7 @@ def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) 
     Raises:
         SourceError: a chunk exceeds the limit.
     """
-    blocks = unpack(document.blocks) if document.blocks else []
+    blocks = unpack_blocks(document.blocks) if document.blocks else []
     if not blocks or blocks[0].kind != "chunk":
         return []
     texts = [document.text[block.start : block.end] for block in blocks]
@@ -222,7 +222,9 @@ def _group_between_non_text(text: str, units: list[SentenceSpan]) -> list[list[S
 
 def _split_at_gaps(text: str, units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
     borders = (
-        n for n, (a, b) in enumerate(pairwise(units), 1) if not is_rule(text[a.end : b.start])
+        n
+        for n, (a, b) in enumerate(pairwise(units), 1)
+        if not is_horizontal_rule(text[a.end : b.start])
     )
     for first, last in pairwise([0, *borders, len(units)]):
         if first < last:
@@ -250,7 +252,7 @@ def _split_at_data_runs(text: str, units: list[SentenceSpan]) -> list[list[Sente
         inner = [bound for run in runs[first:last] for bound in run]
         bounds = [unit.start, *(min(max(at, unit.start), unit.end) for at in inner), unit.end]
         for number, span in enumerate(zip(bounds[::2], bounds[1::2], strict=True), first):
-            for start, end in strip_spans(text, span):
+            for start, end in split_at_bounds(text, span):
                 if any(map(str.isalnum, text[start:end])):
                     key = hash_text(text[start:end])
                     groups[number].append(unit._replace(start=start, end=end, text_hash=key))

@@ -15,9 +15,9 @@ from raptor_core.chunking.packing import OpenedUnit
 from raptor_core.documents.base import Document
 from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
-from raptor_formats.blocks import Block, unpack
+from raptor_formats.blocks import Block, unpack_blocks
 from raptor_formats.markup.markdown import read_markdown
-from raptor_formats.markup.plain import WRAP_CHARS, title_starts
+from raptor_formats.markup.plain import WRAP_CHARS, find_title_starts
 
 MAX_TITLE_CHARS = 120
 """Longest paragraph that can be the title of the table below it, in characters."""
@@ -54,9 +54,9 @@ class OutlineBlock:
 def document_blocks(document: Document) -> list[Block]:
     """Return the blocks of a document without rules; text of unknown format is read as Markdown."""
     if document.blocks:
-        blocks = unpack(document.blocks)
+        blocks = unpack_blocks(document.blocks)
     else:
-        blocks = read_markdown(document.text, title_starts(document.text, document.sections))
+        blocks = read_markdown(document.text, find_title_starts(document.text, document.sections))
     return [block for block in blocks if block.kind != "rule"]
 
 

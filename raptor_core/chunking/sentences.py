@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from raptor_core.text.sentence_ends import sentence_ends
 from raptor_core.tokens.base import TokenCounter
-from raptor_formats.blocks import Block, strip_spans
-from raptor_formats.markup.plain import read_plain
+from raptor_formats.blocks import Block, split_at_bounds
+from raptor_formats.markup.plain import read_plain_blocks
 
 Span = tuple[int, int]
 
@@ -27,7 +27,7 @@ def find_sentence_spans(text: str) -> list[Span]:
 
     They cover everything but white space and lines that only draw a rule.
     """
-    blocks = (block for block in read_plain(text) if block.kind != "rule")
+    blocks = (block for block in read_plain_blocks(text) if block.kind != "rule")
     return [span for block in blocks for span in block_sentence_spans(text, block)]
 
 
@@ -37,9 +37,9 @@ def block_sentence_spans(text: str, block: Block) -> list[Span]:
         return [(block.start, block.end)]
     if block.kind == "code":
         lines = _LINE.finditer(text, block.start, block.end)
-        return [span for line in lines for span in strip_spans(text, line.span())]
+        return [span for line in lines for span in split_at_bounds(text, line.span())]
     cuts = sentence_ends(text, block.start, block.end)
-    return list(strip_spans(text, [block.start, *cuts, block.end]))
+    return list(split_at_bounds(text, [block.start, *cuts, block.end]))
 
 
 class SpanWeights:

@@ -61,7 +61,7 @@ class Document:
         sections: sections ordered by ``start``.
         metadata: metadata by key, of the file and of the document itself.
         pages: offsets at which printed pages start.
-        blocks: its blocks as ``raptor_formats.blocks.pack`` writes them; "" for a text of unknown
+        blocks: its blocks as ``raptor_formats.blocks.pack_blocks`` writes them; "" for an unknown
             format, which is parsed as Markdown.
         readers: sorted names of users and groups who may read it, "*" for everyone; empty if nobody
             may. None if it declares no readers; then nobody may read it until a rule applies.

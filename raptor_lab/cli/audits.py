@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_and_settings
+from raptor_assets.cli.options import home_and_json, open_home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -20,7 +20,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import group_nodes
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
-from raptor_lab.cli.reader import answer_log, make_reader, reader_option
+from raptor_lab.cli.reader import make_reader, open_answer_cache, reader_option
 from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
 from raptor_lab.effect import measure_effect
@@ -51,7 +51,7 @@ def audit_command(
     the calls.
     """
     labelled = load_labelled(folder)
-    _, settings = home_and_settings(home, needed=False)
+    _, settings = open_home_and_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
     judge = make_judge(settings.audit, ledger=Ledger.from_settings(settings))
@@ -91,7 +91,7 @@ def sheet_command(
     opened, settings = Home.open_with_settings(home)
     with open_published(opened, settings) as store:
         by_tree = group_nodes(store.nodes(), lambda node: node.tree)
-    drawn = sheet.draw(by_tree, nodes, trees, seed)
+    drawn = sheet.draw_sample(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     sheet.write_sheet(folder, drawn)
@@ -131,22 +131,22 @@ def verdicts_command(
 
     They describe the nodes as drawn, not those of later builds. Only --questions needs the home.
     """
-    drawn = sheet.read_drawn(folder)
+    drawn = sheet.read_sample(folder)
     verdicts = sheet.read_verdicts(folder / sheet.SHEET, drawn, partly=partly)
-    figures = sheet.study_figures(drawn, verdicts)
+    figures = sheet.compute_study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
-    effect = _effect(home, findings, questions, reader) if questions else None
+    effect = _measure_effect(home, findings, questions, reader) if questions else None
     if as_json:
         counts = {**asdict(figures), "share": figures.share}
-        counts |= {"effect": effect.values()} if effect else {}
+        counts |= {"effect": effect.to_json_values()} if effect else {}
         print_json({**counts, "findings": findings})
     else:
-        _print(figures)
+        _print_study_figures(figures)
         for table in comparison_tables(effect) if effect else ():
             print_table(table)
 
 
-def _effect(
+def _measure_effect(
     home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
 ) -> Comparison:
     """Compare contexts, or a model's answers, with and without the hallucinating nodes."""
@@ -156,12 +156,12 @@ def _effect(
     measurer = None
     if reader:
         made = make_reader(settings.reader, Ledger.from_settings(settings), reader)
-        measurer = AnswerMeasurer("study", made, answer_log(opened.path / "evaluation"))
+        measurer = AnswerMeasurer("study", made, open_answer_cache(opened.path / "evaluation"))
     with open_published(opened, settings, components.store_identity) as store:
         return measure_effect(store, components, load_golden(questions), wrong, measurer)
 
 
-def _print(figures: sheet.StudyFigures) -> None:
+def _print_study_figures(figures: sheet.StudyFigures) -> None:
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes contain a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"

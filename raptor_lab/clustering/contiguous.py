@@ -26,11 +26,11 @@ class ContiguousClusterer(GuardedClusterer):
         return f"{super().fingerprint}-{self.size}"
 
     def _cluster(self, grid: Grid, guard: ClusterGuard) -> Clusters:  # noqa: ARG002 - the order decides
-        groups = windows(guard.n_tokens, self.size, self.settings.max_tokens)
+        groups = divide_into_windows(guard.n_tokens, self.size, self.settings.max_tokens)
         return guard.correct_groups(groups, None, {"cluster_size": float(self.size)})
 
 
-def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:
+def divide_into_windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:
     """Divide the rows in order into windows of at most ``size`` rows and ``max_tokens`` tokens."""
     runs: list[list[int]] = []
     tokens = 0

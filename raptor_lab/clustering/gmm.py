@@ -39,7 +39,7 @@ class GmmClusterer(GuardedClusterer):
         def groups(rows: Rows) -> list[Rows]:
             soft_groups = []
             for part in split_into_coarse_parts(grid[rows], MAX_ROWS, self.settings.seed):
-                resp = responsibilities(grid[rows[part]], self.settings.seed)
+                resp = compute_responsibilities(grid[rows[part]], self.settings.seed)
                 for members, member_resp in assign_softly(resp, self.settings.threshold)[0]:
                     soft_groups.append(rows[part][members])
                     fitted[tuple(soft_groups[-1].tolist())] = member_resp
@@ -51,7 +51,7 @@ class GmmClusterer(GuardedClusterer):
         return replace(result, responsibilities=member_resp)
 
 
-def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
+def compute_responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
     """Return the probability of each component for each row, ``(n_components, len(points))``.
 
     Raises:

@@ -64,7 +64,7 @@ class Index:
         """Mean number of tokens of a node."""
         return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
 
-    def where(self, question: Question, *, pooled: bool) -> Where:
+    def filter_of(self, question: Question, *, pooled: bool) -> Where:
         """Return the filter of a question: its own document, or everything if ``pooled``."""
         if pooled or question.document is None:
             return Where()
@@ -146,13 +146,13 @@ class TreeStatistics:
     mean_child_tokens: float
     mean_ratio: float
 
-    def values(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """Convert the figures to rounded values for JSON."""
         rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(self).items()}
         return rounded | {"nodes_by_layer": list(self.nodes_by_layer)}
 
 
-def tree_statistics(index: Index) -> TreeStatistics:
+def compute_tree_statistics(index: Index) -> TreeStatistics:
     """Compute the statistics of all trees of an index, which reads every node."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]

@@ -46,8 +46,8 @@ class ContextMeasurer:
     has_evidence: bool
 
     @property
-    def meanings(self) -> Mapping[str, str]:
-        """See ``Measurer.meanings``."""
+    def measure_meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.measure_meanings``."""
         return MEASURES
 
     @classmethod
@@ -60,14 +60,16 @@ class ContextMeasurer:
     ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
         pairs = zip(questions, contexts, strict=True)
-        return [ContextScores(self._measure(question, context)) for question, context in pairs]
+        return [
+            ContextScores(self._measure_context(question, context)) for question, context in pairs
+        ]
 
-    def _measure(self, question: Question, context: Context) -> dict[str, float]:
+    def _measure_context(self, question: Question, context: Context) -> dict[str, float]:
         values: dict[str, float] = {}
         if question.evidence:
             values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
-            values |= document_measures(question.sources, context.nodes)
+            values |= measure_documents(question.sources, context.nodes)
             values |= recall_of_first(question.sources, context.documents)
         if question.answers and (GENERAL in question.kinds or not self.has_evidence):
             share = content_recall(question, context.text)
@@ -81,7 +83,7 @@ def evidence_recall(evidence: Sequence[str], context: str) -> float:
     return len(find_word_runs(sought, context)) / len(sought) if sought else 0.0
 
 
-def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
+def measure_documents(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
     """Compute whether an answering document is in the context, and what share of them is.
 
     A summary counts only if all its documents answer the question.

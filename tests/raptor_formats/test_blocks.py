@@ -15,7 +15,7 @@ from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, Toke
 from raptor_core.tables.values import documents_to_table, table_to_documents
 from raptor_core.tokens import make_counter
 from raptor_core.tree.components import Components
-from raptor_formats.blocks import pack, unpack
+from raptor_formats.blocks import pack_blocks, unpack_blocks
 
 COUNTER = make_counter(TokensSettings(), EmbedderSettings())
 
@@ -162,7 +162,7 @@ def test_what_introduces_stays_with_what_it_introduces(tmp_path, name, form):
 
 def test_blocks_travel_with_their_document(tmp_path):
     document = read(tmp_path, "a.html", html_table())
-    assert pack(unpack(document.blocks)) == document.blocks
+    assert pack_blocks(unpack_blocks(document.blocks)) == document.blocks
     (copy,) = table_to_documents(documents_to_table({"t": [document]}))["t"]
     assert copy == document
 

@@ -3,7 +3,7 @@
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_assets.home.settings_file import settings_text
+from raptor_assets.home.settings_file import to_settings_text
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.models.summarizing.prompts import make_prompt
@@ -27,7 +27,7 @@ def test_a_preset_over_settings_leaves_what_it_does_not_name():
 
 def test_a_settings_file_may_begin_with_it(tmp_path):
     path = tmp_path / "raptor.toml"
-    path.write_text(settings_text(sources=[], preset="simple", group_by="document"))
+    path.write_text(to_settings_text(sources=[], preset="simple", group_by="document"))
     assert load_settings(path, {}) == preset("simple")
 
 

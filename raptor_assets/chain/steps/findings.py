@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from raptor_assets.assets.versions import findings_version, nodes_version
 from raptor_assets.chain.context import RunContext
-from raptor_assets.chain.state import PartitionState, Record, StepResult
+from raptor_assets.chain.state import PartitionState, StepResult, TableRecord
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import findings_metadata
 from raptor_core.audit.report import AuditReport, LayerAudit, run_audits
@@ -21,25 +21,25 @@ class FindingsStep(Step):
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
         spent = context.components.ledger.spent(AUDITS)
-        records = [state.recorded(self.asset) for state in states]
-        audits = [self._audit(*pair) for pair in zip(states, records, strict=True)]
+        records = [state.read_record(self.asset) for state in states]
+        audits = [self._make_audit(*pair) for pair in zip(states, records, strict=True)]
         reports = _run_audits(audits, context)
         usage = context.components.ledger.spent(AUDITS) - spent
         shares = usage.divide_by_weights([report.n_judged for report in reports])
         return [
-            self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
+            self._to_result(*parts) for parts in zip(states, records, reports, shares, strict=True)
         ]
 
-    def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``; missing findings are made for the check, and not kept."""
+    def _run_checks(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._run_checks``; missing findings are made for the check, and not kept."""
         context = state.context
-        (report,) = _run_audits([self._audit(state, state.recorded(self.asset))], context)
+        (report,) = _run_audits([self._make_audit(state, state.read_record(self.asset))], context)
         return [
             evaluate_audit(report.with_decisions(context.components.curation), context.settings)
         ]
 
-    def _audit(self, state: PartitionState, record: Record | None) -> LayerAudit:
-        table = state.context.tables.read(self.asset.path, state.name) if record else None
+    def _make_audit(self, state: PartitionState, record: TableRecord | None) -> LayerAudit:
+        table = state.context.tables.read(self.asset.table_path, state.name) if record else None
         nodes, leaves = state.flat_nodes(self.layer), {}
         if self.layer > 1 and not state.context.components.is_extractive:
             leaves = leaf_texts_by_node(
@@ -52,8 +52,8 @@ class FindingsStep(Step):
             leaf_texts=leaves,
         )
 
-    def _result(
-        self, state: PartitionState, record: Record | None, report: AuditReport, usage: Usage
+    def _to_result(
+        self, state: PartitionState, record: TableRecord | None, report: AuditReport, usage: Usage
     ) -> StepResult:
         context, nodes = state.context, state.flat_nodes(self.layer)
         marked = report.with_decisions(context.components.curation)
@@ -63,7 +63,7 @@ class FindingsStep(Step):
         inputs = inputs_digest(context, self.asset, nodes_version(nodes), judge)
         version = findings_version(report)
         if record is None or (record.data_version, record.inputs) != (version, inputs):
-            state.save(self.asset, audit_to_table(report), version, inputs)
+            state.save_table(self.asset, audit_to_table(report), version, inputs)
         verdict = evaluate_audit(marked, context.settings)
         verdicts = apply_severities([verdict], context.settings.checks)
         metadata = findings_metadata(marked, usage)

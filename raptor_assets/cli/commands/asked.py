@@ -26,14 +26,14 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
     golden set has no "expected" yet: name the documents that answer the question.
     """
     opened, settings = Home.open_with_settings(home)
-    asked = QuestionLog(opened.path, settings).read()
+    asked = QuestionLog(opened.path, settings).read_questions()
     chosen = [each for each in asked if everything or each.is_unanswered or each.vote < 0]
     groups = group_similar_questions(chosen, Components(settings).embedder) if chosen else []
     if as_json:
         print_json({"n_kept": len(asked), "groups": groups})
         return
     for group in groups:
-        text, note = group[0].question, _counts(group)
+        text, note = group[0].question, _count_phrases(group)
         if golden:
             line = {"question": text, "expected": [], "note": note}
             say_json(json.dumps(line, ensure_ascii=False))
@@ -48,7 +48,7 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
         say(f"{len(chosen)} of {len(asked)} kept questions", dim=True)
 
 
-def _counts(group: Sequence[AskedQuestion]) -> str:
+def _count_phrases(group: Sequence[AskedQuestion]) -> str:
     n_unanswered = sum(question.is_unanswered for question in group)
     n_down = sum(question.vote < 0 for question in group)
     return f"asked {len(group)}, unanswered {n_unanswered}, votes against {n_down}"

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, query_options, read_options
+from raptor_assets.cli.options import home_and_json, query_options, read_query_options
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_baseline
-from raptor_assets.local.dagster import begun_partitions
+from raptor_assets.local.dagster import read_begun_partitions
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
@@ -63,23 +63,23 @@ def golden_command(
     documents) or "span" (text of a document). The default is the file in checks.golden.
     """
     opened, settings = Home.open_with_settings(home)
-    path = file or opened.golden(settings)
+    path = file or opened.golden_path(settings)
     if path is None:
         raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
-    cases, query = load_golden(path), read_options(values).query(settings)
+    cases, query = load_golden(path), read_query_options(values).to_query(settings)
     regression = None
     if baseline:
         access = CorpusAccess(settings, opened)
-        partitions = access.partitions(begun_partitions(opened))
+        partitions = access.find_begun_or_published(read_begun_partitions(opened))
         regression = compare_baseline(access, cases, query, baseline, partitions)
-    report = regression.after if regression else ask_published(opened, settings, cases, query)
+    report = regression.after if regression else measure_published(opened, settings, cases, query)
     broken = report.describe_broken_bounds(min_hit_rate, min_mrr, min_recall)
     if as_json:
         more = _regression_values(regression) if regression else {}
         bounds = {"min_hit_rate": min_hit_rate, "broken_bounds": broken}
         print_json({"file": str(path), **bounds, **golden_values(report), **more})
     else:
-        _print(report, regression, broken)
+        _print_golden_report(report, regression, broken)
     if broken or (regression and regression.significant_losses):
         raise SystemExit(5)
 
@@ -93,7 +93,7 @@ def _regression_values(regression: Regression) -> dict[str, Any]:
     }
 
 
-def changed_ranks(regression: Regression) -> list[str]:
+def describe_changed_ranks(regression: Regression) -> list[str]:
     """Return a line for each question whose rank changed."""
     pairs = zip(regression.before.results, regression.after.results, strict=True)
     return [
@@ -103,7 +103,7 @@ def changed_ranks(regression: Regression) -> list[str]:
     ]
 
 
-def ask_published(
+def measure_published(
     home: Home, settings: Settings, cases: Sequence[Question], query: Query
 ) -> GoldenReport:
     """Search the published trees of a home for the questions of a golden set."""
@@ -119,7 +119,9 @@ def ask_published(
     )
 
 
-def _print(report: GoldenReport, regression: Regression | None, broken: Sequence[str]) -> None:
+def _print_golden_report(
+    report: GoldenReport, regression: Regression | None, broken: Sequence[str]
+) -> None:
     for hit in report.results:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = (
@@ -131,7 +133,10 @@ def _print(report: GoldenReport, regression: Regression | None, broken: Sequence
     for name, value in report.figures().items():
         say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if regression:
-        for line in (f"against the baseline: {regression.describe()}", *changed_ranks(regression)):
+        for line in (
+            f"against the baseline: {regression.describe()}",
+            *describe_changed_ranks(regression),
+        ):
             say(line, fg="red" if regression.significant_losses else None)
     for phrase in broken:
         say(phrase, fg="red", err=True)

@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 import click
 
-from raptor_assets.cli.exits import exit_code, fail
-from raptor_assets.cli.options import home_and_json, query_options, read_options
+from raptor_assets.cli.exits import exit_code, exit_with_error
+from raptor_assets.cli.options import home_and_json, query_options, read_query_options
 from raptor_assets.cli.output import print_json
-from raptor_assets.serving.answers import with_spans
-from raptor_assets.serving.values import AskResponse, LinkOf, SearchResponse, links_of
+from raptor_assets.serving.answers import add_source_spans
+from raptor_assets.serving.values import AskResponse, LinkOf, SearchResponse, make_link_function
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
@@ -36,10 +36,10 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
-    options = read_options(values)
+    options = read_query_options(values)
     retriever = HomeRetriever(home).for_readers(options.readers)
-    retrieval = retriever.search(question, options.query(retriever.settings))
-    link_of = links_of(retriever.settings)
+    retrieval = retriever.search(question, options.to_query(retriever.settings))
+    link_of = make_link_function(retriever.settings)
     if as_json:
         print_json(SearchResponse.of(retrieval, link_of))
     elif not retrieval.hits:
@@ -66,20 +66,20 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     passages and the name of the missing key, and exits with 7.
     """
     require_words(question)
-    options = read_options(values)
+    options = read_query_options(values)
     retriever = HomeRetriever(home).for_readers(options.readers)
-    retrieval = retriever.search(question, options.query(retriever.settings))
+    retrieval = retriever.search(question, options.to_query(retriever.settings))
     if not retrieval.hits:
         raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-    link_of = links_of(retriever.settings)
+    link_of = make_link_function(retriever.settings)
     try:
         read = complete_follow_up(question, retrieval.query.history)
-        answer = with_spans(
+        answer = add_source_spans(
             make_answering_model(retriever.settings).read(read, passages), retriever
         )
     except MissingKeyError as error:
-        _show_context(error, retrieval, link_of, as_json=as_json)
+        _exit_with_passages(error, retrieval, link_of, as_json=as_json)
     if as_json:
         print_json(AskResponse.of(answer, retrieval, link_of))
     else:
@@ -88,17 +88,19 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
         _print_note(retrieval)
 
 
-def _show_context(
+def _exit_with_passages(
     error: MissingKeyError, retrieval: Retrieval, link_of: LinkOf, *, as_json: bool
 ) -> NoReturn:
     if not as_json:
         say("No model is configured in [reader]. It would answer from these passages:", bold=True)
         for hit in retrieval.hits:
-            say(_place(hit.node), fg="cyan")
+            say(_describe_place(hit.node), fg="cyan")
             _print_link(link_of(hit.node))
             say_text(hit.node.shown_text, indent="    ")
     values = {"found": SearchResponse.of(retrieval, link_of).model_dump()} if as_json else {}
-    fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
+    exit_with_error(
+        type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values
+    )
 
 
 def _print_answer(answer: Answer, links: Mapping[str, str]) -> None:
@@ -106,12 +108,12 @@ def _print_answer(answer: Answer, links: Mapping[str, str]) -> None:
     for number, passage in enumerate(answer.citations, 1):
         say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
         _print_link(links[passage.node_id])
-        _print_behind(passage)
+        _print_spans_behind(passage)
     if not answer.citations:
         say("the answer cites no source", fg="yellow", err=True)
 
 
-def _print_behind(passage: Passage) -> None:
+def _print_spans_behind(passage: Passage) -> None:
     """Print the spans that a cited summary was made from."""
     for document, start, end in passage.source_spans[:NAMED_SPANS]:
         say(f"    made from {document}:{start}-{end}", dim=True)
@@ -133,7 +135,7 @@ def _print_link(link: str) -> None:
         say(f"    {link}", dim=True)
 
 
-def _place(node: Node) -> str:
+def _describe_place(node: Node) -> str:
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS
     more = f" and {hidden} more" if hidden > 0 else ""
@@ -148,7 +150,7 @@ def _place(node: Node) -> str:
 def _print_hits(retrieval: Retrieval, link_of: LinkOf) -> None:
     for rank, hit in enumerate(retrieval.hits, 1):
         kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
-        say(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
+        say(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_describe_place(hit.node)}", fg="cyan")
         say(f"    {hit.node.id}", dim=True)
         _print_link(link_of(hit.node))
         say(f"    {shorten(hit.node.text)}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from raptor_assets.assets.names import counted
+from raptor_assets.assets.names import count_phrase
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
@@ -41,7 +41,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
         return
     say(
         f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes, and "
-        f"{counted(n_decisions, 'decision')}: {export.n_bytes:,} bytes in {shown}"
+        f"{count_phrase(n_decisions, 'decision')}: {export.n_bytes:,} bytes in {shown}"
     )
 
 
@@ -73,7 +73,7 @@ def import_command(
         print_json({"trees": names, "changed": changed, "decisions": report.n_decisions})
         return
     say(
-        f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or changed, "
-        f"and {counted(report.n_decisions, 'decision')}"
+        f"imported {count_phrase(len(report.trees), 'tree')}, {len(changed)} of them new or "
+        f"changed, and {count_phrase(report.n_decisions, 'decision')}"
     )
     say(f"the next `{command_hint('build', opened.path)}` reuses their vectors and summaries")

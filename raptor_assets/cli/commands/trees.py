@@ -51,7 +51,7 @@ def tree_command(
             tree, lambda _home, _settings, store: require_trees(store, (tree,))
         )
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, retriever.settings.source, as_json=as_json)
+        _print_trace(origin, tree, retriever.settings.source, as_json=as_json)
         return
     manifest, nodes = retriever.call_with_home(
         tree,
@@ -88,7 +88,7 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
     while stack:
         branch, node = stack.pop()
         again = node.id in shown and bool(node.children)
-        label = _label(node, ids=ids, several=several, again=again)
+        label = _describe_node(node, ids=ids, several=several, again=again)
         child_branch = branch.add(Text(label, no_wrap=True, overflow="ellipsis"))
         if not again and (depth is None or top - node.layer + 1 < depth):
             shown.add(node.id)
@@ -96,7 +96,7 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
     print_wide(root)
 
 
-def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
+def _describe_node(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     """Describe a node in one line: title, place, id, size and the beginning of its text."""
     place = f"layer {node.layer}"
     if node.copied_node_id:
@@ -111,7 +111,7 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return escape_control_characters(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
+def _print_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
@@ -150,10 +150,10 @@ def report_command(
     A browser is opened only if the command runs in a terminal. With --node, the printed address
     opens the page at that node.
     """
-    from raptor_assets.serving.window import read_pages, read_report
+    from raptor_assets.serving.window import call_on_corpus_of, read_report
 
     retriever = HomeRetriever(home, is_operator=True)
-    report = read_pages(retriever, tree, partial(read_report, tree=tree, with_map=True))
+    report = call_on_corpus_of(retriever, tree, partial(read_report, tree=tree, with_map=True))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -165,10 +165,10 @@ def report_command(
     findings = report.findings
     n_findings = None if findings is None else sum(item.node_id in shown for item in findings)
     values = {"tree": tree, "n_findings": n_findings}
-    _show_page(path, url, values, as_json=as_json, no_open=no_open)
+    _open_page(path, url, values, as_json=as_json, no_open=no_open)
 
 
-def _show_page(
+def _open_page(
     path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool
 ) -> None:
     """Print the address of a page, and open it if a person sees the output."""
@@ -176,7 +176,7 @@ def _show_page(
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
         say(url if "#" in url else str(path))
-    if at_terminal() and not (no_open or as_json):
+    if is_at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
 
 
@@ -188,6 +188,6 @@ def _write_page(output: Path | None, name: str, page: str) -> Path:
     return path
 
 
-def at_terminal() -> bool:
+def is_at_terminal() -> bool:
     """Return whether a person sees the output."""
     return sys.stdout.isatty()

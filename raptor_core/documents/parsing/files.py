@@ -13,9 +13,9 @@ from raptor_core.documents.parsing.names import FileName, Named, TableOrigin, to
 from raptor_core.documents.parsing.records import read_json_lines, read_parquet
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import EmptyFileError, MetadataValue, ParserOptions, UnreadableError
-from raptor_formats.encoding.decoding import as_utf8
+from raptor_formats.encoding.decoding import convert_to_utf8
 from raptor_formats.markup.markdown import parse_markdown
-from raptor_formats.table import MANY_DOCUMENTS, parse
+from raptor_formats.table import MANY_DOCUMENTS, parse_by_extension
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 
@@ -55,11 +55,11 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
             raise EmptyFileError("contains no text", parsed.readers)
     elif kind in _TABLES:
         if kind == "jsonl":
-            data, encoding = as_utf8(data, settings.encoding)
+            data, encoding = convert_to_utf8(data, settings.encoding)
             shared |= encoding
         return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
     else:
         options = ParserOptions(settings.max_file_mb, settings.encoding)
-        parsed = parse(data, name.extension, options)
+        parsed = parse_by_extension(data, name.extension, options)
     document = to_document(parsed, name.id, name.source, {**shared, **parsed.metadata})
     return ((name.id, document),)

@@ -13,26 +13,21 @@ from raptor_core.documents.base import CHUNK_ID, MAX_METADATA_CHARS, Document, S
 from raptor_core.documents.parsing.names import Named, TableOrigin
 from raptor_core.identity import digest, to_nfc
 from raptor_core.settings import SourceSettings
-from raptor_formats.base import (
-    READERS,
-    EmptyFileError,
-    UnreadableError,
-    check_size,
-)
-from raptor_formats.blocks import Block, pack
+from raptor_formats.base import READERS, EmptyFileError, UnreadableError, check_size
+from raptor_formats.blocks import Block, pack_blocks
 from raptor_formats.declared import (
     CHUNKS,
     METADATA,
     declared_readers,
-    is_like_readers,
-    nested_fields,
-    object_of_pairs,
-    refuse_repeated,
+    object_from_pairs,
+    parse_nested_fields,
+    refuse_repeated_readers,
+    resembles_readers_key,
 )
 from raptor_formats.encoding.decoding import decode
-from raptor_formats.metadata import metadata_values
-from raptor_formats.office.archive import refuse_damage
-from raptor_formats.text import clean_text, number_as_written, one_line
+from raptor_formats.metadata import to_metadata_values
+from raptor_formats.office.archive import damage_as_unreadable
+from raptor_formats.text import clean_text, one_line, parse_exact_number
 
 
 def read_json_lines(
@@ -53,11 +48,13 @@ def read_json_lines(
 
 def _load_json_line(line: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(line, parse_float=number_as_written)
+        row = json.loads(line, parse_float=parse_exact_number)
         # The hook, which refuses repeated keys, doubles the time; other lines cannot have any.
         n_seen = int(isinstance(row, dict) and READERS in row)
         if "\\u" in line or line.lower().count(READERS) > n_seen:
-            row = json.loads(line, parse_float=number_as_written, object_pairs_hook=object_of_pairs)
+            row = json.loads(
+                line, parse_float=parse_exact_number, object_pairs_hook=object_from_pairs
+            )
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg} at column {error.colno}"
         raise UnreadableError(problem, readers=()) from error
@@ -140,7 +137,7 @@ def _make_document(
         text=text,
         title=one_line(title) if isinstance(title, str) else "",
         source=table.source,
-        metadata={**table.metadata, **metadata_values(fields)},
+        metadata={**table.metadata, **to_metadata_values(fields)},
         blocks=blocks,
         readers=readers,
     )
@@ -193,12 +190,12 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
     blocks, start = list[Block](), 0
     for chunk in chunks:
         details = {key: value for key, value in chunk.fields.items() if key not in shared}
-        label = json.dumps({**metadata_values(details), CHUNK_ID: chunk.id})
+        label = json.dumps({**to_metadata_values(details), CHUNK_ID: chunk.id})
         blocks.append(Block("chunk", start, start + len(chunk.text), 0, label))
         start += len(chunk.text) + len(_GAP)
     text = _GAP.join(chunk.text for chunk in chunks)
     rest = {key: value for key, value in row.items() if key != CHUNKS}
-    return {**shared, **rest, settings.text_field: text}, pack(blocks)
+    return {**shared, **rest, settings.text_field: text}, pack_blocks(blocks)
 
 
 def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -> _SuppliedChunk:
@@ -237,7 +234,7 @@ def _to_position(value: object) -> float:
 def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """Return the fields that become metadata; those of the object ``metadata`` override others."""
     fields = {key: value for key, value in row.items() if key not in used and key != METADATA}
-    fields |= nested_fields(row.get(METADATA)) or {}
+    fields |= parse_nested_fields(row.get(METADATA)) or {}
     fields.pop(READERS, None)
     return fields
 
@@ -280,7 +277,7 @@ def read_parquet(
     import pyarrow.parquet as pq
 
     number = 0
-    with refuse_damage("Parquet file"):
+    with damage_as_unreadable("Parquet file"):
         footer = pq.ParquetFile(pa.BufferReader(data))
         columns = _columns_to_read(footer.schema_arrow, settings)
         groups = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
@@ -309,7 +306,7 @@ def _columns_to_read(schema: Any, settings: SourceSettings) -> list[str]:
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
-    refuse_repeated(schema.names)
+    refuse_repeated_readers(schema.names)
     kept = (
         f for f in schema if f.name == METADATA or _is_readers_field(f) or _is_metadata_type(f.type)
     )
@@ -319,7 +316,7 @@ def _columns_to_read(schema: Any, settings: SourceSettings) -> list[str]:
 def _is_readers_field(field: Any) -> bool:
     """Return whether a column, or a field inside it, has a name like "readers"."""
     inner = _INNER_FIELD.findall(str(field.type))  # as in "struct<readers: list<item: string>>"
-    return any(map(is_like_readers, [field.name, *inner]))
+    return any(map(resembles_readers_key, [field.name, *inner]))
 
 
 def _is_metadata_type(type_: Any) -> bool:

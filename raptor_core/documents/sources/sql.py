@@ -21,16 +21,12 @@ import sqlalchemy as sa
 from raptor_core.documents.base import FOLDER, Skipped
 from raptor_core.documents.parsing.names import Named, TableOrigin
 from raptor_core.documents.parsing.records import row_document
-from raptor_core.documents.sources.base import (
-    FileContent,
-    SourceFile,
-    SourceListing,
-)
+from raptor_core.documents.sources.base import FileContent, SourceFile, SourceListing
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest, to_nfc
 from raptor_core.settings import DatabaseTable, SourceSettings
 from raptor_formats.base import READERS, MetadataValue, UnreadableError
-from raptor_formats.declared import METADATA, is_like_readers
+from raptor_formats.declared import METADATA, resembles_readers_key
 from raptor_formats.text import one_line
 
 ROWS_PER_READ = 500
@@ -76,7 +72,9 @@ class SqlSource:
         They are compared, because in a query they may come from another table and change alone.
         """
         names = [*connection.execute(self._select_rows(sa.false())).keys()]
-        like = [name for name in names if is_like_readers(name.partition(":")[0])]  # SQLite: "a:1"
+        like = [
+            name for name in names if resembles_readers_key(name.partition(":")[0])
+        ]  # SQLite: "a:1"
         if len(like) > 1:
             raise SourceError(
                 f"the {self.name} has several columns like {READERS!r}: {', '.join(like)}; rename "

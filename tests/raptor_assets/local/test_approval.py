@@ -6,8 +6,8 @@ from support.command import embedder_made_by, raptor
 from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.corpus.changes import State, decide
-from raptor_assets.local.versions import approve, compare_builds, list_builds
+from raptor_assets.corpus.changes import PartitionChange, decide_run
+from raptor_assets.local.versions import approve_builds, compare_builds, list_builds
 from raptor_core.errors import UnknownTreeError
 from raptor_core.store.base import Where
 
@@ -35,12 +35,12 @@ def workshop(tmp_path_factory, tmp_path):
 
 
 def approve_tree(workshop, tree=TREE):
-    return approve(workshop.home, workshop.settings, [tree], workshop.components)
+    return approve_builds(workshop.home, workshop.settings, [tree], workshop.components)
 
 
 def waiting(workshop):
-    changes = decide(workshop.access()).changes
-    return changes.of(State.WAITING), changes.to_build
+    changes = decide_run(workshop.access()).changes
+    return changes.partitions_in(PartitionChange.WAITING), changes.to_build
 
 
 def test_a_build_waits_and_is_published_by_approval_without_further_work(workshop):

@@ -9,7 +9,7 @@ from support.word_judge import WordJudge
 from support.workshop import Workshop, prose
 
 from raptor_assets.home.source_state import rescan
-from raptor_assets.local.forecast import forecast
+from raptor_assets.local.forecast import forecast_build
 from raptor_assets.local.status import read_costs
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings.base import BudgetSettings
@@ -115,7 +115,7 @@ def test_findings_are_rows_with_what_is_missing_and_are_judged_once(tmp_path):
 def planned(workshop):
     scan = rescan(workshop.access().tables, workshop.settings.source)
     home, settings = workshop.home, workshop.settings
-    return forecast(home, settings, scan, components=workshop.components).plan
+    return forecast_build(home, settings, scan, components=workshop.components).plan
 
 
 def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp_path):

@@ -12,7 +12,7 @@ from raptor_assets.corpus.corpus_tree import BELOW_UNDER_WAY
 from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.local.forecast import forecast
+from raptor_assets.local.forecast import forecast_build
 from raptor_assets.local.status import read_status
 from raptor_core import HomeRetriever, Query
 from raptor_core.errors import UnknownTreeError
@@ -44,7 +44,7 @@ class CorpusTreeWorkshop(Workshop):
 
     def plan(self):
         scan = rescan(TableStore(self.home.tables_url(self.settings)), self.settings.source)
-        plan = forecast(self.home, self.settings, scan, components=self.components).plan
+        plan = forecast_build(self.home, self.settings, scan, components=self.components).plan
         return next(tree for tree in plan.trees if tree.tree == CORPUS_TREE_NAME)
 
     @property
@@ -123,7 +123,9 @@ def test_an_edit_costs_the_ancestors_of_one_leaf_as_planned(workshop):
 
 def test_what_is_decided_about_it_stands_after_the_next_build(workshop):
     top = max(workshop.above(), key=lambda node: node.layer)
-    Curator(workshop.home.path).correct(top.id, "All of it is about the sea.", Author("Ines"))
+    Curator(workshop.home.path).correct_summary(
+        top.id, "All of it is about the sea.", Author("Ines")
+    )
     workshop.build_all()
     assert "All of it is about the sea." in [node.text for node in workshop.above()]
     assert workshop.plan().summary_usage.calls == 0

@@ -17,7 +17,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.home.folder import Home
-from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records, shared_cache
+from raptor_assets.home.records import URL_VARIABLE, open_records, open_shared_cache, uses_postgres
 from raptor_assets.local.status import read_costs, read_status
 from raptor_core.errors import DagsterStorageError, SettingsError
 
@@ -52,13 +52,13 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
     assert daemon.settle() == (["b.md"], ["c.md"])
     assert daemon.tick()[2] == "no file changed since the last request"
     with workshop.instance() as instance:
-        assert is_postgres(instance)
+        assert uses_postgres(instance)
         assert type(instance.run_storage).__module__.startswith("dagster_postgres")
         assert type(instance.schedule_storage).__module__.startswith("dagster_postgres")
         assert {run.job_name for run in instance.get_runs()} == {"sync"}
     assert not list(workshop.home.dagster.rglob("*.db"))
     status = read_status(workshop.home, workshop.settings)
-    assert [(tree.partition, tree.structural_passed) for tree in status.trees] == [
+    assert [(tree.partition, tree.structural_checks_passed) for tree in status.trees] == [
         ("a.md", True),
         ("b.md", True),
     ]
@@ -162,7 +162,7 @@ def paid_workshop(postgres, tmp_path, monkeypatch):
 def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with paid_workshop.instance() as instance:
-        one, other = (shared_cache(instance, name) for name in ("one", "other"))
+        one, other = (open_shared_cache(instance, name) for name in ("one", "other"))
         assert (one.texts(["a"]), one.unfinished_trees()) == ({}, [])
         for cache in (one, other):
             cache.record_needed_keys([("t", "a"), ("t", "a"), ("t", "v")])
@@ -182,7 +182,7 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
 
 def unfinished(paid_workshop):
     with paid_workshop.instance() as instance:
-        return shared_cache(instance, "corpus").unfinished_trees()
+        return open_shared_cache(instance, "corpus").unfinished_trees()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):

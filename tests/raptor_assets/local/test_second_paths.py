@@ -7,13 +7,13 @@ from support.command import embedder_made_by, raptor
 from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.corpus.changes import State, UpdateReaders, decide
+from raptor_assets.corpus.changes import PartitionChange, UpdateReaders, decide_run
 from raptor_assets.home.access import corpus_tree_access
-from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
-from raptor_assets.local.versions import approve
+from raptor_assets.local.versions import approve_builds
 from raptor_core.errors import CurationError, SourceError
 from raptor_core.store.base import Where
 
@@ -69,7 +69,7 @@ def test_a_rollback_and_a_release_revoke_in_the_corpus_tree_too(corpus):
     roll_back(corpus.access(), "a", "", "worse")
     assert "a" not in readable(above, "ana")
     write_rows(corpus, a=["eva"], b=["ana"], c=["ana"])
-    release(corpus.access(), "a")
+    release_tree(corpus.access(), "a")
     assert readable(corpus.access(), "ben") == set()
     assert readable(above, "ben") == set()
 
@@ -82,7 +82,7 @@ def test_a_dropped_tree_leaves_the_corpus_tree_in_the_same_step(corpus):
     assert set(manifest.documents) == {"b", "c"}
     assert {name for node in nodes for name in node.documents} == {"b", "c"}
     update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
-    assert decide(corpus.access()).changes.of(State.NEW) == ("a",)
+    assert decide_run(corpus.access()).changes.partitions_in(PartitionChange.NEW) == ("a",)
 
 
 def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus):
@@ -212,13 +212,13 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
     text = (corpus.docs / "rows.jsonl").read_text()
     public = json.dumps({"id": "a", "text": "Nothing secret stands here.", "readers": ["*"]})
     (corpus.docs / "rows.jsonl").write_text("\n".join([public, *text.splitlines()[1:]]) + "\n")
-    assert decide(corpus.access()).actions[0] != UpdateReaders()
+    assert decide_run(corpus.access()).actions[0] != UpdateReaders()
     corpus.build()
     for access in (corpus.access(), corpus_tree_access(corpus.access())):
         with access.store.open_existing() as store:
             assert not old & {node.text for node in store.nodes(Where(readers=("guest",)))}
     if waits:
-        approve(corpus.home, corpus.settings, ["a"], corpus.components)
+        approve_builds(corpus.home, corpus.settings, ["a"], corpus.components)
     assert readable(corpus.access(), "guest") == {"a"}
 
 
@@ -275,7 +275,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     with made.access().store.open_existing() as store:
         (manifest,) = store.manifests()
     assert list(manifest.documents) == ["north/a.md"]
-    assert decide(made.access()).actions == ()
+    assert decide_run(made.access()).actions == ()
 
 
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["set aside", "deleted"])
@@ -295,7 +295,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is
         Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
     assert made.build().built == []
     assert list(made.manifests()["north"].documents) == ["north/a.md"]
-    assert decide(made.access()).actions == ()
+    assert decide_run(made.access()).actions == ()
 
 
 def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
@@ -334,8 +334,8 @@ def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_p
     assert (report.built, report.dropped, report.failed) == (["north"], ["south"], {})
     assert {item.name for item in report.skipped} == {"north/a.md", "south/b.md"}
     assert {name for m in made.manifests().values() for name in m.documents} == {"north/c.md"}
-    assert decide(made.access()).actions == ()
+    assert decide_run(made.access()).actions == ()
     assert raptor("status", "--json", *home).json["set_aside"] == ["north/a.md", "south/b.md"]
-    Curator(made.home.path).take_back(decisions[0].id, Author("Per"))
+    Curator(made.home.path).undo_decision(decisions[0].id, Author("Per"))
     assert made.build().built == ["north"]
     assert "north/a.md" in made.manifests()["north"].documents

@@ -52,8 +52,8 @@ class Team:
     def home(self, name):
         """A home that shares no file with the others."""
         home = Home(self.root / name)
-        home.dagster.mkdir(parents=True)
-        shutil.copy(INSTANCE, home.dagster / "dagster.yaml")
+        home.dagster_home.mkdir(parents=True)
+        shutil.copy(INSTANCE, home.dagster_home / "dagster.yaml")
         home.settings_path.write_text(self.settings)
         return home
 
@@ -137,7 +137,7 @@ def test_partitions_spread_over_workers_and_survive_one(team):
         assert process(first_try) not in map(process, others)
     status = read_status(own, own.load_settings())
     assert [tree.partition for tree in status.trees] == ["a.md", "b.md", "c.md", "d.md"]
-    assert all(tree.structural_passed for tree in status.trees)
+    assert all(tree.structural_checks_passed for tree in status.trees)
     assert not list(team.root.rglob("*.parquet"))
     secrets = [value.split("@")[0].rpartition(":")[2] for value in map(os.environ.get, GIVEN)]
     logged = "".join(log.read_text() for log in team.root.glob("*.log"))

@@ -16,7 +16,7 @@ from raptor_core.chunking.sentences import block_sentence_spans
 from raptor_core.documents.base import Document
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
-from raptor_formats.blocks import Section, is_rule
+from raptor_formats.blocks import Section, is_horizontal_rule
 from raptor_lab.chunking import WindowChunker
 
 
@@ -91,10 +91,10 @@ def test_chunks_are_spans_in_order_that_leave_out_only_what_is_no_text(counter, 
         assert chunk.text == text[chunk.start : chunk.end]
         assert chunk.text.strip() == chunk.text != ""
         assert chunk.start >= at
-        assert is_rule(text[at : chunk.start])
-        assert not is_rule(chunk.text)
+        assert is_horizontal_rule(text[at : chunk.start])
+        assert not is_horizontal_rule(chunk.text)
         at = chunk.end
-    assert is_rule(text[at:])
+    assert is_horizontal_rule(text[at:])
 
 
 @given(text=ANY_TEXT, limit=LIMITS)
@@ -121,7 +121,7 @@ def test_the_other_methods_keep_the_law_of_spans(method, text, limit):
     bounds = [0, *(bound for c in chunks for bound in (c.start, c.end)), len(text)]
     assert bounds == sorted(bounds)
     gaps = (text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True))
-    assert all(map(is_rule, gaps))
+    assert all(map(is_horizontal_rule, gaps))
     assert all(c.text == text[c.start : c.end] and c.n_tokens <= limit for c in chunks)
 
 

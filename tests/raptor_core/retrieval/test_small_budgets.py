@@ -89,7 +89,11 @@ def retriever():
         parsed = parse(text.encode())
         documents.append(
             Document(
-                name, parsed.text, parsed.title, sections=parsed.sections, blocks=parsed.blocks
+                name,
+                parsed.text,
+                parsed.title,
+                sections=parsed.sections,
+                blocks=parsed.packed_blocks,
             )
         )
     components = Components(embedder=HashingEmbedder())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from raptor_assets.home.settings_file import settings_text
+from raptor_assets.home.settings_file import to_settings_text
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings, preset
 from raptor_core.settings.stores import StoreSettings
@@ -197,7 +197,7 @@ def test_a_link_that_is_no_address_is_refused(link):
         Settings.model_validate({"source": {"link": link}})
 
 
-TEXT = settings_text(sources=["docs"], preset="default", group_by="document").encode()
+TEXT = to_settings_text(sources=["docs"], preset="default", group_by="document").encode()
 NAMES = [
     f"{part}.{name}"
     for part, field in Settings.model_fields.items()

@@ -215,7 +215,7 @@ def test_narrativeqa_is_read_in_its_published_form(tmp_path):
         "book": MILL,
         "script": LAMP,
     }
-    assert [item.name for item in found.left_out] == ["gone"]
+    assert [item.name for item in found.skipped_documents] == ["gone"]
     assert [q.answers for q in found.questions] == [("A smith.", "the smith"), ("Rape oil",)]
     train = load_dataset(tmp_path / "nqa", split="train")
     assert [q.answers for q in train.questions] == [("Then.",)]
