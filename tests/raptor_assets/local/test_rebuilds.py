@@ -251,7 +251,7 @@ def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     tables = shrunken.access().tables
     assert tables.exists(CHAIN_NAMES.clusters(1).table_path, NAME)
     for asset in gone(shrunken):
-        assert not tables.exists(asset.path, NAME)
+        assert not tables.exists(asset.table_path, NAME)
         found = shrunken.metadata(asset.name, NAME)
         assert (found["state"], found["n_nodes"]) == ("past_top", 0)
         assert shrunken.data_version(asset.name, NAME) == "past_top"
