@@ -34,7 +34,10 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
     again = pair.build()
-    assert (again.run_ids, again.changes.of(PartitionChange.UNCHANGED)) == ([], ("a.md", "b.md"))
+    assert (again.run_ids, again.changes.partitions_in(PartitionChange.UNCHANGED)) == (
+        [],
+        ("a.md", "b.md"),
+    )
     assert pair.build(force=True).built == ["a.md", "b.md"]
     assert versions(pair, "a.md") == before
     assert pair.embedder.n_embedded == n_embedded
