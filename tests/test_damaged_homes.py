@@ -62,7 +62,7 @@ def test_a_store_that_was_lost_is_built_again_from_the_tables(home):
     shutil.rmtree(workshop.home.embedded_store_path)
     report = workshop.build()
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
-    assert report.produced["layer_1/summaries"] == 0
+    assert report.n_produced_by_asset["layer_1/summaries"] == 0
     assert seen(workshop) == before
     assert workshop.build().built == []
 
@@ -139,5 +139,5 @@ def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_of_the_error(ho
     shutil.rmtree(workshop.home.embedded_store_path / "corpus")
     report = workshop.build()
     assert report.built == ["a.md", "b.md"]
-    assert report.produced["layer_1/summaries"] == 0
+    assert report.n_produced_by_asset["layer_1/summaries"] == 0
     assert seen(workshop) == before

@@ -36,7 +36,7 @@ def index(tmp_path):
 def asked(index, at=0, *, pooled=False):
     question = index.dataset.questions[at]
     vectors = index.components.embedder.embed_queries([question.text])
-    return QuestionBatch([question], vectors, index.where(question, pooled=pooled))
+    return QuestionBatch([question], vectors, index.filter_of(question, pooled=pooled))
 
 
 @pytest.mark.slow

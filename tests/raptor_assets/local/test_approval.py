@@ -100,7 +100,7 @@ def test_what_is_approved_is_the_build_as_it_was_made(workshop):
     workshop.build()
     assert workshop.build(TREE).waiting == []
     assert workshop.build(TREE, force=True).waiting == [TREE]
-    (staged,) = workshop.access().waiting.manifests(TREE).values()
+    (staged,) = workshop.access().waiting_builds.read_manifests(TREE).values()
     workshop.configure(**{**SETTINGS, "summarizer": {"max_tokens": 40}})
     approve_tree(workshop)
     assert workshop.manifests()[TREE] == staged
@@ -176,10 +176,10 @@ def test_a_waiting_build_owns_all_that_it_needs_and_a_damaged_one_is_refused(wor
         approve_tree(workshop)
     assert workshop.texts(TREE) == before
     file.write_bytes(whole)
-    (waits,) = access.waiting.manifests(TREE).values()
+    (waits,) = access.waiting_builds.read_manifests(TREE).values()
     approve_tree(workshop)
     assert workshop.manifests()[TREE].build_id == waits.build_id
-    assert access.waiting.among([TREE]) == []
+    assert access.waiting_builds.select_waiting([TREE]) == []
 
 
 def test_the_command_shows_what_waits_and_approves_it(workshop):

@@ -56,7 +56,7 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
         assert type(instance.run_storage).__module__.startswith("dagster_postgres")
         assert type(instance.schedule_storage).__module__.startswith("dagster_postgres")
         assert {run.job_name for run in instance.get_runs()} == {"sync"}
-    assert not list(workshop.home.dagster.rglob("*.db"))
+    assert not list(workshop.home.dagster_home.rglob("*.db"))
     status = read_status(workshop.home, workshop.settings)
     assert [(tree.partition, tree.structural_checks_passed) for tree in status.trees] == [
         ("a.md", True),
@@ -189,7 +189,7 @@ def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):
     paid_workshop.write("a.md", prose(40, seed=2) + "\n\nA zebra stands there.")
     assert paid_workshop.build().built == []
     assert unfinished(paid_workshop) == ["a.md"]
-    assert not (paid_workshop.home.answers / "cache.sqlite").exists()
+    assert not (paid_workshop.home.unfinished_work / "cache.sqlite").exists()
     n_made = paid_workshop.parts_given["summarizer"].n_made
     assert n_made
     left = paid_workshop.parts_given["summarizer"] = ScriptedSummarizer()

@@ -29,7 +29,10 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
     again = pair.build()
-    assert (again.run_ids, again.changes.of(PartitionChange.UNCHANGED)) == ([], ("a.md", "b.md"))
+    assert (again.run_ids, again.changes.partitions_in(PartitionChange.UNCHANGED)) == (
+        [],
+        ("a.md", "b.md"),
+    )
     assert pair.build(force=True).built == ["a.md", "b.md"]
     assert versions(pair, "a.md") == before
     assert pair.embedder.n_embedded == n_embedded
@@ -246,7 +249,7 @@ def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     tables = shrunken.access().tables
     assert tables.exists(CHAIN_NAMES.clusters(1).table_path, NAME)
     for asset in gone(shrunken):
-        assert not tables.exists(asset.path, NAME)
+        assert not tables.exists(asset.table_path, NAME)
         found = shrunken.metadata(asset.name, NAME)
         assert (found["state"], found["n_nodes"]) == ("past_top", 0)
         assert shrunken.data_version(asset.name, NAME) == "past_top"

@@ -78,7 +78,7 @@ def test_a_build_that_lost_answers_is_neither_passed_nor_approved(gated):
 def test_a_published_loss_is_found_against_the_build_before_it(gated):
     gated.configure(grouping={"by": "folder"}, retrieval={"top_k": 3})
     assert gated.build(force=True).succeeded
-    (kept,) = gated.access().kept.ids("zoo")
+    (kept,) = gated.access().kept_builds.ids("zoo")
     assert call(gated, "eval", "golden", "--baseline", "published", "--json").json["losses"] == []
     printed = call(gated, "eval", "golden", "--baseline", kept[:9], "--json")
     assert printed.code == 5

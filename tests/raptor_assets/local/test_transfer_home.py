@@ -55,13 +55,15 @@ def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tm
     n_embedded = here.embedder.n_embedded
     built = here.build()
     assert built.built == ["a.md", "b.md"]
-    assert sum(built.produced.values()) == 0
+    assert sum(built.n_produced_by_asset.values()) == 0
     assert here.embedder.n_embedded == n_embedded
     ids = {name: made.build_id for name, made in there.manifests().items()}
     assert {name: made.build_id for name, made in here.manifests().items()} == ids
     assert here.build().built == []
     shutil.rmtree(here.home.tables)
-    assert sum(here.build(force=True).produced.values()) == 0  # the store alone spares every call
+    assert (
+        sum(here.build(force=True).n_produced_by_asset.values()) == 0
+    )  # the store alone spares every call
     assert here.embedder.n_embedded == n_embedded
     assert here.texts("a.md") == there.texts("a.md")
 

@@ -60,7 +60,7 @@ class Team:
     def process(self, name, command):
         """A process with a home of its own, ended with all of its children."""
         home = self.home(name)
-        environ = {**self.environment, **home.environment()}
+        environ = {**self.environment, **home.dagster_environment()}
         return process_of(command, home.path, self.root / f"{name}.log", environ)
 
     def wait_until(self, reached):
@@ -100,7 +100,7 @@ def test_partitions_spread_over_workers_and_survive_one(team):
         (team.docs / f"{name}.md").write_text(prose(8, seed=number))
     own = team.home("own")
     with ExitStack() as stack:
-        instance = stack.enter_context(open_records(own.dagster))
+        instance = stack.enter_context(open_records(own.dagster_home))
         workers = [
             stack.enter_context(
                 team.process(
