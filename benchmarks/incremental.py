@@ -41,7 +41,7 @@ from raptor_core import Components, Document, Query, Retriever, Settings, Tree
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.layer_fit import cohesion
+from raptor_core.tree.layer_fit import mean_cohesion
 from raptor_lab.comparison.measures import evidence_recall
 from raptor_lab.datasets.load import load_dataset
 
@@ -186,7 +186,7 @@ class Run:
             leaves=sum(len(tree.layers[0].nodes) for tree in self.ours.values()),
             new=sum(_n_new(self.ours[tree], before.get(tree)) for tree in changed),
             calls=counted.calls - start[0],
-            plan=plan.summaries.calls,
+            plan=plan.summary_usage.calls,
             least=sum(_least(self.ours[tree], before.get(tree)) for tree in changed),
             cache=refit,
             scratch=sum(tree.n_nodes - len(tree.layers[0].nodes) for tree in self.theirs.values()),
@@ -280,7 +280,7 @@ def cohesions(trees: Mapping[str, Tree]) -> list[float]:
             members = [[row_of[c] for c in node.children] for node in above.nodes]
             n = sum(map(len, members))
             sums += [np.zeros(2)] * (number + 1 - len(sums))
-            sums[number] = sums[number] + (n * cohesion(below.vectors, members), n)
+            sums[number] = sums[number] + (n * mean_cohesion(below.vectors, members), n)
     return [total / n for total, n in sums]
 
 

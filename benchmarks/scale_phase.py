@@ -22,7 +22,7 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     from raptor_assets.local import build, code_location, forecast  # noqa: F401 - imports are not measured
 
     home = Home(arguments.root / "home")
-    if not home.settings.exists():
+    if not home.settings_path.exists():
         home.create(sources=[str(arguments.root / "source")])
     settings, components = _components(home, arguments)
     components.embedder.embed(["a text"])
@@ -71,11 +71,13 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from raptor_assets.home.source_state import rescan
-        from raptor_assets.local.forecast import forecast
+        from raptor_assets.local.forecast import forecast_build
 
         tables = CorpusAccess(settings, home).tables
-        plan = forecast(home, settings, rescan(tables, settings.source), components=components).plan
-        return {"n_calls": plan.summaries.calls}
+        plan = forecast_build(
+            home, settings, rescan(tables, settings.source), components=components
+        ).plan
+        return {"n_calls": plan.summary_usage.calls}
     return _build(home, settings, components)
 
 

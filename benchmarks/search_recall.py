@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--top", type=int, default=20)
     arguments = parser.parse_args()
-    opened, settings = Home.open(arguments.home)
+    opened, settings = Home.open_with_settings(arguments.home)
     with open_published(opened, settings) as store:
         nodes = _sample(store, arguments.samples)
         vectors = store.vectors(node.embedding_key for node in nodes)

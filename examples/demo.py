@@ -9,7 +9,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from raptor_assets.cli.progress import build_progress
+from raptor_assets.cli.progress import open_build_progress
 from raptor_assets.home.folder import Home
 from raptor_assets.local.build import build
 from raptor_assets.local.status import HomeStatus, read_status
@@ -37,8 +37,8 @@ def main() -> None:
     home.create(sources=[str(EXAMPLES / "handbook")], group_by="folder")
     settings = home.load_settings()
     print("Building one tree per folder of examples/handbook through Dagster ...", flush=True)
-    with build_progress(visible=True) as progress:
-        report = build(home, settings, on_plan=progress.plan, on_progress=progress.step)
+    with open_build_progress(visible=True) as progress:
+        report = build(home, settings, on_plan=progress.show_plan, on_progress=progress.show_step)
     print(f"{len(report.built)} built, {len(report.unchanged)} unchanged\n")
     for name, failure in report.failed.items():
         print(f"failed: {name} at {failure.asset}: {failure.reason}")
@@ -67,13 +67,13 @@ def print_trees(status: HomeStatus) -> None:
 def print_answers(home: Home, settings: Settings) -> None:
     """Ask for a detail, a part and a theme; print the nodes that answer, layer by layer."""
     components = Components(settings)
-    with open_store(settings.store, home.qdrant, components.store_identity) as store:
+    with open_store(settings.store, home.embedded_store_path, components.store_identity) as store:
         retriever = Retriever(store, components.embedder)
         retrievals = retriever.search_many(QUESTIONS, Query(budget_tokens=BUDGET_TOKENS))
     for retrieval in retrievals:
         print(f"{retrieval.kind} question: {retrieval.question}")
         print(f"  it {retrieval.reason}")
-        best = {hit.node.id for hit in retrieval.ranked[:N_SHOWN]}
+        best = {hit.node.id for hit in retrieval.hits_by_score[:N_SHOWN]}
         shown = [hit.node for hit in retrieval.hits if hit.node.id in best]
         for node in shown if retrieval.kind == "detail" else [h.node for h in retrieval.hits]:
             place = Passage.from_node(node).place

@@ -16,7 +16,7 @@ def check_key(key: str, variable: str, use: str) -> str:
 
     ``use`` is what needs the key, for the message, such as "the summarizer".
     """
-    if fault := _fault(key):
+    if fault := _find_key_fault(key):
         raise MissingKeyError(
             f"the environment variable {variable} contains no usable key for {use}: it {fault}. "
             "Set it again, in printable ASCII characters, without spaces or quotes around it"
@@ -32,7 +32,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _fault(key: str) -> str:
+def _find_key_fault(key: str) -> str:
     """Return what is wrong with a key as a predicate, such as "is empty", or ""."""
     if not key.strip():
         return "is empty"

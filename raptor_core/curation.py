@@ -78,36 +78,47 @@ class Curation:
         self.decisions = tuple(self._by_subject.values())
 
     @cached_property
-    def documents(self) -> frozenset[str]:
+    def set_aside_documents(self) -> frozenset[str]:
         """Ids of documents that are set aside."""
         return frozenset(d.subject for d in self.decisions if d.kind == "document")
 
     @cached_property
-    def chunks(self) -> frozenset[str]:
+    def set_aside_chunks(self) -> frozenset[str]:
         """Subjects of chunks that are set aside."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
     @cached_property
-    def documents_with_chunks(self) -> frozenset[str]:
+    def documents_missing_chunks(self) -> frozenset[str]:
         """Ids of documents with excluded chunks."""
         chunks = (d for d in self.decisions if d.kind == "chunk")
         return frozenset(name for decision in chunks for name in decision.documents)
 
     def excludes_chunk(self, document: str, content_key: str) -> bool:
         """Return whether a chunk is set aside."""
-        return bool(self.chunks) and subject_of_chunk(document, content_key) in self.chunks
+        return (
+            bool(self.set_aside_chunks)
+            and subject_of_chunk(document, content_key) in self.set_aside_chunks
+        )
 
-    def summary(self, documents: Sequence[str], child_keys: Sequence[str]) -> Decision | None:
+    def summary_decision(
+        self, documents: Sequence[str], child_keys: Sequence[str]
+    ) -> Decision | None:
         """Return the decision on the text of a summary over these documents and children."""
         return self._by_subject.get(("summary", subject_of_summary(documents, child_keys)))
 
-    def mark(self, node_id: str, sentence: str) -> Decision | None:
+    def finding_decision(self, node_id: str, sentence: str) -> Decision | None:
         """Return the decision on a finding."""
-        return self._marks.get(subject_of_finding(node_id, sentence)) if self._marks else None
+        return (
+            self._finding_decisions.get(subject_of_finding(node_id, sentence))
+            if self._finding_decisions
+            else None
+        )
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return the texts of corrected summaries by content key, as in ``tree.cache.Known``."""
-        return {key: self._texts[key] for key in content_keys if key in self._texts}
+        """Return the texts of corrected summaries by content key; see ``KnownContent.texts``."""
+        return {
+            key: self._corrected_texts[key] for key in content_keys if key in self._corrected_texts
+        }
 
     def vectors(self, _embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """Return no vectors, because decisions contain only texts."""
@@ -122,13 +133,13 @@ class Curation:
         rows = sorted(
             (d.kind, d.subject, d.value)
             for document in ids
-            for d in self._by_document.get(document, ())
+            for d in self._decisions_by_document.get(document, ())
             if ids.issuperset(d.documents)
         )
         return digest("curation", json.dumps(rows)) if rows else ""
 
     @cached_property
-    def _by_document(self) -> dict[str, list[Decision]]:
+    def _decisions_by_document(self) -> dict[str, list[Decision]]:
         """Decisions on chunks, summaries and findings, by the first of their documents."""
         decisions: dict[str, list[Decision]] = {}
         for decision in self.decisions:
@@ -137,11 +148,11 @@ class Curation:
         return decisions
 
     @cached_property
-    def _marks(self) -> dict[str, Decision]:
+    def _finding_decisions(self) -> dict[str, Decision]:
         return {d.subject: d for d in self.decisions if d.kind == "finding"}
 
     @cached_property
-    def _texts(self) -> dict[str, str]:
+    def _corrected_texts(self) -> dict[str, str]:
         return {d.content_key: d.value for d in self.decisions if d.kind == "summary"}
 
 

@@ -101,7 +101,7 @@ def os_error_remedy(error: OSError) -> str:
 
 
 @contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
+def translate_disk_errors(path: Path) -> Iterator[None]:
     """Turn an OSError into a StoreError that names ``path`` and the remedy."""
     try:
         yield
@@ -118,7 +118,7 @@ def write_durably(path: Path, data: bytes) -> None:
     Raises:
         StoreError: the disk failed.
     """
-    with disk_errors(path):
+    with translate_disk_errors(path):
         replace_file(path, data, path.with_name(f"{path.name}.part"))
         sync_directory(path.parent)
 
@@ -134,9 +134,9 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def check_space(path: Path, n_bytes: int) -> None:
+def check_free_space(path: Path, n_bytes: int) -> None:
     """Raise StoreError if fewer than ``n_bytes`` plus ``SPARE_BYTES`` are free."""
-    with disk_errors(path):
+    with translate_disk_errors(path):
         free = shutil.disk_usage(path).free
     if free < n_bytes + SPARE_BYTES:
         needed = (n_bytes + SPARE_BYTES) / 2**20

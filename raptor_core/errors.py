@@ -3,14 +3,14 @@
 A message says what was expected, what was found, where, and what to do about it.
 """
 
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 
 
 class RaptorError(Exception):
     """Base of all errors raised on purpose; its message contains no control characters."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return escape_control_characters(super().__str__())
 
 
 class SettingsError(RaptorError):
@@ -119,7 +119,7 @@ class ExportError(RaptorError):
     """Exported trees are missing, damaged or have another version."""
 
 
-class RecordsError(RaptorError):
+class DagsterStorageError(RaptorError):
     """Dagster's run and event storage failed."""
 
 

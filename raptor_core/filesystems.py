@@ -22,7 +22,7 @@ _EXTRAS = {
 }
 
 
-def open_place(url: str, error: type[RaptorError]) -> tuple[Any, str]:
+def open_file_system(url: str, error: type[RaptorError]) -> tuple[Any, str]:
     """Return the fsspec file system of a folder or URL, and the path in it.
 
     Chained URLs are allowed. The storage's client sets the time limits.
@@ -44,7 +44,9 @@ def open_place(url: str, error: type[RaptorError]) -> tuple[Any, str]:
             f"{shown}: FTP is not supported, because its client shows a folder that it may not "
             "list as an empty one; use sftp://, https:// or a mounted folder"
         )
-    with storage_errors(shown, error):  # because SFTP logs in here, and archives are opened
+    with translate_storage_errors(
+        shown, error
+    ):  # because SFTP logs in here, and archives are opened
         try:
             return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
         except FileNotFoundError as failure:
@@ -65,7 +67,7 @@ def open_place(url: str, error: type[RaptorError]) -> tuple[Any, str]:
 
 
 @contextmanager
-def storage_errors(
+def translate_storage_errors(
     shown: str, error: type[RaptorError], address: str = "the address"
 ) -> Iterator[None]:
     """Raise every failure of a storage's client, except FileNotFoundError, as ``error``.
@@ -107,36 +109,36 @@ class Folder:
     ) -> None:
         self.name = hide_credentials(url)
         self._error, self._address = error, address
-        self._files, self._root = open_place(url, url_error or error)
+        self._files, self._root = open_file_system(url, url_error or error)
         self._is_local = type(self._files).__name__ == "LocalFileSystem"
 
     def path(self, name: str) -> str:
         """Return the path of a file in its file system."""
         return posixpath.join(self._root, name)
 
-    def shown(self, name: str) -> str:
+    def shown_path(self, name: str) -> str:
         """Return the location of a file as messages show it, without credentials."""
         return posixpath.join(self.name, name)
 
     def exists(self, name: str) -> bool:
         """Return whether the file exists."""
-        with suppress(FileNotFoundError), self._errors(name):
+        with suppress(FileNotFoundError), self._translate_errors(name):
             self._files.info(self.path(name))
             return True
         return False
 
-    def find(self, name: str) -> bytes | None:
+    def read_if_exists(self, name: str) -> bytes | None:
         """Return the content of a file, or None if there is no such file."""
-        with suppress(FileNotFoundError), self._errors(name):
+        with suppress(FileNotFoundError), self._translate_errors(name):
             data: bytes = self._files.cat_file(self.path(name))
             return data
         return None
 
-    def names(self, name: str) -> list[str]:
+    def file_names(self, name: str) -> list[str]:
         """Return the sorted file names in a subfolder; none if it does not exist."""
         path = self.path(name)
         self._files.invalidate_cache(path)
-        with suppress(FileNotFoundError), self._errors(name):
+        with suppress(FileNotFoundError), self._translate_errors(name):
             return sorted(map(posixpath.basename, self._files.ls(path, detail=False)))
         return []
 
@@ -152,25 +154,27 @@ class Folder:
                     "previous file is unchanged"
                 ) from failure
         try:
-            with self._errors(name):  # in one piece: after an error, parts would leave a short file
+            with self._translate_errors(
+                name
+            ):  # in one piece: after an error, parts would leave a short file
                 self._files.pipe_file(path, data)
         except FileNotFoundError as failure:
             raise self._error(
-                f"cannot write {self.shown(name)}: {hide_credentials(str(failure))}; create the "
-                f"bucket or container, or correct {self._address}"
+                f"cannot write {self.shown_path(name)}: {hide_credentials(str(failure))}; create "
+                f"the bucket or container, or correct {self._address}"
             ) from failure
 
     def delete(self, name: str) -> bool:
         """Delete a file and return whether it existed."""
         if not self.exists(name):
             return False
-        with self._errors(name):
+        with self._translate_errors(name):
             self._files.rm_file(self.path(name))
         return True
 
     @contextmanager
-    def _errors(self, name: str) -> Iterator[None]:
-        with storage_errors(self.shown(name), self._error, self._address):
+    def _translate_errors(self, name: str) -> Iterator[None]:
+        with translate_storage_errors(self.shown_path(name), self._error, self._address):
             try:
                 yield
             except OSError as failure:

@@ -43,7 +43,7 @@ MAX_NAME_BYTES = 200
 _KEPT_BYTES = 150
 
 
-def composed(name: str) -> str:
+def to_nfc(name: str) -> str:
     """Return a name in the Unicode form NFC, in which names are compared.
 
     Disks may store another form, such as "u" and a combining diaeresis for "ü".

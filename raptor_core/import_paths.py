@@ -6,7 +6,7 @@ from typing import Any
 from raptor_core.errors import SettingsError
 
 
-def import_named(path: str, label: str) -> Any:
+def import_object(path: str, label: str) -> Any:
     """Import the object at a path such as "package.module:name".
 
     Raises:
@@ -21,13 +21,13 @@ def import_named(path: str, label: str) -> Any:
         ) from error
 
 
-def make_named(path: str, settings: Any, label: str) -> Any:
+def make_from_path(path: str, settings: Any, label: str) -> Any:
     """Import a class or function, call it with the settings and return the result.
 
     Raises:
         SettingsError: it cannot be imported, or the call failed.
     """
-    factory = import_named(path, label)
+    factory = import_object(path, label)
     try:
         return factory(settings)
     except Exception as error:

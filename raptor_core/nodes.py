@@ -55,11 +55,11 @@ class Node:
     paragraphs: Annotated[
         tuple[tuple[int, int], ...],
         "of a leaf: first character of each paragraph in the document, with the heading above it, "
-        "and the tokens of the part in the chunk, those of ``table`` included",
+        "and the tokens of the part in the chunk, those of ``table_header`` included",
     ] = ()
 
     @property
-    def anchor(self) -> str:
+    def stable_id(self) -> str:
         """Identity of this node as a cluster member: the slot of a summary, the id of a leaf."""
         return self.slot or self.id
 
@@ -77,10 +77,10 @@ class Node:
     @property
     def is_summary(self) -> bool:
         """Whether the text is not a span of a document, also in a leaf of the corpus tree."""
-        return not self.is_leaf or bool(self.stands_for)
+        return not self.is_leaf or bool(self.copied_node_id)
 
     @property
-    def stands_for(self) -> str:
+    def copied_node_id(self) -> str:
         """Id of the top node that a leaf of the corpus tree copies; empty for other nodes."""
         return str(self.metadata.get(TOP_NODE, "")) if self.is_leaf else ""
 
@@ -97,19 +97,19 @@ class Node:
         return (*numbers, *numbers)[:2] if self.is_leaf else ()  # a row may have only one page
 
     @property
-    def order(self) -> tuple[str, int, str]:
+    def document_order(self) -> tuple[str, int, str]:
         """Sort key for document order within a layer: first document, position, id."""
         return (self.documents[0], self.position, self.id)
 
     @property
-    def table(self) -> str:
+    def table_header(self) -> str:
         """Title and columns of the table whose rows begin the chunk; "" if the text has them."""
         return self.context.partition("\n")[2]
 
     @property
     def shown_text(self) -> str:
         """Text to show, with the columns of its table if the chunk lacks them."""
-        return f"{self.table}\n{self.text}" if self.table else self.text
+        return f"{self.table_header}\n{self.text}" if self.table_header else self.text
 
     @property
     def embedding_text(self) -> str:
@@ -135,7 +135,7 @@ NODE_FIELDS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The nodes of a layer in document order (``Node.order``), and their vectors.
+    """The nodes of a layer in document order (``Node.document_order``), and their vectors.
 
     ``vectors`` has shape ``(len(nodes), n_dims)``, float32, unit norm.
     """
@@ -148,7 +148,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class TreeEnd:
     """Number of a tree's top ``layer``, and the ``reason`` why the tree ends there, in words."""
 
     layer: int
@@ -156,7 +156,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ClusterFit:
     """The last fit of the clusters over a layer, and their drift since then.
 
     Attributes:
@@ -193,8 +193,8 @@ class Tree:
 
     name: str
     layers: tuple[Layer, ...]
-    end: End
-    fits: tuple[Fit, ...] = ()
+    end: TreeEnd
+    fits: tuple[ClusterFit, ...] = ()
     settings_fingerprint: str = ""
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -203,11 +203,11 @@ class Tree:
         return f"<Tree {self.name!r}, nodes by layer: {sizes}>"
 
     @cached_property
-    def _by_id(self) -> dict[str, tuple[Node, int]]:
+    def _nodes_by_id(self) -> dict[str, tuple[Node, int]]:
         return {n.id: (n, row) for layer in self.layers for row, n in enumerate(layer.nodes)}
 
     @cached_property
-    def _parents(self) -> dict[str, tuple[str, ...]]:
+    def _parents_by_id(self) -> dict[str, tuple[str, ...]]:
         parents: dict[str, list[str]] = {}
         for node in self.nodes():
             for child in node.children:
@@ -233,7 +233,7 @@ class Tree:
         }
 
     def __contains__(self, node_id: str) -> bool:
-        return node_id in self._by_id
+        return node_id in self._nodes_by_id
 
     def node(self, node_id: str) -> Node:
         """Return the node with this id.
@@ -241,11 +241,11 @@ class Tree:
         Raises:
             KeyError: the tree has no such node.
         """
-        return self._by_id[node_id][0]
+        return self._nodes_by_id[node_id][0]
 
     def vector(self, node_id: str) -> Vectors:
         """Return the vector of a node, shape ``(n_dims,)``."""
-        node, row = self._by_id[node_id]
+        node, row = self._nodes_by_id[node_id]
         vector: Vectors = self.layers[node.layer].vectors[row]
         return vector
 
@@ -255,7 +255,7 @@ class Tree:
 
     def parents(self, node_id: str) -> tuple[Node, ...]:
         """Return the summaries of a node; with soft assignment there may be several."""
-        return tuple(self.node(parent) for parent in self._parents.get(node_id, ()))
+        return tuple(self.node(parent) for parent in self._parents_by_id.get(node_id, ()))
 
     @property
     def n_nodes(self) -> int:
@@ -266,7 +266,7 @@ class Tree:
 Key = TypeVar("Key")
 
 
-def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list[Node]]:
+def group_nodes(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list[Node]]:
     """Group nodes by ``key``; groups and their nodes keep the order of the nodes."""
     groups: dict[Key, list[Node]] = {}
     for node in nodes:
@@ -274,7 +274,7 @@ def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list
     return groups
 
 
-def leaf_texts(
+def leaf_texts_by_node(
     nodes: Iterable[Node], lower: Iterable[Sequence[Node]]
 ) -> dict[str, tuple[str, ...]]:
     """Return the texts of the leaves below each node by its id, in the order of its children.
@@ -294,7 +294,7 @@ def leaf_texts(
     return {node: tuple(texts[leaf] for leaf in of_node) for node, of_node in leaves.items()}
 
 
-def labelled(label: str, place: str) -> str:
+def format_label(label: str, place: str) -> str:
     """Format a label as "label (place)", or return the place if there is no label."""
     return f"{label} ({place})" if label else place
 

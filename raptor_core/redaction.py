@@ -20,7 +20,7 @@ UNPRINTABLE = re.compile(
 surrogates. The joiners U+200C and U+200D are kept, because words of several languages need them."""
 
 
-def printable(text: str, *, lines: bool = True) -> str:
+def escape_control_characters(text: str, *, lines: bool = True) -> str:
     """Escape control characters in a text; also line breaks if ``lines`` is False."""
     shown = text.replace("\r\n", "\n")
     shown = shown if lines else shown.replace("\n", "\\n")

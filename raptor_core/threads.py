@@ -30,8 +30,10 @@ class _OneThread(ContextDecorator):
         with self._lock:
             self._depth += 1
             if self._depth == 1:
-                libraries = _libraries("scipy.linalg" in sys.modules)
-                self._previous = [(_setter(lib), lib.get_num_threads()) for lib in libraries]
+                libraries = _loaded_blas_libraries("scipy.linalg" in sys.modules)
+                self._previous = [
+                    (_find_thread_setter(lib), lib.get_num_threads()) for lib in libraries
+                ]
                 for set_threads, _ in self._previous:
                     set_threads(1)
 
@@ -47,7 +49,7 @@ one_blas_thread = _OneThread()
 
 
 @lru_cache(maxsize=2)
-def _libraries(_with_scipy: bool) -> list[Any]:
+def _loaded_blas_libraries(_with_scipy: bool) -> list[Any]:
     """Return the loaded BLAS libraries: NumPy's, and SciPy's own if it is loaded."""
     import numpy as np  # noqa: F401  # loads its BLAS library
     from threadpoolctl import ThreadpoolController
@@ -55,7 +57,7 @@ def _libraries(_with_scipy: bool) -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def _setter(library: Any) -> SetThreads:
+def _find_thread_setter(library: Any) -> SetThreads:
     """Return the function that sets a library's number of threads, whichever thread calls it.
 
     From version 3.8 on, threadpoolctl obeys only the first thread that ever called it.

@@ -1,8 +1,8 @@
 """OpenTelemetry spans and the token metric, by its conventions for generative AI (1.41).
 
 This module contains every attribute name, and the switch that adds texts to spans. A span costs
-almost nothing until an application, or ``set_up`` for the `raptor` command, installs a provider.
-See docs/traces.md.
+almost nothing until an application, or ``set_up_tracing`` for the `raptor` command, installs a
+provider. See docs/traces.md.
 """
 
 import json
@@ -29,7 +29,7 @@ def records_texts() -> bool:
     return os.environ.get(TEXTS, "").lower() in {"true", "span_only", "span_and_event"}
 
 
-def set_up() -> None:
+def set_up_tracing() -> None:
     """Install the SDK in this process if ``OTEL_TRACES_EXPORTER`` is "otlp".
 
     The SDK reads the other standard variables, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``.
@@ -92,7 +92,9 @@ def with_context(function: Callable[..., Result]) -> Callable[..., Result]:
     return lambda *values: context.copy().run(function, *values)
 
 
-def model_values(operation: str, model: str, provider: str, address: str = "") -> dict[str, Any]:
+def model_call_attributes(
+    operation: str, model: str, provider: str, address: str = ""
+) -> dict[str, Any]:
     """Return the span attributes of a model call; ``address`` is the URL of its endpoint."""
     values: dict[str, Any] = {
         "gen_ai.operation.name": operation,

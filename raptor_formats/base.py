@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from raptor_formats.blocks import Block, Section, unpack
-from raptor_formats.markup.plain import read_plain, title_starts
+from raptor_formats.blocks import Block, Section, unpack_blocks
+from raptor_formats.markup.plain import find_title_starts, read_plain_blocks
 
 MetadataScalar = str | int | float | bool
 MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
@@ -71,24 +71,24 @@ class MissingLibraryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of the pages.
+    """Text of a document; ``title`` is empty if unknown, ``page_starts`` are offsets of pages.
 
-    ``blocks`` and ``readers`` are as in ``Document``; a text without blocks is plain text.
+    ``packed_blocks`` and ``readers`` are as in ``Document``; a text without blocks is plain text.
     """
 
     text: str
     title: str = ""
     sections: tuple[Section, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
-    pages: tuple[int, ...] = ()
-    blocks: str = ""
+    page_starts: tuple[int, ...] = ()
+    packed_blocks: str = ""
     readers: tuple[str, ...] | None = None
 
     def list_blocks(self) -> list[Block]:
         """Return the blocks; without any, find those of plain text."""
-        if self.blocks:
-            return unpack(self.blocks)
-        return list(read_plain(self.text, title_starts(self.text, self.sections)))
+        if self.packed_blocks:
+            return unpack_blocks(self.packed_blocks)
+        return list(read_plain_blocks(self.text, find_title_starts(self.text, self.sections)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class Block(NamedTuple):
     label: str = ""
 
 
-def pack(blocks: Iterable[Block]) -> str:
+def pack_blocks(blocks: Iterable[Block]) -> str:
     """Encode blocks as JSON text; each start is relative to the preceding end."""
     rows: list[list[object]] = []
     at = 0
@@ -77,8 +77,8 @@ def pack(blocks: Iterable[Block]) -> str:
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 
-def unpack(packed: str) -> list[Block]:
-    """Decode the blocks that ``pack`` encoded."""
+def unpack_blocks(packed: str) -> list[Block]:
+    """Decode the blocks that ``pack_blocks`` encoded."""
     blocks = []
     at = 0
     for letter, gap, length, *more in json.loads(packed):
@@ -87,12 +87,12 @@ def unpack(packed: str) -> list[Block]:
     return blocks
 
 
-def is_rule(text: str) -> bool:
+def is_horizontal_rule(text: str) -> bool:
     """Return whether a text consists of characters that draw lines."""
     return _RULE.match(text) is not None
 
 
-def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
+def split_at_bounds(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the spans between the bounds, stripped of white space; skip empty ones."""
     for start, end in pairwise(bounds):
         part = text[start:end]
@@ -101,10 +101,12 @@ def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
             yield first, start + len(part.rstrip())
 
 
-def stripped(text: str, block: Block) -> Iterator[Block]:
+def strip_block(text: str, block: Block) -> Iterator[Block]:
     """Yield the block stripped of white space, as a rule if it only draws a line."""
-    for start, end in strip_spans(text, (block.start, block.end)):
-        kind = "rule" if block.kind != "code" and is_rule(text[start:end]) else block.kind
+    for start, end in split_at_bounds(text, (block.start, block.end)):
+        kind = (
+            "rule" if block.kind != "code" and is_horizontal_rule(text[start:end]) else block.kind
+        )
         yield block._replace(kind=kind, start=start, end=end)
 
 

@@ -44,13 +44,13 @@ def declared_readers(
         UnreadableError: they are malformed, differ between two places, or stand in a place or under
             a name that is not supported. Its ``readers`` are empty.
     """
-    declared = set(_declarations(fields, nested))
+    declared = set(_find_declarations(fields, nested))
     if len(declared) > 1:
-        raise _fault(f"declares different {READERS} in several places; declare them once")
+        raise _make_error(f"declares different {READERS} in several places; declare them once")
     return next(iter(declared), None)
 
 
-def nested_fields(value: object) -> Mapping[str, Any] | None:
+def parse_nested_fields(value: object) -> Mapping[str, Any] | None:
     """Return the fields of an object, of JSON text or of pairs; None for other values.
 
     Raises:
@@ -59,20 +59,20 @@ def nested_fields(value: object) -> Mapping[str, Any] | None:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = _from_json(value)
         if not isinstance(value, Mapping):
-            raise _fault(f"its field {METADATA!r} begins like an object but is not valid JSON")
+            raise _make_error(f"its field {METADATA!r} begins like an object but is not valid JSON")
     if isinstance(value, list) and value and all(isinstance(pair, tuple) for pair in value):
         return dict(value)  # a Parquet map
     return value if isinstance(value, Mapping) else None
 
 
-def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object made of pairs; raise UnreadableError if a repeated key concerns readers."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        refuse_repeated([key for key, _ in pairs])
+        refuse_repeated_readers([key for key, _ in pairs])
         for key, value in pairs:
             if value is not fields[key]:
-                _refuse_within(key, _opened(key, value))
+                _refuse_readers_within(key, _decode_nested_json(key, value))
     return fields
 
 
@@ -95,93 +95,99 @@ def read_readers(value: object) -> tuple[str, ...] | None:
     names = [one_line(name) if isinstance(name, str) else "" for name in each]
     is_odd = any(not name or _ODD_NAME.search(name) for name in names)
     if is_odd or (is_single and _SEPARATOR.search(names[0])):
-        raise _fault(f"its field {READERS!r} contains {value!r:.60}, {_EXPECTED}")
+        raise _make_error(f"its field {READERS!r} contains {value!r:.60}, {_EXPECTED}")
     return tuple(sorted({unicodedata.normalize("NFC", name) for name in names}))
 
 
 def _from_json(text: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=object_of_pairs)
+        return json.loads(text, object_pairs_hook=object_from_pairs)
     except (ValueError, RecursionError):
         return None
 
 
-def is_like_readers(key: object) -> bool:
+def resembles_readers_key(key: object) -> bool:
     """Return whether a key is "readers" apart from case, letter forms, and extra punctuation."""
-    return isinstance(key, str) and _folded(key) == READERS
+    return isinstance(key, str) and _fold_key(key) == READERS
 
 
 @lru_cache(maxsize=1 << 12)
-def _folded(key: str) -> str:
+def _fold_key(key: str) -> str:
     last = _PATH.split(unicodedata.normalize("NFKC", key))[-1]
     return "".join(filter(str.isalnum, last.casefold()))
 
 
-def resembles_declaration(line: str) -> bool:
+def resembles_readers_declaration(line: str) -> bool:
     """Return whether a line consists of a key like "readers", then ":" or "="."""
     key = _KEY.match(unicodedata.normalize("NFKC", line))
-    return key is not None and is_like_readers(key[1])
+    return key is not None and resembles_readers_key(key[1])
 
 
-def refuse_key(key: str) -> None:
+def refuse_readers_key(key: str) -> None:
     """Raise UnreadableError if metadata that cannot declare readers has a key like "readers"."""
-    if is_like_readers(key):
-        raise _fault(f"declares readers in a place that is not supported: {key!r:.60}")
+    if resembles_readers_key(key):
+        raise _make_error(f"declares readers in a place that is not supported: {key!r:.60}")
 
 
-def refuse_repeated(keys: Collection[object]) -> None:
+def refuse_repeated_readers(keys: Collection[object]) -> None:
     """Raise UnreadableError if keys of one object declare readers more than once."""
-    if sum(map(is_like_readers, keys)) > 1:
-        raise _fault(f"declares its {READERS} twice; declare them once")
+    if sum(map(resembles_readers_key, keys)) > 1:
+        raise _make_error(f"declares its {READERS} twice; declare them once")
 
 
-def _declarations(fields: Mapping[Any, Any], nested: Collection[str]) -> Iterator[tuple[str, ...]]:
+def _find_declarations(
+    fields: Mapping[Any, Any], nested: Collection[str]
+) -> Iterator[tuple[str, ...]]:
     """Yield the readers that a row, or an object nested in it, declares."""
     for key, value in fields.items():
         if key == READERS:
             readers = read_readers(value)
             yield from () if readers is None else (readers,)
-        elif is_like_readers(key):
-            raise _fault(f"has the field {key!r:.60}; write {READERS!r}")
-        elif key == METADATA and key in nested and (inner := nested_fields(value)) is not None:
-            yield from _declarations(inner, ())
+        elif resembles_readers_key(key):
+            raise _make_error(f"has the field {key!r:.60}; write {READERS!r}")
+        elif (
+            key == METADATA and key in nested and (inner := parse_nested_fields(value)) is not None
+        ):
+            yield from _find_declarations(inner, ())
         elif key == CHUNKS and key in nested and isinstance(value, list):
-            yield from _of_chunks(value)
+            yield from _find_readers_of_chunks(value)
         else:
-            _refuse_within(str(key), _opened(key, value))
+            _refuse_readers_within(str(key), _decode_nested_json(key, value))
 
 
-def _of_chunks(chunks: Iterable[object]) -> Iterator[tuple[str, ...]]:
+def _find_readers_of_chunks(chunks: Iterable[object]) -> Iterator[tuple[str, ...]]:
     """Yield the readers that the chunks of a row declare, if any; they must all be the same."""
     of_each = {declared_readers(c) if isinstance(c, Mapping) else None for c in chunks}
     if len(of_each) > 1:
-        raise _fault(
+        raise _make_error(
             f"its chunks differ in their {READERS}, but a document has one set of readers; "
             "make one document of the chunks of each set"
         )
     yield from (readers for readers in of_each if readers is not None)
 
 
-def _refuse_within(path: str, value: object) -> None:
+def _refuse_readers_within(path: str, value: object) -> None:
     """Raise UnreadableError if an object inside a value has a field like "readers"."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if is_like_readers(key):
-                raise _fault(f"has the field {f'{path}.{key}'!r:.90}; move it out of {path!r:.60}")
-            _refuse_within(f"{path}.{key}", _opened(key, inner))
+            if resembles_readers_key(key):
+                raise _make_error(
+                    f"has the field {f'{path}.{key}'!r:.90}; move it out of {path!r:.60}"
+                )
+            _refuse_readers_within(f"{path}.{key}", _decode_nested_json(key, inner))
     elif isinstance(value, list | tuple):
         for inner in value:
             if not isinstance(inner, _SCALARS):
-                _refuse_within(path, inner)
+                _refuse_readers_within(path, inner)
 
 
-def _opened(key: object, value: object) -> object:
+def _decode_nested_json(key: object, value: object) -> object:
     """Return the value of JSON text, however often encoded, in a field like "metadata"."""
-    while _folded(str(key)) in (METADATA, CHUNKS) and isinstance(value, str | bytes):
+    while _fold_key(str(key)) in (METADATA, CHUNKS) and isinstance(value, str | bytes):
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         value = _from_json(text.lstrip("\ufeff"))
     return value
 
 
-def _fault(message: str) -> UnreadableError:
+def _make_error(message: str) -> UnreadableError:
     return UnreadableError(message, readers=())

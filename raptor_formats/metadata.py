@@ -10,22 +10,22 @@ from raptor_formats.text import clean_text, one_line
 _BIGGEST_INTEGER = 2**63 - 1
 
 
-def metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
+def to_metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
     """Return the values that metadata can contain.
 
     These are texts, booleans, finite numbers, ISO dates, and lists of them.
     """
-    pairs = ((clean_text(str(key)), _value(value)) for key, value in values.items())
+    pairs = ((clean_text(str(key)), _to_value(value)) for key, value in values.items())
     return {key: value for key, value in pairs if value not in (None, ())}
 
 
-def _value(value: object) -> MetadataValue | None:
+def _to_value(value: object) -> MetadataValue | None:
     if not isinstance(value, list | tuple):
-        return _single(value)
-    return tuple(item for item in map(_single, value) if item is not None)
+        return _to_scalar(value)
+    return tuple(item for item in map(_to_scalar, value) if item is not None)
 
 
-def _single(value: object) -> MetadataScalar | None:
+def _to_scalar(value: object) -> MetadataScalar | None:
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, int):  # or a boolean; stores cannot index larger integers

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from raptor_formats.base import Parsed
-from raptor_formats.blocks import Block, Section, pack
+from raptor_formats.blocks import Block, Section, pack_blocks
 
 _GAP = "\n\n"
 
@@ -18,7 +18,7 @@ class Heading:
     start: int
 
 
-def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
+def nest_headings(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
     """Build the sections of a text of ``n_chars`` characters from its headings, in text order.
 
     A section ends at the next heading of the same or an outer rank. Its level is its depth of
@@ -39,7 +39,7 @@ def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
     )
 
 
-def join(parts: Iterable[Parsed]) -> Parsed:
+def join_parts(parts: Iterable[Parsed]) -> Parsed:
     """Join parts to one text with their sections and a blank line between them."""
     headings: list[Heading] = []
     blocks: list[Block] = []
@@ -47,22 +47,30 @@ def join(parts: Iterable[Parsed]) -> Parsed:
     start = 0
     for part in parts:
         headings += [Heading(s.title, s.level, start + s.start) for s in part.sections]
-        blocks += _moved(part.list_blocks(), start)
+        blocks += _shift_blocks(part.list_blocks(), start)
         texts.append(part.text)
         start += len(part.text) + len(_GAP)
     text = _GAP.join(texts)
-    return Parsed(text, sections=nest(headings, len(text)), blocks=pack(blocks))
+    return Parsed(
+        text, sections=nest_headings(headings, len(text)), packed_blocks=pack_blocks(blocks)
+    )
 
 
-def _moved(blocks: Iterable[Block], start: int) -> Iterator[Block]:
+def _shift_blocks(blocks: Iterable[Block], start: int) -> Iterator[Block]:
     for block in blocks:
         yield block._replace(start=block.start + start, end=block.end + start)
 
 
-def under_heading(title: str, part: Parsed) -> Parsed:
+def put_under_heading(title: str, part: Parsed) -> Parsed:
     """Put a part under a heading, with its own sections below it."""
     start = len(title) + len(_GAP)
     inner = [Heading(s.title, s.level + 1, start + s.start) for s in part.sections]
     text = f"{title}{_GAP}{part.text}"
-    blocks = pack([Block("heading", 0, len(title), 1), *_moved(part.list_blocks(), start)])
-    return Parsed(text, sections=nest([Heading(title, 1, 0), *inner], len(text)), blocks=blocks)
+    blocks = pack_blocks(
+        [Block("heading", 0, len(title), 1), *_shift_blocks(part.list_blocks(), start)]
+    )
+    return Parsed(
+        text,
+        sections=nest_headings([Heading(title, 1, 0), *inner], len(text)),
+        packed_blocks=blocks,
+    )

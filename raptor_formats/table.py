@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from raptor_formats.base import EmptyFileError, MetadataValue, Parsed, Parser, ParserOptions
-from raptor_formats.encoding.decoding import as_utf8, decode
+from raptor_formats.encoding.decoding import convert_to_utf8, decode
 from raptor_formats.mail import parse_eml
-from raptor_formats.markup.front_matter import HEAD_CHARS, refuse_declaration
+from raptor_formats.markup.front_matter import HEAD_CHARS, refuse_readers_declaration
 from raptor_formats.markup.html import parse_html
 from raptor_formats.markup.markdown import parse_markdown
 from raptor_formats.markup.rst import parse_rst
@@ -68,7 +68,7 @@ PARSERS: Mapping[str, Parser] = {
 _IN_TEXT = frozenset({"text", "markdown", "rst", "html", "csv", "subtitles"})
 
 
-def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
+def parse_by_extension(data: bytes, extension: str, options: ParserOptions) -> Parsed:
     """Parse a file by its extension, such as ".pdf", in lower case.
 
     Raises:
@@ -78,9 +78,9 @@ def parse(data: bytes, extension: str, options: ParserOptions) -> Parsed:
     kind = FORMATS[extension]
     encoding: dict[str, MetadataValue] = {}
     if kind in _IN_TEXT:
-        data, encoding = as_utf8(data, options.encoding)
+        data, encoding = convert_to_utf8(data, options.encoding)
         if kind != "markdown" and extension not in OPTIONAL:
-            refuse_declaration(data[:HEAD_CHARS].decode("utf-8-sig", "replace"))
+            refuse_readers_declaration(data[:HEAD_CHARS].decode("utf-8-sig", "replace"))
     parsed = PARSERS[kind](data, options)
     if not parsed.list_blocks():
         raise EmptyFileError("contains no text", parsed.readers)

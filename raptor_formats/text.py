@@ -53,7 +53,7 @@ def one_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
-def number_as_written(text: str) -> float | str:
+def parse_exact_number(text: str) -> float | str:
     """Return a number, or the text if the number would be written differently, such as "1.10".
 
     A number that is too large for a float becomes infinite.

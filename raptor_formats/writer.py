@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from raptor_formats.base import MetadataValue, Parsed
-from raptor_formats.blocks import Block, is_rule, join_cells, pack
+from raptor_formats.blocks import Block, is_horizontal_rule, join_cells, pack_blocks
 from raptor_formats.metadata import clean_metadata
-from raptor_formats.sections import Heading, nest
+from raptor_formats.sections import Heading, nest_headings
 from raptor_formats.text import clean_text, is_number, one_line
 
 _WHITE = re.compile(r"[ \t\n\r\f\xa0]+")
@@ -16,11 +16,11 @@ _AROUND_BREAK = re.compile(r" ?\n ?")
 _CELL = " | "
 
 
-class Blocks:
+class BlockWriter:
     """Writer of blocks, with a blank line between them, or a newline between rows and list items.
 
-    Text arrives in pieces; ``end`` closes the open block. Runs of white space become one space,
-    except in preformatted text.
+    Text arrives in pieces; ``end_block`` closes the open block. Runs of white space become one
+    space, except in preformatted text.
     """
 
     def __init__(self) -> None:
@@ -37,28 +37,28 @@ class Blocks:
         self._headings: list[Heading] = []
         self._blocks: list[Block] = []
 
-    def text(self, data: str) -> None:
+    def add_text(self, data: str) -> None:
         """Add running text."""
         if self._pre:
-            self.end()
+            self.end_block()
         self._pieces.append(_WHITE.sub(" ", data))
 
-    def paragraph(self, data: str) -> None:
+    def write_paragraph(self, data: str) -> None:
         """Write a paragraph whose newlines are line breaks, and close the block."""
         for number, line in enumerate(data.split("\n")):
             if number:
-                self.line_break()
-            self.text(line)
-        self.leave()
+                self.break_line()
+            self.add_text(line)
+        self.end_block_and_kind()
 
-    def preformatted(self, data: str) -> None:
+    def add_preformatted(self, data: str) -> None:
         """Add text whose white space is kept."""
         if not self._pre and self._kind in {"", "item"}:
-            self.end()
+            self.end_block()
             self._pre = True
         self._pieces.append(data)
 
-    def line_break(self) -> None:
+    def break_line(self) -> None:
         """Begin a new line within the block."""
         self._pieces.append("\n")
 
@@ -78,7 +78,7 @@ class Blocks:
         """Make the next block a table row."""
         self._kind = "row"
 
-    def row(self, cells: Iterable[str], *, may_name: bool = True) -> None:
+    def write_row(self, cells: Iterable[str], *, may_name: bool = True) -> None:
         """Write a table row; the first one may name the columns, if it contains no number."""
         texts = list(cells)
         filled = [text for text in texts if text.strip()]
@@ -86,24 +86,24 @@ class Blocks:
         has_corner = may_name and len(filled) > 1 and not texts[0].strip()
         self.begin_row()
         for text in texts:
-            self.cell(names_column=names or has_corner)
-            self.text(text)
-        self.leave()
+            self.begin_cell(names_column=names or has_corner)
+            self.add_text(text)
+        self.end_block_and_kind()
 
-    def cell(self, *, names_column: bool = False) -> None:
+    def begin_cell(self, *, names_column: bool = False) -> None:
         """Begin a cell of the row."""
         if self._pre:
-            self.end()
+            self.end_block()
         self._kind = self._kind or "row"
         self._pieces.append(_CELL if self._n_cells else "")
         self._n_cells += 1
         self._n_named += names_column
 
-    def end(self) -> None:
+    def end_block(self) -> None:
         """Close the open block; if it is empty, the next block gets its kind."""
         if not self._pieces:
             return
-        body = self._body()
+        body = self._join_pieces()
         kind, pre = self._kind, self._pre
         is_named = 1 < self._n_cells == self._n_named
         self._pieces, self._pre, self._n_cells, self._n_named = [], False, 0, 0
@@ -127,15 +127,15 @@ class Blocks:
             block = block._replace(kind="names", label=join_cells(body.split("|")))
         elif kind:
             block = block._replace(kind="row" if kind == "row" else "item")
-        self._blocks.append(block._replace(kind="rule") if is_rule(body) else block)
+        self._blocks.append(block._replace(kind="rule") if is_horizontal_rule(body) else block)
         self._begins_table = self._begins_table and kind != "row"
         self._parts += [gap, body]
         self._n_chars = start + len(body)
         self._last_kind = kind
 
-    def leave(self) -> None:
+    def end_block_and_kind(self) -> None:
         """Close the open block, and forget its kind."""
-        self.end()
+        self.end_block()
         self._kind = self._marker = ""
 
     @property
@@ -143,19 +143,23 @@ class Blocks:
         """Number of completed headings."""
         return len(self._headings)
 
-    def parsed(
+    def to_parsed(
         self, title: str = "", metadata: Mapping[str, MetadataValue] | None = None
     ) -> Parsed:
         """Return the text with its sections; without a title, use the first heading."""
-        self.end()
+        self.end_block()
         text, headings = "".join(self._parts), self._headings
         name = one_line(title) or next((h.title for h in headings if h.title), "")
-        sections = nest(headings, len(text))
+        sections = nest_headings(headings, len(text))
         return Parsed(
-            text, name, sections, clean_metadata(metadata or {}), blocks=pack(self._blocks)
+            text,
+            name,
+            sections,
+            clean_metadata(metadata or {}),
+            packed_blocks=pack_blocks(self._blocks),
         )
 
-    def _body(self) -> str:
+    def _join_pieces(self) -> str:
         joined = clean_text("".join(self._pieces))
         if self._pre:
             return "\n".join(line.rstrip() for line in joined.split("\n")).strip("\n")

@@ -28,7 +28,7 @@ _CHOICE = re.compile(r"\b\d+\b")
 def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
     """Score an answer with the measures that apply to its question; empty without a reference."""
     if question.gold is not None:
-        right = float(choice(answer, question.options) == question.gold)
+        right = float(find_chosen_option(answer, question.options) == question.gold)
         return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})
     if not question.answers:
         return {}
@@ -37,23 +37,23 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
     return {"answer_f1": max(answer_f1(answer, gold) for gold in question.answers)}
 
 
-def choice(answer: str, options: Sequence[str]) -> int | None:
+def find_chosen_option(answer: str, options: Sequence[str]) -> int | None:
     """Return the index of the option that an answer names by number or in words, or None."""
-    plain = _normalized(answer)
+    plain = _normalize_words(answer)
     for at, option in enumerate(options):
-        if plain and plain == _normalized(option):
+        if plain and plain == _normalize_words(option):
             return at
     numbers = [int(number) for number in _CHOICE.findall(answer)]
     named = [number for number in numbers if 1 <= number <= len(options)]
     if named:
         return named[0] - 1
-    contained = [at for at, option in enumerate(options) if _normalized(option) in plain]
+    contained = [at for at, option in enumerate(options) if _normalize_words(option) in plain]
     return contained[0] if len(contained) == 1 else None
 
 
 def answer_f1(answer: str, gold: str) -> float:
     """Compute F1 of the words of two answers, without case, punctuation and articles (QASPER)."""
-    ours, theirs = _normalized(answer).split(), _normalized(gold).split()
+    ours, theirs = _normalize_words(answer).split(), _normalize_words(gold).split()
     n_same = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * n_same / (len(ours) + len(theirs)) if n_same else 0.0
 
@@ -77,11 +77,11 @@ def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
         "bleu_1": float(bleu_score.sentence_bleu(tokenized, ours, (1,), smooth)),
         "bleu_4": float(bleu_score.sentence_bleu(tokenized, ours, (0.25,) * 4, smooth)),
         "rouge_l": float(rouge["rougeL"].fmeasure),
-        "meteor": float(meteor_score.meteor_score(tokenized, ours, wordnet=_synonyms())),
+        "meteor": float(meteor_score.meteor_score(tokenized, ours, wordnet=_load_synonyms())),
     }
 
 
-def _synonyms() -> Any:
+def _load_synonyms() -> Any:
     """Return WordNet, which must be downloaded, or a substitute without synonyms."""
     from nltk.corpus import wordnet
 
@@ -99,6 +99,6 @@ class _NoSynonyms:
         return []
 
 
-def _normalized(text: str) -> str:
+def _normalize_words(text: str) -> str:
     plain = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", plain).split())

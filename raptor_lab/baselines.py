@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.chunker import SentenceChunker
-from raptor_core.chunking.outline import SectionPaths, blocks_of
+from raptor_core.chunking.outline import SectionPaths, document_blocks
 from raptor_core.documents.base import Document
-from raptor_core.documents.grouping import document_tree
+from raptor_core.documents.grouping import document_tree_name
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import fit_budget
@@ -34,11 +34,11 @@ def make_baseline(name: str) -> System:
     """Make the baseline with a name in ``BASELINES``."""
     if name == "paragraph-fusion":
         return ParagraphFusion()
-    return Beginning(name, is_abstract=name == "title-abstract")
+    return BeginningSystem(name, is_abstract=name == "title-abstract")
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class BeginningSystem:
     """System that returns the beginning of a document's text, or of its title and abstract.
 
     If a question is about all documents, its context is empty.
@@ -47,29 +47,34 @@ class Beginning:
     name: str
     is_abstract: bool = False
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
+        """See ``System.make_contexts``."""
         if batch.where.trees is None:
             return [Context("", 0)] * len(batch.questions)
         names = {question.document for question in batch.questions}
         documents = [document for document in index.dataset.documents if document.id in names]
-        cut = {d.id: _cut(index, self._text(index, d), budget_tokens) for d in documents}
+        cut = {
+            d.id: _cut_to_budget(index, self._beginning_of_document(index, d), budget_tokens)
+            for d in documents
+        }
         return [cut.get(q.document or "", Context("", 0)) for q in batch.questions]
 
-    def _text(self, index: Index, document: Document) -> str:
+    def _beginning_of_document(self, index: Index, document: Document) -> str:
         if not self.is_abstract:
             return document.text
         return f"{document.title}\n\n{index.dataset.abstracts.get(document.id, '')}".strip()
 
 
-def _cut(index: Index, text: str, budget_tokens: int) -> Context:
+def _cut_to_budget(index: Index, text: str, budget_tokens: int) -> Context:
     spans = list(index.components.counter.token_spans(text))
     if len(spans) > budget_tokens:
         text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
     return Context(text, len(spans))
 
 
-def allowed_rows(nodes: Sequence[Node], where: Where) -> list[int]:
+def find_matching_rows(nodes: Sequence[Node], where: Where) -> list[int]:
     """Return the rows of nodes that match a filter on trees, documents and layers."""
     return [
         row
@@ -80,7 +85,7 @@ def allowed_rows(nodes: Sequence[Node], where: Where) -> list[int]:
     ]
 
 
-def best_nodes(
+def retrieve_best_nodes(
     question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query
 ) -> Retrieval:
     """Retrieve the best nodes that fit into the budget; ties keep their order."""
@@ -99,38 +104,41 @@ class ParagraphFusion:
 
     name: str = "paragraph-fusion"
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
+        """See ``System.make_contexts``."""
         nodes, vectors, terms = _read_paragraphs(index)
         query = Query(self.name, budget_tokens, where=batch.where)
-        rows = allowed_rows(nodes, query.where)
+        rows = find_matching_rows(nodes, query.where)
         allowed = [nodes[row] for row in rows]
         contexts = []
         for question, vector in zip(batch.questions, batch.vectors, strict=True):
-            words = _bm25(question.text, terms)
-            scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
-            contexts.append(Context.of(best_nodes(question.text, scores, allowed, query)))
+            words = _bm25_scores(question.text, terms)
+            scores = _reciprocal_ranks(vectors[rows] @ vector) + _reciprocal_ranks(words[rows])
+            contexts.append(Context.of(retrieve_best_nodes(question.text, scores, allowed, query)))
         return contexts
 
 
-class _Paragraphs(SentenceChunker):
+class _ParagraphChunker(SentenceChunker):
     """Chunker that makes a chunk of each paragraph, however long."""
 
     method = "paragraphs"
 
     def chunk(self, document: Document) -> list[Chunk]:
         text, paths = document.text, SectionPaths(document)
-        spans = [(block.start, block.end) for block in blocks_of(document)]
+        spans = [(block.start, block.end) for block in document_blocks(document)]
         counts = self._counter.count([text[a:b] for a, b in spans])
         return [
-            Chunk(text[a:b], a, b, n, paths.at(a)) for (a, b), n in zip(spans, counts, strict=True)
+            Chunk(text[a:b], a, b, n, paths.path_at(a))
+            for (a, b), n in zip(spans, counts, strict=True)
         ]
 
 
 @lru_cache(maxsize=1)
 def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | None]]:
     components = index.components
-    chunker = _Paragraphs(components.settings.chunking, components.counter)
+    chunker = _ParagraphChunker(components.settings.chunking, components.counter)
     parts = Components(
         components.settings,
         chunker=chunker,
@@ -141,13 +149,13 @@ def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | N
     nodes = [
         node
         for document in index.dataset.documents
-        for node in make_leaves(document_tree(document, grouping), [document], parts)
+        for node in make_leaves(document_tree_name(document, grouping), [document], parts)
     ]
     vectors = components.embedder.embed([node.embedding_text for node in nodes])
     return nodes, vectors, [passage_vector(node.text) for node in nodes]
 
 
-def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
+def _bm25_scores(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
     """Compute the BM25 score of each passage, shape ``(n_passages,)``, with the engines' IDF."""
     query = query_vector(question)
     weights = [dict(zip(v.indices, v.values, strict=True)) if v else {} for v in terms]
@@ -159,7 +167,7 @@ def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
     return scores
 
 
-def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
+def _reciprocal_ranks(scores: NDArray[Any]) -> NDArray[np.float64]:
     """Compute 1 / (60 + rank) of each score; ranks begin at 1, equal scores keep their order."""
     from scipy.stats import rankdata
 

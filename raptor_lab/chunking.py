@@ -7,7 +7,7 @@ from raptor_core.chunking.chunker import GreedyChunker
 from raptor_core.chunking.packing import SentenceSpan
 from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
-from raptor_core.tree.custom_components import counter_of
+from raptor_core.tree.custom_components import make_token_counter
 
 _WORD = re.compile(r"\S+")
 
@@ -23,4 +23,4 @@ class WindowChunker(GreedyChunker):
 
 def windows(settings: Settings) -> WindowChunker:
     """Make the chunker; ``components.chunker`` may name this function."""
-    return WindowChunker(settings.chunking, counter_of(settings))
+    return WindowChunker(settings.chunking, make_token_counter(settings))

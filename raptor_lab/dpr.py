@@ -14,15 +14,12 @@ import numpy as np
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.vectors import Vectors
-from raptor_lab.baselines import allowed_rows, best_nodes
+from raptor_lab.baselines import find_matching_rows, retrieve_best_nodes
 from raptor_lab.comparison.contexts import Context, QuestionBatch
 from raptor_lab.comparison.index import Index
 from raptor_lab.transformer import load_transformer
 
-ENCODERS = (
-    "facebook/dpr-question_encoder-multiset-base",
-    "facebook/dpr-ctx_encoder-multiset-base",
-)
+ENCODERS = ("facebook/dpr-question_encoder-multiset-base", "facebook/dpr-ctx_encoder-multiset-base")
 """Encoders of questions and passages of Tables 1 and 2; the other tables have "single-nq"."""
 DPR = ("dpr", "collapsed-dpr")
 """Systems that search the chunks, and the nodes of all layers."""
@@ -31,23 +28,27 @@ BATCH = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Dpr:
+class DprSystem:
     """System that ranks nodes by the inner product of the vectors of two encoders."""
 
     name: str
     question_model: str = ENCODERS[0]
     passage_model: str = ENCODERS[1]
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
+        """See ``System.make_contexts``."""
         nodes, passages = _encode_nodes(index, self.passage_model)
-        where = batch.where.narrowed(layers=(0,)) if self.name == "dpr" else batch.where
-        rows = allowed_rows(nodes, where)
+        where = batch.where.narrow(layers=(0,)) if self.name == "dpr" else batch.where
+        rows = find_matching_rows(nodes, where)
         allowed = [nodes[row] for row in rows]
         texts = [question.text for question in batch.questions]
-        scores = _encode("DPRQuestionEncoder", self.question_model, texts) @ passages[rows].T
+        scores = _encode_texts("DPRQuestionEncoder", self.question_model, texts) @ passages[rows].T
         query = Query(self.name, budget_tokens, where=batch.where)
-        found = (best_nodes(*pair, allowed, query) for pair in zip(texts, scores, strict=True))
+        found = (
+            retrieve_best_nodes(*pair, allowed, query) for pair in zip(texts, scores, strict=True)
+        )
         return list(map(Context.of, found))
 
 
@@ -56,13 +57,13 @@ def _encode_nodes(index: Index, model: str) -> tuple[list[Node], Vectors]:
     """Encode the nodes of an index, shape ``(n_nodes, n_dims)``, once for both systems."""
     nodes = index.store.nodes()
     titles = [str(node.metadata.get("title", "")) for node in nodes]
-    return nodes, _encode("DPRContextEncoder", model, titles, [node.text for node in nodes])
+    return nodes, _encode_texts("DPRContextEncoder", model, titles, [node.text for node in nodes])
 
 
 _load = lru_cache(maxsize=2)(load_transformer)
 
 
-def _encode(class_name: str, model: str, *parts: Sequence[str]) -> Vectors:
+def _encode_texts(class_name: str, model: str, *parts: Sequence[str]) -> Vectors:
     """Encode questions, or passages from their titles and texts, shape ``(n, n_dims)``."""
     import torch
 

@@ -18,18 +18,20 @@ from raptor_lab.datasets.base import Dataset
 
 
 @dataclass(frozen=True, slots=True)
-class _Published:
+class _PublishedTreesSystem:
     """System that searches published trees by the settings' strategy, except for some nodes."""
 
     name: str
-    without: Where | None = None
+    excluded: Where | None = None
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
+        """See ``System.make_contexts``."""
         tree = batch.questions[0].document
-        where = Where(trees=(tree,) if tree else None, exclude=self.without)
+        where = Where(trees=(tree,) if tree else None, exclude=self.excluded)
         strategy = StrategySystem(self.name, index.components.settings.retrieval.strategy)
-        return strategy.contexts(index, replace(batch, where=where), budget_tokens)
+        return strategy.make_contexts(index, replace(batch, where=where), budget_tokens)
 
 
 def measure_effect(
@@ -42,6 +44,6 @@ def measure_effect(
     """Compare searches of published trees with and without ``nodes``."""
     index = Index(Dataset("study", (), tuple(cases)), store, components)
     without = Where(ids=tuple(sorted(nodes)))
-    systems = [_Published("all nodes"), _Published("without them", without)]
+    systems = [_PublishedTreesSystem("all nodes"), _PublishedTreesSystem("without them", without)]
     budget = components.settings.retrieval.budget_tokens
     return compare(index, systems, [budget], measurer=measurer)

@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
-from raptor_core.chunking.sentences import sentences
+from raptor_core.chunking.sentences import find_sentence_spans
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
+from raptor_core.evaluation.bootstrap import (
+    Floats,
+    Interval,
+    bootstrap_interval,
+    draw_bootstrap_rows,
+)
 from raptor_core.identity import digest
-from raptor_lab.datasets.rows import Row, read_rows
+from raptor_lab.datasets.rows import JsonRow, read_rows
 
 DOCUMENTS = "docs.jsonl"
 PAIRS = "pairs.jsonl"
@@ -23,42 +28,42 @@ _REMEDY = f"expected a folder with {DOCUMENTS} and {PAIRS}, one JSON object to a
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """Claim about a document; ``label`` is true if the document supports it."""
+    """Claim about a document; ``is_supported`` is true if the document supports it."""
 
     id: str
     dataset: str
     document: str
     claim: str
-    label: bool
+    is_supported: bool
 
     @property
-    def calibrates(self) -> bool:
+    def is_for_calibration(self) -> bool:
         """Whether the document is in the half for calibration, by a hash of its id."""
         return int(digest("half", self.document), 16) % 2 == 0
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledClaims:
     """Claims in the order of the file, and the texts of their documents by id."""
 
-    pairs: tuple[LabelledClaim, ...]
+    claims: tuple[LabelledClaim, ...]
     documents: dict[str, str]
 
-    def audited(self, pairs: Sequence[LabelledClaim]) -> list[AuditedSummary]:
+    def to_audited_summaries(self, pairs: Sequence[LabelledClaim]) -> list[AuditedSummary]:
         """Convert claims to summaries of their documents' passages of about 500 characters."""
         names = {pair.document for pair in pairs}
-        passages = {name: _passages(name, self.documents[name]) for name in names}
+        passages = {name: _join_sentences_to_passages(name, self.documents[name]) for name in names}
         return [
             AuditedSummary(NamedText(pair.id, pair.claim), passages[pair.document])
             for pair in pairs
         ]
 
 
-def load_labelled(folder: Path) -> Labelled:
+def load_labelled(folder: Path) -> LabelledClaims:
     """Read ``docs.jsonl`` and ``pairs.jsonl``, in the format of `raptor eval audit`."""
     rows = read_rows(folder / DOCUMENTS, _REMEDY)
-    documents = {_identifier(row, "doc_id"): row.text("text") for row in rows}
-    pairs = tuple(map(_pair, read_rows(folder / PAIRS, _REMEDY)))
+    documents = {_read_identifier(row, "doc_id"): row.read_text("text") for row in rows}
+    pairs = tuple(map(_to_claim, read_rows(folder / PAIRS, _REMEDY)))
     if not pairs:
         raise SourceError(
             f"{folder / PAIRS} contains no pair; expected one JSON object in each line"
@@ -69,27 +74,29 @@ def load_labelled(folder: Path) -> Labelled:
                 f"{folder / PAIRS}: pair {pair.id!r} names document {pair.document!r}, which "
                 f"{folder / DOCUMENTS} does not contain"
             )
-    return Labelled(pairs, documents)
+    return LabelledClaims(pairs, documents)
 
 
-def _pair(row: Row) -> LabelledClaim:
-    label = row.whole_number("label", 0, 1)
+def _to_claim(row: JsonRow) -> LabelledClaim:
+    label = row.read_whole_number("label", 0, 1)
     if label is None:
-        raise row.wrong("label", "1 (consistent) or 0", None)
-    pair, dataset, document = (_identifier(row, key) for key in ("pair_id", "dataset", "doc_id"))
-    return LabelledClaim(pair, dataset, document, row.text("claim"), label == 1)
+        raise row.to_error("label", "1 (consistent) or 0", None)
+    pair, dataset, document = (
+        _read_identifier(row, key) for key in ("pair_id", "dataset", "doc_id")
+    )
+    return LabelledClaim(pair, dataset, document, row.read_text("claim"), label == 1)
 
 
-def _identifier(row: Row, key: str) -> str:
+def _read_identifier(row: JsonRow, key: str) -> str:
     """Return a field with a text or a whole number, as text."""
     value = row.values.get(key)
-    return str(value) if isinstance(value, int) else row.text(key)
+    return str(value) if isinstance(value, int) else row.read_text(key)
 
 
-def _passages(name: str, text: str) -> tuple[NamedText, ...]:
+def _join_sentences_to_passages(name: str, text: str) -> tuple[NamedText, ...]:
     """Join sentences to passages of at most PASSAGE_CHARS; a longer one is its own passage."""
     spans: list[tuple[int, int]] = []
-    for start, end in sentences(text):
+    for start, end in find_sentence_spans(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -123,28 +130,37 @@ class DatasetScore:
     verdict_accuracy: Interval
 
 
-def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
+def score_judge(labelled: LabelledClaims, judge: Judge) -> list[DatasetScore]:
     """Score a judge on each data set, in the order of the file."""
-    judged = list(zip(labelled.pairs, judge.judge(labelled.audited(labelled.pairs)), strict=True))
-    datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
-    return [_score(name, [item for item in judged if item[0].dataset == name]) for name in datasets]
+    judged = list(
+        zip(
+            labelled.claims,
+            judge.judge(labelled.to_audited_summaries(labelled.claims)),
+            strict=True,
+        )
+    )
+    datasets = dict.fromkeys(pair.dataset for pair in labelled.claims)
+    return [
+        _score_dataset(name, [item for item in judged if item[0].dataset == name])
+        for name in datasets
+    ]
 
 
 _Measure = Callable[[NDArray[np.bool_], NDArray[Any]], float]
 """Function of labels and of their scores or verdicts."""
 
 
-def _score(
+def _score_dataset(
     name: str, judged: Sequence[tuple[LabelledClaim, Sequence[SentenceFinding]]]
 ) -> DatasetScore:
-    scores = np.array([_pair_score(findings) for _, findings in judged])
-    labels = np.array([pair.label for pair, _ in judged])
-    calibrates = np.array([pair.calibrates for pair, _ in judged])
+    scores = np.array([_score_claim(findings) for _, findings in judged])
+    labels = np.array([pair.is_supported for pair, _ in judged])
+    calibrates = np.array([pair.is_for_calibration for pair, _ in judged])
     is_judged = ~np.isnan(scores)
     calibrating, reported = is_judged & calibrates, np.flatnonzero(is_judged & ~calibrates)
-    bound = best_bound(labels[calibrating], scores[calibrating])
+    bound = find_best_bound(labels[calibrating], scores[calibrating])
     documents = tuple(judged[at][0].document for at in reported.tolist())
-    samples = [reported[rows] for rows in draws(documents)]
+    samples = [reported[rows] for rows in draw_bootstrap_rows(documents)]
 
     def interval(measure: _Measure, values: NDArray[Any]) -> Interval:
         sampled = [measure(labels[rows], values[rows]) for rows in samples]
@@ -165,7 +181,7 @@ def _score(
     )
 
 
-def _pair_score(findings: Sequence[SentenceFinding]) -> float:
+def _score_claim(findings: Sequence[SentenceFinding]) -> float:
     scores = [finding.score for finding in findings if finding.judgement != "not judged"]
     return sum(scores) / len(scores) if scores else float("nan")
 
@@ -188,7 +204,7 @@ def balanced_accuracy(labels: NDArray[np.bool_], predicted: NDArray[np.bool_]) -
     return float((predicted[labels].mean() + (~predicted[~labels]).mean()) / 2)
 
 
-def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
+def find_best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
     """Find the bound of best balanced accuracy, or 0.5 without two scores and labels."""
     distinct = np.unique(scores)
     if len(distinct) < 2 or labels.all() or not labels.any():

@@ -20,7 +20,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
-from raptor_core.audit.terms import SupportedTerms, find_missing, find_needs, terms, union
+from raptor_core.audit.terms import (
+    SupportedTerms,
+    find_missing_terms,
+    find_required_terms,
+    find_supported_terms,
+    merge_supported_terms,
+)
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest, normalize_text
@@ -45,7 +51,7 @@ class DrawnNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnSample:
     """Sample for a study: ``nodes`` of ``population`` summaries in ``n_trees`` trees."""
 
     seed: int
@@ -94,7 +100,9 @@ class StudyFigures:
         return self.n_hallucinating / self.n_nodes if self.n_nodes else 0.0
 
 
-def draw(trees: Mapping[str, Sequence[Node]], n_nodes: int, n_trees: int, seed: int) -> Drawn:
+def draw_sample(
+    trees: Mapping[str, Sequence[Node]], n_nodes: int, n_trees: int, seed: int
+) -> DrawnSample:
     """Draw ``n_nodes`` summaries from ``n_trees`` trees, or all there are; each is equally likely.
 
     The sample takes the trees, then the nodes in them, with the smallest hash of ``seed`` and name
@@ -104,11 +112,11 @@ def draw(trees: Mapping[str, Sequence[Node]], n_nodes: int, n_trees: int, seed: 
     chosen = heapq.nsmallest(n_trees, candidates, key=lambda name: digest("draw", str(seed), name))
     pool = [node for name in chosen for node in trees[name] if not node.is_leaf]
     drawn = heapq.nsmallest(n_nodes, pool, key=lambda node: digest("draw", str(seed), node.id))
-    kept = (_sampled_node(node, trees[node.tree]) for node in drawn)
-    return Drawn(seed, len(chosen), len(pool), tuple(kept))
+    kept = (_to_drawn_node(node, trees[node.tree]) for node in drawn)
+    return DrawnSample(seed, len(chosen), len(pool), tuple(kept))
 
 
-def _sampled_node(node: Node, nodes: Sequence[Node]) -> DrawnNode:
+def _to_drawn_node(node: Node, nodes: Sequence[Node]) -> DrawnNode:
     by_id = {candidate.id: candidate for candidate in nodes}
     children = (by_id[child] for child in node.children if child in by_id)
     parents = (candidate for candidate in nodes if node.id in candidate.children)
@@ -123,48 +131,54 @@ def _sampled_node(node: Node, nodes: Sequence[Node]) -> DrawnNode:
     )
 
 
-def sheet_findings(drawn: Drawn, verdicts: Verdicts) -> list[SentenceFinding]:
+def sheet_findings(drawn: DrawnSample, verdicts: Verdicts) -> list[SentenceFinding]:
     """Return the verdicts as findings, with numbers and names that no child has as ``missing``."""
     return [
-        _finding(node, at, verdicts[node.id, at])
+        _to_finding(node, at, verdicts[node.id, at])
         for node in drawn.nodes
         for at in range(len(node.sentences))
         if (node.id, at) in verdicts
     ]
 
 
-def _finding(node: DrawnNode, at: int, verdict: SheetVerdict) -> SentenceFinding:
+def _to_finding(node: DrawnNode, at: int, verdict: SheetVerdict) -> SentenceFinding:
     sentence = node.sentences[at]
     reason = f"by hand: {verdict.verdict}" + (f", {verdict.note}" if verdict.note else "")
     if verdict.verdict == "supported":
         return SentenceFinding(node.id, sentence, "supported", 1.0, reason=reason)
     if verdict.verdict == "unsure":
         return SentenceFinding(node.id, sentence, "not judged", 0.0, reason=reason)
-    known = union([terms(child.text) for child in node.children])
-    missing = tuple(find_missing(find_needs(sentence, known).exact, known))
+    known = merge_supported_terms([find_supported_terms(child.text) for child in node.children])
+    missing = tuple(
+        find_missing_terms(find_required_terms(sentence, known).numbers_and_names, known)
+    )
     return SentenceFinding(node.id, sentence, "unsupported", 0.0, missing, reason=reason)
 
 
-def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
+def compute_study_figures(drawn: DrawnSample, verdicts: Verdicts) -> StudyFigures:
     """Compute the share of nodes with a hallucination, its kinds, and how many parents repeat."""
     findings = sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     unsure = {f.node_id for f in findings if f.judgement == "not judged"}
     judged = {f.node_id for f in findings} - (unsure - wrong)
-    parents = {node.id: [terms(p.text) for p in node.parents] for node in drawn.nodes}
+    parents = {
+        node.id: [find_supported_terms(p.text) for p in node.parents] for node in drawn.nodes
+    }
     counts = Counter(verdict.verdict for verdict in verdicts.values())
-    low, high = wilson(len(wrong), len(judged))
+    low, high = wilson_interval(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
-    return StudyFigures(len(judged), len(wrong), low, high, kinds, *_repeated(findings, parents))
+    return StudyFigures(
+        len(judged), len(wrong), low, high, kinds, *_count_repeated(findings, parents)
+    )
 
 
-def _repeated(
+def _count_repeated(
     findings: Iterable[SentenceFinding], parents: Mapping[str, Sequence[SupportedTerms]]
 ) -> tuple[int, int]:
     """Count the unsupported sentences that can be traced, and those that a parent repeats."""
     n_traceable = n_repeated = 0
     for finding in findings:
-        exact = find_needs(finding.sentence, SupportedTerms(frozenset())).exact
+        exact = find_required_terms(finding.sentence, SupportedTerms(frozenset())).numbers_and_names
         marks = [item.forms for item in exact if item.text in finding.missing]
         of_node = parents[finding.node_id]
         if finding.judgement == "unsupported" and marks and of_node:
@@ -173,7 +187,7 @@ def _repeated(
     return n_traceable, n_repeated
 
 
-def wilson(n_hits: int, n: int) -> tuple[float, float]:
+def wilson_interval(n_hits: int, n: int) -> tuple[float, float]:
     """Compute Wilson's 95 % interval of a share, not empty at 0 and 1; (0, 1) if n is 0."""
     from scipy.stats import binomtest
 
@@ -190,7 +204,7 @@ _FORMULA = tuple("=+-@\t\r")
 _SHOWN = 5
 
 
-def write_sheet(folder: Path, drawn: Drawn) -> None:
+def write_sheet(folder: Path, drawn: DrawnSample) -> None:
     """Write ``drawn.json`` and an empty ``sheet.csv`` into a folder without a sheet."""
     if (folder / DRAWN).exists():
         raise SettingsError(f"{folder} already contains a sheet; name another folder, or remove it")
@@ -201,24 +215,24 @@ def write_sheet(folder: Path, drawn: Drawn) -> None:
     for node in drawn.nodes:
         children = "\n\n".join(child.text for child in node.children)
         for number, sentence in enumerate(node.sentences, 1):
-            place = (_cell(node.tree), node.layer, node.id, number)
-            writer.writerow((*place, _cell(sentence), "", "", _cell(children)))
+            place = (_escape_cell(node.tree), node.layer, node.id, number)
+            writer.writerow((*place, _escape_cell(sentence), "", "", _escape_cell(children)))
     replace_file(folder / SHEET, text.getvalue().encode("utf-8-sig", "replace"))
     replace_file(folder / DRAWN, json.dumps(asdict(drawn), ensure_ascii=True).encode())
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Escape a text that a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def read_drawn(folder: Path) -> Drawn:
+def read_sample(folder: Path) -> DrawnSample:
     """Read the sample of the sheet in a folder."""
     path = folder / DRAWN
     if not path.is_file():
         raise SettingsError(f"there is no {path}; `raptor eval sheet {folder}` draws nodes first")
     try:
-        return TypeAdapter(Drawn).validate_json(path.read_bytes())
+        return TypeAdapter(DrawnSample).validate_json(path.read_bytes())
     except ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise SettingsError(f"{path} is damaged ({reason}); draw the sheet again") from error
@@ -237,11 +251,13 @@ class _SheetRow(BaseModel):
 
     @field_validator("verdict", mode="before")
     @classmethod
-    def _fold(cls, verdict: str) -> str:
+    def _fold_verdict_case(cls, verdict: str) -> str:
         return verdict.strip().casefold()
 
 
-def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], SheetVerdict]:
+def read_verdicts(
+    path: Path, drawn: DrawnSample, *, partly: bool
+) -> dict[tuple[str, int], SheetVerdict]:
     """Read the verdicts of a filled sheet, by node and number of the sentence from 0.
 
     Args:
@@ -254,9 +270,9 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
     sentences = {(n.id, at): text for n in drawn.nodes for at, text in enumerate(n.sentences)}
     verdicts: dict[tuple[str, int], SheetVerdict] = {}
     empty: list[str] = []
-    for at, row in _rows(path):
+    for at, row in _read_rows(path):
         key = row.node, row.number - 1
-        if fault := _fault_of(row, sentences.get(key), is_again=key in verdicts):
+        if fault := _explain_fault(row, sentences.get(key), is_again=key in verdicts):
             raise SettingsError(f"{path}, row {at}: {fault}")
         if row.verdict:
             verdicts[key] = SheetVerdict(row.verdict, normalize_text(row.note))
@@ -273,24 +289,24 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
     return verdicts
 
 
-def _fault_of(row: _SheetRow, drawn: str | None, *, is_again: bool) -> str:
+def _explain_fault(row: _SheetRow, drawn: str | None, *, is_again: bool) -> str:
     """Return what is wrong with a row whose sentence was ``drawn``, or ""."""
     if drawn is None:
         return (
             f"no sentence {row.number} of a node {row.node!r} was drawn; read the sheet with the "
             "folder it was drawn into"
         )
-    if _plain(row.sentence) != _plain(drawn):
+    if _undo_escapes(row.sentence) != _undo_escapes(drawn):
         return f"its sentence was {drawn[:80]!r} when it was drawn; write it back"
     return "an earlier row judges the same sentence; keep one of them" if is_again else ""
 
 
-def _plain(text: str) -> str:
+def _undo_escapes(text: str) -> str:
     """Undo the changes to a text that its cell and a spreadsheet may make."""
     return normalize_text(text.encode("utf-8", "replace").decode()).removeprefix("'").strip()
 
 
-def _rows(path: Path) -> Iterator[tuple[int, _SheetRow]]:
+def _read_rows(path: Path) -> Iterator[tuple[int, _SheetRow]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:

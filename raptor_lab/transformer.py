@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from raptor_core.errors import MissingExtraError, ModelError
-from raptor_core.models.embedding.local_models import loading
+from raptor_core.models.embedding.local_models import loading_weights
 
 
 def load_transformer(class_name: str, model: str, kind: str, option: str) -> tuple[Any, Any]:
@@ -23,7 +23,7 @@ def load_transformer(class_name: str, model: str, kind: str, option: str) -> tup
     import torch
     import transformers
 
-    with loading(model, kind, option):
+    with loading_weights(model, kind, option):
         weights, report = getattr(transformers, class_name).from_pretrained(
             model, output_loading_info=True
         )

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from raptor_core.identity import fingerprint
-from raptor_lab.readers import Ask
+from raptor_lab.readers import ReaderInput
 from raptor_lab.transformer import load_transformer
 
 UNIFIEDQA = "allenai/unifiedqa-v2-t5-3b-1363200"
@@ -18,7 +18,7 @@ BATCH = 8
 _SEPARATOR = " \\n "  # a backslash and an n, as in its training
 
 
-class UnifiedQa:
+class UnifiedQaReader:
     """Reader that is a T5 model trained like UnifiedQA, with greedy decoding.
 
     Args:
@@ -30,17 +30,17 @@ class UnifiedQa:
         limits = [MAX_TOKENS, MAX_ANSWER_TOKENS]
         self.fingerprint = fingerprint("unifiedqa", {"model": model, "limits": limits})
 
-    def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
+    def read(self, asks: Sequence[ReaderInput]) -> Iterator[tuple[int, str]]:
         """See ``AnswerReader.read``; long contexts come first, to batch those of similar length."""
         order = sorted(range(len(asks)), key=lambda at: -len(asks[at].context))
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
-            yield from zip(places, self._generate([asks[at] for at in places]), strict=True)
+            yield from zip(places, self._generate_answers([asks[at] for at in places]), strict=True)
 
-    def _generate(self, asks: Sequence[Ask]) -> list[str]:
+    def _generate_answers(self, asks: Sequence[ReaderInput]) -> list[str]:
         import torch
 
-        tokenizer, model = self._loaded
+        tokenizer, model = self._tokenizer_and_model
         prompts = [unifiedqa_prompt(ask) for ask in asks]
         inputs = tokenizer(
             prompts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"
@@ -56,12 +56,12 @@ class UnifiedQa:
         return [text.strip() for text in tokenizer.batch_decode(outputs, skip_special_tokens=True)]
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
+    def _tokenizer_and_model(self) -> tuple[Any, Any]:
         name = "T5ForConditionalGeneration"
         return load_transformer(name, self._model, "reader", "--reader unifiedqa:MODEL")
 
 
-def unifiedqa_prompt(ask: Ask) -> str:
+def unifiedqa_prompt(ask: ReaderInput) -> str:
     """Write question, options and context as in the model's training, in lower case."""
     options = " ".join(f"({chr(97 + at)}) {text}" for at, text in enumerate(ask.question.options))
     parts = (ask.question.text, options, " ".join(ask.context.split()))

@@ -145,7 +145,7 @@ def calls_of_stores(path):
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             target = ast.unparse(node.func.value)
-            if node.func.attr == "publishing" or (
+            if node.func.attr == "publish_together" or (
                 target.endswith(("store", "batch")) and node.func.attr in {"publish", "drop"}
             ):
                 yield node.func.attr
@@ -159,8 +159,8 @@ def test_only_the_publication_writes_what_readers_see():
         if (calls := list(calls_of_stores(path)))
     }
     assert found == {
-        "home/publication.py": {"publishing", "publish", "drop"},
-        "home/regression.py": {"publishing"},
+        "home/publication.py": {"publish_together", "publish", "drop"},
+        "home/regression.py": {"publish_together"},
     }
 
 

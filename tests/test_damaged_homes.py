@@ -53,16 +53,16 @@ def change(path, bit=64):
 
 def engine_file(workshop, name):
     """The file of the engine with this name that holds most."""
-    found = [path for path in workshop.home.qdrant.rglob(name) if path.is_file()]
+    found = [path for path in workshop.home.embedded_store_path.rglob(name) if path.is_file()]
     return max(found, key=lambda path: len(path.read_bytes().rstrip(b"\0")))
 
 
 def test_a_store_that_was_lost_is_built_again_from_the_tables(home):
     workshop, before = home
-    shutil.rmtree(workshop.home.qdrant)
+    shutil.rmtree(workshop.home.embedded_store_path)
     report = workshop.build()
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
-    assert report.produced["layer_1/summaries"] == 0
+    assert report.n_produced_by_asset["layer_1/summaries"] == 0
     assert seen(workshop) == before
     assert workshop.build().built == []
 
@@ -70,11 +70,11 @@ def test_a_store_that_was_lost_is_built_again_from_the_tables(home):
 @pytest.mark.rare
 def test_a_store_put_back_from_an_older_copy_is_brought_up_to_date(home, tmp_path):
     workshop, _ = home
-    copy_home(workshop.home.qdrant, tmp_path / "older")
+    copy_home(workshop.home.embedded_store_path, tmp_path / "older")
     workshop.write("a.md", prose(40, seed=3))
     workshop.build()
     after = seen(workshop)
-    put_back(workshop.home.qdrant, tmp_path / "older")
+    put_back(workshop.home.embedded_store_path, tmp_path / "older")
     assert workshop.build().built == ["a.md"]
     assert seen(workshop)[2] == after[2]
 
@@ -98,7 +98,7 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     for path in tables:
         change(path, 1 << rng.randrange(8))
     with pytest.raises(DamagedTableError, match="force"):
-        workshop.access().tables.read(CHAIN_NAMES.documents.path, "a.md")
+        workshop.access().tables.read(CHAIN_NAMES.documents.table_path, "a.md")
     report = workshop.build(force=True)
     assert set(report.failed) == {"a.md", "b.md"}
     for path in tables:
@@ -107,7 +107,7 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
     assert seen(workshop) == before
     tables = workshop.access().tables
-    assert len(tables.read(CHAIN_NAMES.documents.path, "a.md"))
+    assert len(tables.read(CHAIN_NAMES.documents.table_path, "a.md"))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
 )
 def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, name):
     workshop, before = home
-    path = next(workshop.home.qdrant.rglob(name))
+    path = next(workshop.home.embedded_store_path.rglob(name))
     whole = path.read_bytes()
     path.write_bytes(b"\xff" * max(200, len(whole)))
     workshop.write("a.md", prose(40, seed=4))
@@ -125,7 +125,7 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
         assert not report.built
     except RaptorError as error:
         refusal = str(error)
-    assert str(workshop.home.qdrant) in refusal
+    assert str(workshop.home.embedded_store_path) in refusal
     path.write_bytes(whole)
     assert seen(workshop)[0] == before[0]
     assert workshop.build().built == ["a.md"]
@@ -133,11 +133,11 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
 
 def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_of_the_error(home):
     workshop, before = home
-    next(workshop.home.qdrant.rglob("segment.json")).write_text("{")
+    next(workshop.home.embedded_store_path.rglob("segment.json")).write_text("{")
     with pytest.raises(RaptorError, match=r"move \S*qdrant/corpus away"):
         workshop.build()
-    shutil.rmtree(workshop.home.qdrant / "corpus")
+    shutil.rmtree(workshop.home.embedded_store_path / "corpus")
     report = workshop.build()
     assert report.built == ["a.md", "b.md"]
-    assert report.produced["layer_1/summaries"] == 0
+    assert report.n_produced_by_asset["layer_1/summaries"] == 0
     assert seen(workshop) == before

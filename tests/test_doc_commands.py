@@ -23,7 +23,7 @@ from raptor_assets.cli import main
 from raptor_core import HomeRetriever
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.settings import Settings
-from raptor_core.settings.base import Part
+from raptor_core.settings.base import SettingsSection
 
 PACKAGES = ("raptor_formats", "raptor_core", "raptor_assets", "raptor_lab")
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md")
@@ -237,11 +237,11 @@ def test_the_component_of_a_page_makes_a_corpus(tmp_path):
 
 def test_the_page_of_settings_lists_those_that_people_change():
     rows = re.findall(r"^\| `(\w+)\.(\w+)` \| `(.+?)` \|", PAGES["docs/settings.md"], re.MULTILINE)
-    parts = {name: type(part) for name, part in Settings() if isinstance(part, Part)}
+    parts = {name: type(part) for name, part in Settings() if isinstance(part, SettingsSection)}
     expected = {
         (name, key): part.model_fields[key].default
         for name, part in parts.items()
-        for key in part.flagged("common")
+        for key in part.flagged_settings("common")
     }
     listed = {(part, key): tomllib.loads(f"it = {value}")["it"] for part, key, value in rows}
     listed = {place: None if value == "none" else value for place, value in listed.items()}

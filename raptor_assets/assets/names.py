@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raptor_core.checks.base import CheckInfo, with_severities
+from raptor_core.checks.base import CheckInfo, apply_severities
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.hallucination import HALLUCINATION
 from raptor_core.checks.registry import (
@@ -15,7 +15,7 @@ from raptor_core.checks.registry import (
     layer_checks,
 )
 from raptor_core.checks.sizes import chunk_length
-from raptor_core.checks.stored import embedding
+from raptor_core.checks.stored import check_equal_vectors
 from raptor_core.evaluation.asked import UNANSWERED_SHARE
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.regression import GOLDEN_REGRESSION
@@ -54,28 +54,28 @@ class ChainAsset:
         kind: last part of its name, such as "summaries".
         layer: layer of summaries that it belongs to; 0 for all others.
         name: name in the chain, such as "layer_1/summaries".
-        shown: Dagster key as text; the same as the name unless the corpus has a prefix.
+        key_text: Dagster key as text; the same as the name unless the corpus has a prefix.
     """
 
     kind: str
     layer: int
     name: str
-    shown: str
+    key_text: str
 
     @property
     def key(self) -> dg.AssetKey:
         """Key in Dagster."""
         import dagster as dg
 
-        return dg.AssetKey.from_user_string(self.shown)
+        return dg.AssetKey.from_user_string(self.key_text)
 
     @property
-    def path(self) -> tuple[str, ...]:
+    def table_path(self) -> tuple[str, ...]:
         """Folders of its tables."""
         return tuple(self.name.split("/"))
 
     @property
-    def needed_layer(self) -> int:
+    def min_top_layer(self) -> int:
         """Lowest top layer of a tree that has this asset; clusters need only the layer below."""
         return self.layer - 1 if self.kind == "clusters" else self.layer
 
@@ -87,26 +87,26 @@ class CorpusNames:
     Attributes:
         corpus: name of the corpus, with which the names of its jobs begin.
         prefix: first parts of all asset keys, such as "docs/handbook".
-        follows: whether the documents come from an upstream asset of the team.
+        has_upstream: whether the documents come from an upstream asset of the team.
     """
 
     corpus: str = ""
     prefix: str = ""
-    follows: bool = False
+    has_upstream: bool = False
 
     def tags(self, step: str, layer: int | None = None) -> dict[str, str]:
         """Return the tags in Dagster of an asset or a job: corpus, step and layer."""
         tags = {"raptor/corpus": self.corpus or CHAIN, "raptor/step": step}
         return tags if layer is None else {**tags, "raptor/layer": str(layer)}
 
-    def of(self, word: str) -> str:
+    def full_name(self, word: str) -> str:
         """Return the full name of a job, sensor, pool or other definition of the corpus."""
         return f"{self.corpus}_{word}" if self.corpus else word
 
     @property
-    def partitions(self) -> str:
+    def partitions_name(self) -> str:
         """Name of the partitions definition."""
-        return self.of(PARTITIONS)
+        return self.full_name(PARTITIONS)
 
     def asset(self, kind: str, layer: int | None = None) -> ChainAsset:
         """Return the asset of a kind, in a layer if the chain has one for each layer."""
@@ -135,7 +135,7 @@ class CorpusNames:
         """Return the audit of a sample of the summaries, a row for each sentence."""
         return self.asset("findings", layer)
 
-    def nodes(self, layer: int) -> ChainAsset:
+    def node_table_asset(self, layer: int) -> ChainAsset:
         """Return the asset whose table holds a layer's nodes: chunks for layer 0."""
         return self.summaries(layer) if layer else self.chunks
 
@@ -145,17 +145,17 @@ class CorpusNames:
         above = [part(layer) for layer in range(1, max_layers + 1) for part in parts]
         return [self.documents, self.chunks, self.embeddings(0), *above, self.tree]
 
-    def find(self, key: dg.AssetKey) -> ChainAsset | None:
+    def find_asset(self, key: dg.AssetKey) -> ChainAsset | None:
         """Return the asset with a key in Dagster, None outside of the corpus."""
         shown = key.to_user_string()
         assets = (self.source, *self.chain(MAX_LAYERS))
-        return next((asset for asset in assets if asset.shown == shown), None)
+        return next((asset for asset in assets if asset.key_text == shown), None)
 
-    def parents(self, max_layers: int) -> dict[ChainAsset, tuple[ChainAsset, ...]]:
+    def parents_by_asset(self, max_layers: int) -> dict[ChainAsset, tuple[ChainAsset, ...]]:
         """Return the assets that each asset of the chain is made of."""
         layers = range(1, max_layers + 1)
         parents: dict[ChainAsset, tuple[ChainAsset, ...]] = {
-            self.documents: (self.source,) if self.follows else (),
+            self.documents: (self.source,) if self.has_upstream else (),
             self.chunks: (self.documents,),
             self.embeddings(0): (self.chunks,),
             self.tree: tuple(self.embeddings(layer) for layer in (0, *layers)),
@@ -171,7 +171,7 @@ class CorpusNames:
     def corpus_tree(self) -> CorpusNames:
         """Return the names of the corpus tree: "corpus_tree/tree", "corpus_tree/layer_1/…"."""
         prefix = f"{self.prefix}/{CORPUS_TREE}" if self.prefix else CORPUS_TREE
-        return CorpusNames(self.of(CORPUS_TREE), prefix, follows=True)
+        return CorpusNames(self.full_name(CORPUS_TREE), prefix, has_upstream=True)
 
 
 CHAIN_NAMES = CorpusNames()
@@ -186,22 +186,20 @@ Checks = list[tuple[ChainAsset, CheckInfo]]
 
 def table_paths() -> list[tuple[str, ...]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
-    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING)]
+    return [asset.table_path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING)]
 
 
-def with_layers_above(
-    chain: Sequence[ChainAsset], shown: Collection[str] | None
-) -> set[ChainAsset]:
+def add_layers_above(chain: Sequence[ChainAsset], shown: Collection[str] | None) -> set[ChainAsset]:
     """Return the assets with these keys (None: all), and the higher layers of complete trees.
 
     Definitions show the layers that trees had when they were loaded, but a tree may grow. If
     ``tree`` and the clusters above the highest known layer are selected, so are all higher layers.
     """
-    chosen = {asset for asset in chain if shown is None or asset.shown in shown}
+    chosen = {asset for asset in chain if shown is None or asset.key_text in shown}
     top = max((asset.layer for asset in chosen), default=0)
     kinds = {asset.kind for asset in chosen if asset.layer in (0, top)}
     if {"clusters", TREE} <= kinds:
-        chosen |= {asset for asset in chain if asset.needed_layer >= top}
+        chosen |= {asset for asset in chain if asset.min_top_layer >= top}
     return chosen
 
 
@@ -209,25 +207,25 @@ def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
     """Return the partitions definition of a corpus, which a team's downstream assets may use."""
     import dagster as dg
 
-    return dg.DynamicPartitionsDefinition(name=CorpusNames(corpus).partitions)
+    return dg.DynamicPartitionsDefinition(name=CorpusNames(corpus).partitions_name)
 
 
 def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
     """Return the enabled checks of partitions, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
-    checks += [(corpus.embeddings(0), embedding)]
+    checks += [(corpus.embeddings(0), check_equal_vectors)]
     checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
     of_layers = layer_checks(settings)
     checks += [(corpus.summaries(layer), check) for layer in layers for check in of_layers]
     checks += [(corpus.findings(layer), HALLUCINATION) for layer in layers]
-    checks += [(corpus.embeddings(layer), embedding) for layer in layers]
+    checks += [(corpus.embeddings(layer), check_equal_vectors) for layer in layers]
     return _with_severities(checks + [(corpus.tree, c) for c in PUBLISHED_CHECKS], settings)
 
 
 def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
     """Return the checks without partitions: of the source and of all trees."""
-    source: Checks = [(corpus.source, unread_rows)] if corpus.follows else []
+    source: Checks = [(corpus.source, unread_rows)] if corpus.has_upstream else []
     return [*_with_severities(source, settings), *checks_of_all_trees(settings, corpus)]
 
 
@@ -247,16 +245,16 @@ def _with_severities(checks: Checks, settings: Settings) -> Checks:
     return [
         (asset, each)
         for asset, check in checks
-        for each in with_severities([check], settings.checks)
+        for each in apply_severities([check], settings.checks)
     ]
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def count_phrase(count: int, noun: str, plural: str = "") -> str:
     """Write a count with its noun, such as "1 partition" or "2,000 partitions"."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def listed(names: Sequence[str], at_most: int) -> str:
+def join_first(names: Sequence[str], at_most: int) -> str:
     """Write the first names, and how many more there are."""
     more = len(names) - at_most
     return ", ".join(names[:at_most]) + (f" and {more} more" if more > 0 else "")

@@ -70,14 +70,14 @@ def build_asset_specs(
 
     ``custom`` holds the fingerprints of components.
     """
-    versions, kinds = code_versions(settings, custom), _kinds(settings)
+    versions, kinds = code_versions(settings, custom), _dagster_kinds(settings)
     max_layers = settings.tree.max_layers
-    chain = [asset for asset in corpus.chain(max_layers) if asset.needed_layer <= n_layers]
-    parents = corpus.parents(max_layers)
+    chain = [asset for asset in corpus.chain(max_layers) if asset.min_top_layer <= n_layers]
+    parents = corpus.parents_by_asset(max_layers)
     return [
         dg.AssetSpec(
             asset.key,
-            deps=[parent.key for parent in parents[asset] if parent.needed_layer <= n_layers],
+            deps=[parent.key for parent in parents[asset] if parent.min_top_layer <= n_layers],
             description=_description(asset, settings),
             metadata={"dagster/column_schema": column_schema(asset.kind)},
             skippable=True,
@@ -86,17 +86,17 @@ def build_asset_specs(
             kinds=kinds[asset.kind],
             tags=corpus.tags(asset.kind, None if asset.kind in WHOLE else asset.layer),
             owners=settings.runs.owners,
-        ).with_io_manager_key(corpus.of(QDRANT if asset.kind == "embeddings" else TABLES))
+        ).with_io_manager_key(corpus.full_name(QDRANT if asset.kind == "embeddings" else TABLES))
         for asset in chain
     ]
 
 
 def _group_name(asset: ChainAsset) -> str:
     groups = {"documents": "source", "chunks": "layer_0", "tree": "published"}
-    return groups.get(asset.kind, asset.path[0])
+    return groups.get(asset.kind, asset.table_path[0])
 
 
-def _kinds(settings: Settings) -> dict[str, set[str]]:
+def _dagster_kinds(settings: Settings) -> dict[str, set[str]]:
     calls = settings.summarizer.kind == "openai" and not settings.components.summarizer
     return {
         "documents": {"parquet"},
@@ -148,9 +148,9 @@ def build_check_specs(
                 check.name,
                 asset=asset.key,
                 description=check.description,
-                blocking=check.blocking,
+                blocking=check.is_blocking,
                 partitions_def=partitions if number < len(checks) else None,
             )
             for number, (asset, check) in enumerate((*checks, *of_all))
-            if asset.needed_layer <= n_layers
+            if asset.min_top_layer <= n_layers
         ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from raptor_core.curation import Curation
-from raptor_core.documents.base import Document, Entry
+from raptor_core.documents.base import Document, DocumentEntry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
@@ -42,11 +42,11 @@ def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[str, st
         "clusters": version("clustering", top_nodes=settings.tree.top_nodes),
         "summaries": version("summarizer", "tokens", "embedder"),
         "findings": version("audit", rate=checks.audit_rate, minimum=checks.audit_minimum),
-        "tree": build_version(settings, custom),
+        "tree": tree_code_version(settings, custom),
     }
 
 
-def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
+def tree_code_version(settings: Settings, custom: Mapping[str, str]) -> str:
     """Return the fingerprint of all settings of a published tree, its audit and its place."""
     store = settings.store
     place = {"kind": store.kind, "corpus": store.corpus, "url": store.url}
@@ -57,7 +57,7 @@ def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
 
 
 def documents_version(
-    trees: Mapping[str, Sequence[Document | Entry]], curation: Curation | None = None
+    trees: Mapping[str, Sequence[Document | DocumentEntry]], curation: Curation | None = None
 ) -> str:
     """Return the digest of a partition's documents, their grouping, and people's decisions."""
     lines = [
@@ -85,7 +85,10 @@ def clusters_version(clusterings: Sequence[Clustering]) -> str:
 
 def findings_version(report: AuditReport) -> str:
     """Return the digest of the audited nodes, of the judge and of its findings."""
-    lines = [f"{node.id}\0{key}" for node, key in zip(report.audited, report.keys, strict=True)]
+    lines = [
+        f"{node.id}\0{key}"
+        for node, key in zip(report.audited_nodes, report.audit_keys, strict=True)
+    ]
     return digest("findings", *lines, *map(repr, report.findings))
 
 
@@ -94,19 +97,19 @@ class TreeVersion:
     """Version of a partition's published trees.
 
     Attributes:
-        documents: digest of the partition's documents, their grouping, and people's decisions.
-        build: beginning of the settings' code version, see ``build_version``.
-        content: digest of the published nodes; "" in a manifest.
+        documents_digest: digest of the partition's documents, their groups and people's decisions.
+        code_version: beginning of the settings' code version, see ``tree_code_version``.
+        content_digest: digest of the published nodes; "" in a manifest.
     """
 
-    documents: str
-    build: str
-    content: str = ""
+    documents_digest: str
+    code_version: str
+    content_digest: str = ""
 
     @classmethod
     def of(cls, partition: str, documents: str, build: str) -> TreeVersion:
         """Return the version of trees to publish, from ``documents_version``."""
-        return cls(_short("inputs", partition, documents), build[:16])
+        return cls(_short_digest("inputs", partition, documents), build[:16])
 
     @classmethod
     def parse(cls, text: str) -> TreeVersion:
@@ -117,13 +120,15 @@ class TreeVersion:
     @property
     def text(self) -> str:
         """Text of the version, as it stands in manifests and in Dagster."""
-        return "-".join(filter(None, (self.documents, self.build, self.content)))
+        return "-".join(
+            filter(None, (self.documents_digest, self.code_version, self.content_digest))
+        )
 
-    def published_as(self, manifests: Iterable[Manifest]) -> TreeVersion:
+    def with_content_of(self, manifests: Iterable[Manifest]) -> TreeVersion:
         """Return the version with the content of these manifests."""
         builds = sorted(manifest.build_id for manifest in manifests)
-        return replace(self, content=_short("tree", *builds))
+        return replace(self, content_digest=_short_digest("tree", *builds))
 
 
-def _short(*parts: str) -> str:
+def _short_digest(*parts: str) -> str:
     return digest(*parts)[:16]

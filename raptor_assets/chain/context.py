@@ -13,10 +13,10 @@ from functools import cached_property
 from raptor_assets.assets.versions import code_versions
 from raptor_assets.home.access import CorpusAccess, StoreAccess
 from raptor_assets.home.publication import explain_pin
-from raptor_assets.home.published import documents_by_tree, pins_in_force
+from raptor_assets.home.published import documents_by_tree, find_current_pins
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions, partition_key
-from raptor_core.documents.removal import Unread
+from raptor_core.documents.removal import UnreadPlaces
 from raptor_core.errors import SourceError
 from raptor_core.rebuild.expected_layers import USUAL_CHILDREN
 from raptor_core.settings import Settings
@@ -39,21 +39,21 @@ TOKEN_CHARS = 4  # of a usual text
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PartitionSize:
     """Size of a partition or a batch: its trees, and the characters of their documents."""
 
     n_trees: int = 0
     n_chars: int = 0
 
-    def __add__(self, size: "Size") -> "Size":
-        return Size(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
+    def __add__(self, size: "PartitionSize") -> "PartitionSize":
+        return PartitionSize(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
 
-    def fits(self, most_chars: int) -> bool:
+    def fits_in_batch(self, most_chars: int) -> bool:
         """Return whether one batch may have this size."""
         return self.n_trees <= BATCH_TREES and self.n_chars <= most_chars
 
 
-def batch_chars(settings: Settings) -> int:
+def max_batch_chars(settings: Settings) -> int:
     """Return the largest number of characters of documents in a batch.
 
     With a budget, a run finishes and publishes only as many trees at a time as keep its endpoint
@@ -65,17 +65,19 @@ def batch_chars(settings: Settings) -> int:
     return min(BATCH_CHARS, round(of_call * settings.summarizer.concurrency))
 
 
-def batches(
-    names: Iterable[str], sizes: Mapping[str, Size], most_chars: int = BATCH_CHARS
+def split_into_batches(
+    names: Iterable[str], sizes: Mapping[str, PartitionSize], most_chars: int = BATCH_CHARS
 ) -> Iterator[list[str]]:
     """Split ``names`` into batches, in order; a name without a size counts as empty."""
     batch: list[str] = []
-    total = Size()
+    total = PartitionSize()
     for name in names:
-        size = sizes.get(name, Size())
-        if batch and (len(batch) == BATCH_PARTITIONS or not (total + size).fits(most_chars)):
+        size = sizes.get(name, PartitionSize())
+        if batch and (
+            len(batch) == BATCH_PARTITIONS or not (total + size).fits_in_batch(most_chars)
+        ):
             yield batch
-            batch, total = [], Size()
+            batch, total = [], PartitionSize()
         batch.append(name)
         total += size
     if batch:
@@ -91,7 +93,7 @@ def release_memory() -> None:
 
 
 class RunStore:
-    """Store that stays open from its first use between ``keep_open`` and ``release``.
+    """Store that stays open from its first use between ``keep_open`` and ``close``.
 
     Opening an embedded store takes a tenth of a second, and searches in other processes wait while
     it is open. It therefore stays open during short work only: a search may have to wait for one
@@ -117,7 +119,7 @@ class RunStore:
             self._stack = ExitStack()
 
     @contextmanager
-    def kept_open(self) -> Iterator[None]:
+    def keep_open_in_block(self) -> Iterator[None]:
         """Keep the store open in a block, from its first use there."""
         is_outer = self._stack is None
         self.keep_open()
@@ -125,23 +127,23 @@ class RunStore:
             yield
         finally:
             if is_outer:
-                self.release()
+                self.close()
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Close the store."""
         stack, self._stack, self._store = self._stack, None, None
         if stack is not None:
             stack.close()
 
 
-class KnownStore:
+class StoredVectorsAndTexts:
     """Vectors and texts of the vector store, which is opened for each look-up."""
 
     def __init__(self, opener: StoreAccess | RunStore) -> None:
         self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``Known.vectors``."""
+        """See ``KnownContent.vectors``."""
         keys = list(embedding_keys)
         if not keys:
             return {}
@@ -149,7 +151,7 @@ class KnownStore:
             return store.vectors(keys)
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``."""
+        """See ``KnownContent.texts``."""
         keys = list(content_keys)
         if not keys:
             return {}
@@ -158,7 +160,7 @@ class KnownStore:
 
 
 class RunContext:
-    """Components and places of one run; ``published`` holds the results of ``look_up``."""
+    """Components and places of one run; ``look_up_published`` fills ``published``."""
 
     def __init__(
         self,
@@ -179,7 +181,7 @@ class RunContext:
         self.tables = access.tables
         self.store = RunStore(access.store)
         self.source = access.source
-        self._published = access.published
+        self._published = access.read_published
         self.needs_approval = self.settings.runs.publish == "when_approved"
         self.warn = warn
         self.working = working
@@ -187,7 +189,7 @@ class RunContext:
         self._names = names
 
     @property
-    def is_quick(self) -> bool:
+    def needs_no_endpoint(self) -> bool:
         """Whether no step waits for an endpoint or for a custom component."""
         settings = self.settings
         custom = settings.components
@@ -198,30 +200,30 @@ class RunContext:
     @cached_property
     def corpus(self) -> Corpus:
         """Documents of the source, read once in a run; unreadable files give warnings."""
-        corpus = self.source.corpus(self._names())
+        corpus = self.source.read_corpus(self._names())
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
 
-    def require_known(self, partition: str, ids: Collection[str]) -> None:
+    def require_readable(self, partition: str, ids: Collection[str]) -> None:
         """Raise a SourceError if a document of a partition, not set aside, cannot be read now."""
-        unread = Unread(self.corpus.skipped)
+        unread = UnreadPlaces(self.corpus.skipped)
         if not unread:
             return
-        known = {*ids, *self.components.curation.documents}
-        for document in self._published().documents([partition])[partition]:
+        known = {*ids, *self.components.curation.set_aside_documents}
+        for document in self._published().read_documents([partition])[partition]:
             place = unread.place_of(document.id, document.source)
             if place and document.id not in known:
                 raise SourceError(
                     f"partition {partition!r} stays as published: its document {document.id!r} "
-                    f"is not read now, since {place!r} {unread.reason(place)}. Make that readable, "
-                    "or remove it from the source"
+                    f"is not read now, since {place!r} {unread.reason_unread(place)}. Make that "
+                    "readable, or remove it from the source"
                 )
 
-    def require_released(self, partition: str) -> None:
+    def require_not_pinned(self, partition: str) -> None:
         """Raise a SourceError for a partition whose trees are pinned."""
         grouping = self.settings.grouping
-        for tree, note in self.pins.items():
+        for tree, note in self.pin_notes.items():
             if partition_key(tree, grouping) == partition:
                 raise SourceError(explain_pin(tree, note))
 
@@ -229,29 +231,29 @@ class RunContext:
         """Forget all look-ups, since other runs may have published."""
         self.published = PublishedTrees()
 
-    def look_up(self, trees: Trees) -> None:
+    def look_up_published(self, trees: Trees) -> None:
         """Look up the published trees that these trees continue from, each of them once."""
-        unknown = self.published.unknown(trees)
+        unknown = self.published.trees_to_look_up(trees)
         if unknown:
             with self.store.open() as store:
-                self.published.look_up(store, unknown)
+                self.published.read_manifests(store, unknown)
 
     @cached_property
-    def pins(self) -> dict[str, str]:
+    def pin_notes(self) -> dict[str, str]:
         """Notes on why trees of this run are pinned to an earlier build, by tree name."""
         every = Partitions(self.corpus.documents, self.settings.grouping)
-        return pins_in_force(self._published().pins, documents_by_tree(every))
+        return find_current_pins(self._published().pins, documents_by_tree(every))
 
     @cached_property
     def partitions(self) -> Partitions[Document]:
         """Documents of the source by partition and tree, without pinned trees."""
-        return Partitions(self.corpus.documents, self.settings.grouping, self.pins)
+        return Partitions(self.corpus.documents, self.settings.grouping, self.pin_notes)
 
     @property
-    def sizes(self) -> dict[str, Size]:
+    def partition_sizes(self) -> dict[str, PartitionSize]:
         """Size of each partition in the source."""
         return {
-            name: Size(
+            name: PartitionSize(
                 len(trees),
                 sum(len(document.text) for members in trees.values() for document in members),
             )

@@ -5,13 +5,13 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, ChainAsset, listed
+from raptor_assets.assets.names import BUILD_FAILED, FAILED_AT, ChainAsset, join_first
 from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.home.question_log import QuestionLog
-from raptor_assets.shown.markdown import worst_markdown
-from raptor_assets.shown.progress import FailedCheck, Failure, by_cause
-from raptor_core.checks.base import CheckResult, with_severities
+from raptor_assets.shown.markdown import worst_nodes_markdown
+from raptor_assets.shown.progress import FailedCheck, Failure, group_by_cause
+from raptor_core.checks.base import CheckResult, apply_severities
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.asked import check_unanswered_share
 from raptor_core.evaluation.golden import evaluate_golden, measure_golden
@@ -19,11 +19,8 @@ from raptor_core.evaluation.golden_file import Question
 from raptor_core.retrieval import Query
 
 
-def evaluation(
-    key: dg.AssetKey,
-    partition: str | None,
-    verdict: CheckResult,
-    target: Target | None = None,
+def to_check_evaluation(
+    key: dg.AssetKey, partition: str | None, verdict: CheckResult, target: Target | None = None
 ) -> dg.AssetCheckEvaluation:
     """Return the event of a check result."""
     return dg.AssetCheckEvaluation(
@@ -31,27 +28,27 @@ def evaluation(
         partition=partition,
         blocking=verdict.severity == "error",
         target_materialization_data=target,
-        **_arguments(verdict),
+        **_to_arguments(verdict),
     )
 
 
-def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
+def to_check_result(verdict: CheckResult) -> dg.AssetCheckResult:
     """Return the result of an asset's only check, without partitions."""
-    return dg.AssetCheckResult(**_arguments(verdict))
+    return dg.AssetCheckResult(**_to_arguments(verdict))
 
 
-def past_top(checks: Iterable[str]) -> list[CheckResult]:
+def pass_checks_above_top(checks: Iterable[str]) -> list[CheckResult]:
     """Return passed results for a layer that no tree of the partition reaches any more."""
     summary = "This layer is above the top of every tree of this partition now."
     return [CheckResult(True, summary, {}, name=name, severity="warn") for name in sorted(checks)]
 
 
-def _arguments(verdict: CheckResult) -> dict[str, Any]:
+def _to_arguments(verdict: CheckResult) -> dict[str, Any]:
     metadata: dict[str, Any] = dict(verdict.numbers)
     if verdict.remedy:
         metadata["remedy"] = verdict.remedy
     if verdict.worst:
-        metadata["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst))
+        metadata["worst_nodes"] = dg.MetadataValue.md(worst_nodes_markdown(verdict.worst))
     return {
         "check_name": verdict.name,
         "passed": verdict.passed,
@@ -61,7 +58,7 @@ def _arguments(verdict: CheckResult) -> dict[str, Any]:
     }
 
 
-def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[CheckResult]:
+def measure_golden_set(context: RunContext, cases: Sequence[Question]) -> list[CheckResult]:
     """Measure the golden set on all published trees; an error only causes a warning."""
     try:
         query = Query.from_settings(context.settings)
@@ -70,18 +67,18 @@ def measured_golden(context: RunContext, cases: Sequence[Question]) -> list[Chec
         context.warn(f"the golden set was not measured: {error}")
         return []
     checks = context.settings.checks
-    return with_severities([evaluate_golden(report, checks)], checks)
+    return apply_severities([evaluate_golden(report, checks)], checks)
 
 
-def measured_questions(context: RunContext) -> list[CheckResult]:
+def measure_kept_questions(context: RunContext) -> list[CheckResult]:
     """Measure the questions that servers kept; an error only causes a warning."""
     settings = context.settings
     try:
-        asked = QuestionLog(context.access.home.path, settings).read()
+        asked = QuestionLog(context.access.home.path, settings).read_questions()
     except RaptorError as error:
         context.warn(f"the kept questions were not measured: {error}")
         return []
-    return with_severities([check_unanswered_share(asked, settings.checks)], settings.checks)
+    return apply_severities([check_unanswered_share(asked, settings.checks)], settings.checks)
 
 
 def failed_checks_in(
@@ -109,11 +106,11 @@ def failure_event(key: dg.AssetKey, name: str, failure: Failure) -> dg.AssetObse
     )
 
 
-def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
+def to_run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
     """Return the error of a step of ``n_partitions``, which names each failed one."""
-    causes = by_cause(failures)
+    causes = group_by_cause(failures)
     shown = [
-        f"- {listed(partitions, NAMED_FAILURES)}, at {failure.asset}: {failure.reason}"
+        f"- {join_first(partitions, NAMED_FAILURES)}, at {failure.asset}: {failure.reason}"
         for partitions, failure in causes[:NAMED_FAILURES]
     ]
     if len(causes) > NAMED_FAILURES:
@@ -138,11 +135,11 @@ def failure_reason(context: dg.RunFailureSensorContext) -> str:
 
     Dagster's own message of a failed run names only steps.
     """
-    reasons = [described(event) for event in context.get_step_failure_events()]
+    reasons = [describe_failure(event) for event in context.get_step_failure_events()]
     return "\n".join(reasons) or context.failure_event.message or NO_REASON
 
 
-def described(event: dg.DagsterEvent) -> str:
+def describe_failure(event: dg.DagsterEvent) -> str:
     """Return why a step or run failed: the text of a ``dagster.Failure``, else of the error."""
     failed = event.step_failure_data if event.is_step_failure else None
     if failed and failed.user_failure_data and failed.user_failure_data.description:

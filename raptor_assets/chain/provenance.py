@@ -25,7 +25,7 @@ INITIAL_VERSION = "INITIAL"  # data version of an asset that was never materiali
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedMaterialization:
     """Latest materialization of one partition of an asset."""
 
     data_version: str
@@ -49,23 +49,23 @@ class Provenance:
         self._partitions = list(partitions)
         self._code_versions = code_versions
         self._parents = parents
-        self._known: dict[ChainAsset, dict[str, Recorded]] = {}
+        self._known: dict[ChainAsset, dict[str, RecordedMaterialization]] = {}
         self._tagged: dict[ChainAsset, dict[str, str]] = {}
 
-    def tags(self, asset: ChainAsset, partition: str, data_version: str) -> dict[str, str]:
+    def tags_of_new(self, asset: ChainAsset, partition: str, data_version: str) -> dict[str, str]:
         """Return the tags of a new materialization."""
         tags = {CODE_VERSION: self._code_versions[asset.kind]}
         for upstream in self._parents[asset]:
-            recorded = self.latest(upstream).get(partition)
+            recorded = self.read_latest(upstream).get(partition)
             version = recorded.data_version if recorded else INITIAL_VERSION
-            tags[f"{INPUT_VERSION}/{upstream.shown}"] = version
-            tags[f"{INPUT_EVENT}/{upstream.shown}"] = (
+            tags[f"{INPUT_VERSION}/{upstream.key_text}"] = version
+            tags[f"{INPUT_EVENT}/{upstream.key_text}"] = (
                 str(recorded.storage_id) if recorded else NO_EVENT
             )
         self._tagged.setdefault(asset, {})[partition] = data_version
         return {**tags, DATA_VERSION: data_version, IS_GIVEN: "true"}
 
-    def latest(self, asset: ChainAsset) -> Mapping[str, Recorded]:
+    def read_latest(self, asset: ChainAsset) -> Mapping[str, RecordedMaterialization]:
         """Return the recorded materializations of an asset by partition, from one query."""
         if asset not in self._known:
             ids = self._instance.get_latest_storage_id_by_partition(
@@ -75,7 +75,9 @@ class Provenance:
             if ids.keys() - versions.keys():
                 versions = self._recorded_versions(asset) | versions
             self._known[asset] = {
-                partition: Recorded(versions.get(partition, INITIAL_VERSION), storage_id)
+                partition: RecordedMaterialization(
+                    versions.get(partition, INITIAL_VERSION), storage_id
+                )
                 for partition, storage_id in ids.items()
             }
         return self._known[asset]
@@ -86,6 +88,6 @@ class Provenance:
         )
         return {partition: tags[DATA_VERSION] for partition, tags in tags_by_partition.items()}
 
-    def forget(self, asset: ChainAsset) -> None:
+    def forget_recorded(self, asset: ChainAsset) -> None:
         """Forget the materializations of an asset, since new ones are in the log."""
         self._known.pop(asset, None)

@@ -14,7 +14,7 @@ from raptor_assets.assets.names import ChainAsset
 from raptor_assets.assets.specs import column_schema
 from raptor_assets.assets.versions import PAST_TOP
 from raptor_assets.chain.context import RunContext
-from raptor_assets.chain.events import evaluation, failed_checks_in, failure_event
+from raptor_assets.chain.events import failed_checks_in, failure_event, to_check_evaluation
 from raptor_assets.chain.provenance import Provenance
 from raptor_assets.chain.runs import process_tags
 from raptor_assets.chain.state import PartitionState, StepResult
@@ -59,49 +59,55 @@ class RunLog:
         self._tree = tree
         self._checks = checks
         self._watch = watch
-        self.begin(())
+        self.begin_batch(())
 
-    def begin(self, batch: Sequence[str]) -> None:
+    def begin_batch(self, batch: Sequence[str]) -> None:
         """Begin a batch of partitions; what was read for an earlier batch is forgotten."""
-        parents = self._names.parents(self._settings.tree.max_layers)
+        parents = self._names.parents_by_asset(self._settings.tree.max_layers)
         self._provenance = Provenance(self._context.instance, batch, self._versions, parents)
         if self._tree:
-            self._plan(self._tree, batch)
+            self._record_planned(self._tree, batch)
 
-    def open(self) -> None:
+    def begin_run(self) -> None:
         """Tag the run with its process, without the costs of the attempt that it retries."""
         self._context.log.addFilter(_is_shown)
-        self._tag({**_voided_costs(self._context.run.tags), **process_tags(self._context)})
+        self._add_run_tags(
+            {**_tags_that_void_costs(self._context.run.tags), **process_tags(self._context)}
+        )
 
-    def close(self, ledger: Ledger) -> None:
+    def end_run(self, ledger: Ledger) -> None:
         """Tag the run with its costs."""
-        self._tag(_spending_tags(ledger))
+        self._add_run_tags(_cost_tags(ledger))
 
-    def _tag(self, tags: dict[str, str]) -> None:
+    def _add_run_tags(self, tags: dict[str, str]) -> None:
         if tags:
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
-    def recorded(self, asset: ChainAsset, states: Sequence[PartitionState]) -> list[PartitionState]:
+    def select_recorded(
+        self, asset: ChainAsset, states: Sequence[PartitionState]
+    ) -> list[PartitionState]:
         """Return those of these partitions whose last materialization has the layer of an asset."""
-        recorded = self._provenance.latest(asset) if states else {}
+        recorded = self._provenance.read_latest(asset) if states else {}
         pairs = ((state, recorded.get(state.name)) for state in states)
         return [state for state, last in pairs if last and last.data_version != PAST_TOP]
 
-    def results(self, asset: ChainAsset, results: Sequence[StepResult], seconds: float) -> Events:
+    def step_events(
+        self, asset: ChainAsset, results: Sequence[StepResult], seconds: float
+    ) -> Events:
         """Yield the materializations of a step, then the results of its checks."""
         for result in results:
             if result.data_version is not None:
-                yield self._materialization(asset, result, results, seconds)
+                yield self._to_materialization(asset, result, results, seconds)
         if results:
-            self._provenance.forget(asset)
+            self._provenance.forget_recorded(asset)
         for result in results:
-            yield from self.verdicts(asset, result.state.name, result.verdicts)
+            yield from self.check_events(asset, result.state.name, result.check_results)
 
-    def verdicts(
+    def check_events(
         self, asset: ChainAsset, partition: str, verdicts: Sequence[CheckResult]
     ) -> Events:
         """Yield the results of a partition's checks on its last materialization."""
-        recorded = self._provenance.latest(asset).get(partition) if verdicts else None
+        recorded = self._provenance.read_latest(asset).get(partition) if verdicts else None
         run_id = self._context.run.run_id
         target = (
             Target(storage_id=recorded.storage_id, run_id=run_id, timestamp=time.time())
@@ -110,30 +116,32 @@ class RunLog:
         )
         for verdict in verdicts:
             if (asset, verdict.name) in self._checks:
-                yield evaluation(asset.key, partition, verdict, target)
+                yield to_check_evaluation(asset.key, partition, verdict, target)
 
-    def verdicts_of_all(self, asset: ChainAsset, verdicts: Sequence[CheckResult]) -> Events:
+    def check_events_of_all_trees(
+        self, asset: ChainAsset, verdicts: Sequence[CheckResult]
+    ) -> Events:
         """Yield the results of checks on all trees together."""
         for verdict in verdicts:
-            yield evaluation(asset.key, None, verdict)
+            yield to_check_evaluation(asset.key, None, verdict)
         if verdicts:
             failed = failed_checks_in(asset, "", verdicts)
             self._watch(Progress(asset.name, (), 0, 0.0, failed_checks=failed))
 
-    def failure(self, asset: ChainAsset, partition: str, failure: Failure) -> Events:
+    def failure_events(self, asset: ChainAsset, partition: str, failure: Failure) -> Events:
         """Yield the report of a partition's failure at an asset and at the tree."""
         yield failure_event(asset.key, partition, failure)
         if self._tree and asset != self._tree:
             yield failure_event(self._tree.key, partition, failure)
 
-    def skipped(self, tree: ChainAsset, failures: Mapping[str, Failure]) -> Events:
+    def skipped_events(self, tree: ChainAsset, failures: Mapping[str, Failure]) -> Events:
         """Yield the report of partitions that the run does not start, since it was stopped."""
         cause = next(iter(failures.values()))
         self._watch(Progress(cause.asset, (), 0, 0.0, failed=failures))
         for name, failure in failures.items():
             yield failure_event(tree.key, name, failure)
 
-    def step(
+    def report_step(
         self,
         asset: ChainAsset,
         states: Sequence[PartitionState],
@@ -147,8 +155,10 @@ class RunLog:
         failed = {state.name: state.failure for state in states if state.failure}
         for name, failure in failed.items():
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
-        self._plan(asset, failed)
-        checks = [f for r in results for f in failed_checks_in(asset, r.state.name, r.verdicts)]
+        self._record_planned(asset, failed)
+        checks = [
+            f for r in results for f in failed_checks_in(asset, r.state.name, r.check_results)
+        ]
         done = Progress(
             asset.name,
             partitions,
@@ -164,7 +174,7 @@ class RunLog:
             self._context.log.info(describe_step(done))
         self._watch(done)
 
-    def _plan(self, asset: ChainAsset, partitions: Iterable[str]) -> None:
+    def _record_planned(self, asset: ChainAsset, partitions: Iterable[str]) -> None:
         """Record partitions as planned: they count as failed if the run ends without them."""
         run = self._context.run
         step = str(self._context.op_handle)
@@ -177,7 +187,7 @@ class RunLog:
             )
             self._context.instance.report_dagster_event(event, run.run_id, logging.DEBUG)
 
-    def _materialization(
+    def _to_materialization(
         self, asset: ChainAsset, result: StepResult, results: Sequence[StepResult], seconds: float
     ) -> dg.AssetMaterialization:
         """Return a partition's materialization, with its share of the step's seconds, by rows."""
@@ -191,14 +201,14 @@ class RunLog:
                 **result.metadata,
                 **(columns if result is results[-1] else {}),  # long, and alike for all
                 "dagster/row_count": result.n_rows,
-                "reused": result.reused,
+                "reused": result.is_reused,
                 "seconds": round(seconds * (result.n_rows + 1) / total, 4),
             },
-            tags=self._provenance.tags(asset, name, str(result.data_version)),
+            tags=self._provenance.tags_of_new(asset, name, str(result.data_version)),
         )
 
 
-def _spending_tags(ledger: Ledger) -> dict[str, str]:
+def _cost_tags(ledger: Ledger) -> dict[str, str]:
     """Return the costs of a run so far as tags, by model, without money for unknown prices.
 
     "raptor/paid-summaries-gpt-4o-mini": "53 calls, 91,204 tokens, 0.021 USD".
@@ -214,6 +224,6 @@ def _spending_tags(ledger: Ledger) -> dict[str, str]:
     return tags
 
 
-def _voided_costs(tags: Mapping[str, str]) -> dict[str, str]:
+def _tags_that_void_costs(tags: Mapping[str, str]) -> dict[str, str]:
     """Return values that void the costs of a previous run, which a retry inherits."""
     return {key: "0 calls, 0 tokens" for key in tags if key.startswith(_PAID_PREFIX)}

@@ -17,15 +17,15 @@ import dagster as dg
 from raptor_assets.assets import names
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.folder import Home
-from raptor_assets.home.records import is_postgres
-from raptor_core.disk import disk_errors, file_lock
+from raptor_assets.home.records import uses_postgres
+from raptor_core.disk import file_lock, translate_disk_errors
 
 _log = logging.getLogger(__name__)
 
 MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
 
 
-def runs_over(
+def split_into_runs(
     partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
 ) -> list[tuple[str, ...]]:
     """Divide partitions into runs of at most ``longest`` partitions each."""
@@ -44,7 +44,7 @@ def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> d
     return {PROCESS_TAG: f"{context.run.run_id}@{socket.gethostname()}:{os.getpid()}"}
 
 
-def is_dead(run: dg.DagsterRun) -> bool:
+def is_process_dead(run: dg.DagsterRun) -> bool:
     """Return whether the process of a run has ended; False for a run on another host.
 
     A retry inherits the tag of the first attempt, so a tag with another run's id says nothing.
@@ -70,15 +70,15 @@ _UNDER_WAY = [_STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[dg.DagsterRun]:
     """Return the queued and running runs of a corpus."""
     runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
-    return [run for run in runs if _is_of(run, corpus)]
+    return [run for run in runs if _is_run_of(run, corpus)]
 
 
-def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
+def _is_run_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
     if run.job_name in map(
-        corpus.of, (names.BUILD, names.DROP, names.ROLLBACK, names.APPROVE, names.SYNC)
+        corpus.full_name, (names.BUILD, names.DROP, names.ROLLBACK, names.APPROVE, names.SYNC)
     ):
         return True
-    return any(corpus.find(key) for key in run.asset_selection or ())
+    return any(corpus.find_asset(key) for key in run.asset_selection or ())
 
 
 _KILLED = (
@@ -90,11 +90,11 @@ _KILLED = (
 def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     """Mark runs whose process has ended as failed, free their pools, and return their ids."""
     dead = []
-    for run in filter(is_dead, instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))):
+    for run in filter(is_process_dead, instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))):
         now = instance.get_run_by_id(run.run_id)
         if now is None or now.status not in _UNDER_WAY:
             continue  # it has finished meanwhile
-        # State first, then event: Dagster's daemon retries only a run that has failed by then.
+            # State first, then event: Dagster's daemon retries only a run that has failed by then.
         failed = dg.DagsterEventType.RUN_FAILURE.value
         event = dg.DagsterEvent(failed, run.job_name, message=_KILLED)
         instance.run_storage.handle_run_event(run.run_id, event)
@@ -106,17 +106,17 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 @contextmanager
-def one_run_at_a_time(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
+def hold_run_lock(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
     """Wait until no other run of this machine works in a home, and keep others out.
 
     If Dagster's records are in PostgreSQL, Dagster's pool limits the concurrent runs instead.
     """
-    if is_postgres(context.instance):
+    if uses_postgres(context.instance):
         yield
         return
     path = home.run_lock
     with ExitStack() as locks:
-        with disk_errors(path):
+        with translate_disk_errors(path):
             is_free = locks.enter_context(file_lock(path))
         if not is_free:
             message = f"waiting for another run on {home.path} to end"

@@ -11,20 +11,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, ChainAsset
-from raptor_assets.chain.context import KnownStore, RunContext
+from raptor_assets.chain.context import RunContext, StoredVectorsAndTexts
 from raptor_assets.shown.progress import Failure, PartitionCosts
 from raptor_core.audit.report import AuditReport
 from raptor_core.checks.base import CheckResult, without_quotations
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
-from raptor_core.nodes import Layer, Node, Tree, grouped
+from raptor_core.nodes import Layer, Node, Tree, group_nodes
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
-from raptor_core.tree.cache import ChainedKnown
-from raptor_core.tree.cluster import Clustering, cluster_top
+from raptor_core.tree.cache import ChainedKnownContent
+from raptor_core.tree.cluster import Clustering, cluster_top_layer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ SAMPLES = ("documents", "sample_nodes", "unsupported_sentences", "trees")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TableRecord:
     """Version of a table, and digest of its inputs."""
 
     data_version: str
@@ -51,14 +51,14 @@ class PartitionState:
     context: RunContext = field(repr=False)
     failure: Failure | None = None
     is_waiting: bool = False
-    verdicts: dict[ChainAsset, list[CheckResult]] = field(default_factory=dict)
+    check_results: dict[ChainAsset, list[CheckResult]] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     costs: PartitionCosts = field(default_factory=PartitionCosts)
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
-    _earlier: dict[str, Tree | None] | None = None
+    _earlier_trees: dict[str, Tree | None] | None = None
     _planned_clusters: dict[str, Clustering] = field(default_factory=dict)
 
     def fail(self, asset: ChainAsset, error: RaptorError) -> None:
@@ -70,13 +70,17 @@ class PartitionState:
     @cached_property
     def documents(self) -> Mapping[str, tuple[Document, ...]]:
         """Documents by tree."""
-        return table_to_documents(self._read(CHAIN_NAMES.documents))
+        return table_to_documents(self._read_table(CHAIN_NAMES.documents))
 
     def nodes(self, layer: int) -> Nodes:
         """Return the nodes of a layer by tree, without the trees that end below it."""
         if layer not in self._nodes:
             is_present = self.has_layer(layer)
-            nodes = table_to_nodes(self._read(CHAIN_NAMES.nodes(layer))) if is_present else ()
+            nodes = (
+                table_to_nodes(self._read_table(CHAIN_NAMES.node_table_asset(layer)))
+                if is_present
+                else ()
+            )
             self.put_nodes(layer, nodes)
         return self._nodes[layer]
 
@@ -112,7 +116,9 @@ class PartitionState:
             vector_keys = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
             if vector_keys:
-                known = ChainedKnown(self.context.components.cache, KnownStore(self.context.store))
+                known = ChainedKnownContent(
+                    self.context.components.cache, StoredVectorsAndTexts(self.context.store)
+                )
                 vectors = known.vectors(vector_keys)
             if missing := vector_keys - vectors.keys():
                 raise StoreError(
@@ -125,15 +131,17 @@ class PartitionState:
 
     def earlier_trees(self) -> dict[str, Tree | None]:
         """Return the published tree that each tree continues from; None if none is sound."""
-        if self._earlier is None:
+        if self._earlier_trees is None:
             documents = {tree: self.documents[tree] for tree in self.nodes(0)}
-            self._earlier = dict.fromkeys(documents)
-            self.context.look_up(documents)
-            source = self.context.published.source
+            self._earlier_trees = dict.fromkeys(documents)
+            self.context.look_up_published(documents)
+            source = self.context.published.find_source_manifest
             if any(source(tree, members) for tree, members in documents.items()):
                 with self.context.store.open() as store:
-                    self._earlier = {tree: self._earlier_tree(store, tree) for tree in documents}
-        return self._earlier
+                    self._earlier_trees = {
+                        tree: self._earlier_tree(store, tree) for tree in documents
+                    }
+        return self._earlier_trees
 
     def _earlier_tree(self, store: VectorStore, tree: str) -> Tree | None:
         published, documents = self.context.published, self.documents[tree]
@@ -143,10 +151,10 @@ class PartitionState:
             self.context.warn(f"{error} It is built from scratch now.")
             return None
 
-    def sources(self) -> set[str]:
+    def find_former_partitions(self) -> set[str]:
         """Return the other partitions whose published trees continue here under new names."""
-        trees, source = self.documents, self.context.published.source
-        self.context.look_up(trees)
+        trees, source = self.documents, self.context.published.find_source_manifest
+        self.context.look_up_published(trees)
         sources = (source(tree, documents) for tree, documents in trees.items())
         grouping = self.context.settings.grouping
         return {partition_key(tree.tree, grouping) for tree in sources if tree} - {self.name}
@@ -154,7 +162,7 @@ class PartitionState:
     def plan_rebuild(self) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
         plans = []
-        with self.context.store.kept_open(), self.context.store.open() as store:
+        with self.context.store.keep_open_in_block(), self.context.store.open() as store:
             earlier = self.earlier_trees()
             for tree, leaves in self.layers(0).items():
                 plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
@@ -162,25 +170,27 @@ class PartitionState:
                 self._planned_clusters[tree] = clusters
         self.plans = tuple(plans)
 
-    def cluster(self, layer: int, tree: str) -> Clustering:
+    def cluster_tree(self, layer: int, tree: str) -> Clustering:
         """Return the clusters that make a layer of a tree; layer 1 has those of the plan."""
         if layer == 1 and tree in self._planned_clusters:
             return self._planned_clusters[tree]
         layers = [self.layers(number)[tree] for number in range(layer)]
-        return cluster_top(tree, layers, self.context.components, self.earlier_trees()[tree])
+        return cluster_top_layer(tree, layers, self.context.components, self.earlier_trees()[tree])
 
     def clusterings(self, layer: int) -> dict[str, Clustering]:
         """Return the clusters that a layer is made of, by tree of the layer below."""
         if layer not in self._clusterings:
-            self._clusterings[layer] = table_to_clusterings(self._read(CHAIN_NAMES.clusters(layer)))
+            self._clusterings[layer] = table_to_clusterings(
+                self._read_table(CHAIN_NAMES.clusters(layer))
+            )
         return self._clusterings[layer]
 
     def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
         """Keep a layer's nodes of any trees, in document order within each."""
-        by_tree = grouped(nodes, lambda node: node.tree)
+        by_tree = group_nodes(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
-        self.verdicts.pop(self.context.corpus_names.nodes(layer), None)
+        self.check_results.pop(self.context.corpus_names.node_table_asset(layer), None)
 
     def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
         """Keep the vectors of a layer, by embedding key; its nodes are kept already."""
@@ -195,30 +205,30 @@ class PartitionState:
         """Keep the clusters that make a layer, by tree."""
         self._clusterings[layer] = dict(clusterings)
 
-    def recorded(self, asset: ChainAsset) -> Record | None:
+    def read_record(self, asset: ChainAsset) -> TableRecord | None:
         """Return the record of the partition's table; None if it is missing or damaged."""
         try:
-            properties = self.context.tables.properties(asset.path, self.name)
+            properties = self.context.tables.properties(asset.table_path, self.name)
         except DamagedTableError:
-            table = f"table of {asset.path} for partition {self.name!r}"
+            table = f"table of {asset.table_path} for partition {self.name!r}"
             self.context.warn(f"the {table} is damaged; this run makes it again")
             return None
         if properties is None:
             return None
-        return Record(properties.get("data_version", ""), properties.get("inputs", ""))
+        return TableRecord(properties.get("data_version", ""), properties.get("inputs", ""))
 
-    def recorded_version(self, asset: ChainAsset, inputs: str) -> str | None:
+    def find_reusable_version(self, asset: ChainAsset, inputs: str) -> str | None:
         """Return the data version of the partition's table if it has the same inputs."""
-        record = self.recorded(asset)
+        record = self.read_record(asset)
         return record.data_version if record and record.inputs == inputs else None
 
-    def save(self, asset: ChainAsset, table: pa.Table, version: str, inputs: str) -> None:
-        """Write the partition's table with its ``Record``."""
+    def save_table(self, asset: ChainAsset, table: pa.Table, version: str, inputs: str) -> None:
+        """Write the partition's table with its ``TableRecord``."""
         properties = {"data_version": version, "inputs": inputs}
-        self.context.tables.write(asset.path, self.name, table, properties)
+        self.context.tables.write(asset.table_path, self.name, table, properties)
 
-    def _read(self, asset: ChainAsset) -> pa.Table:
-        return self.context.tables.read(asset.path, self.name)
+    def _read_table(self, asset: ChainAsset) -> pa.Table:
+        return self.context.tables.read(asset.table_path, self.name)
 
 
 @dataclass(frozen=True)
@@ -229,11 +239,11 @@ class StepResult:
     data_version: str | None
     metadata: Mapping[str, Any]
     n_rows: int
-    reused: bool = False
-    verdicts: Sequence[CheckResult] = ()
+    is_reused: bool = False
+    check_results: Sequence[CheckResult] = ()
 
     def without_texts(self) -> StepResult:
         """Return the result without texts of documents and summaries (``runs.samples``)."""
         metadata = {name: v for name, v in self.metadata.items() if name not in SAMPLES}
-        verdicts = [verdict.without_texts() for verdict in self.verdicts]
-        return replace(self, metadata=metadata, verdicts=verdicts)
+        verdicts = [verdict.without_texts() for verdict in self.check_results]
+        return replace(self, metadata=metadata, check_results=verdicts)

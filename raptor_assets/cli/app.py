@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 import click
 
-from raptor_assets.cli.exits import EXITS, fail
+from raptor_assets.cli.exits import EXITS, exit_with_error
 from raptor_assets.shown.terminal import clean_streams, say_text
 from raptor_core.errors import MissingExtraError
-from raptor_core.tracing import set_up, span
+from raptor_core.tracing import set_up_tracing, span
 
 COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, and cite the sources."),
@@ -108,11 +108,13 @@ class RaptorGroup(LazyGroup):
                 raise SystemExit(error.exit_code) from error
             usage = isinstance(error, click.UsageError)
             name = "UsageError" if usage else type(error).__name__
-            fail(name, error.format_message(), error.exit_code, as_json=True)
+            exit_with_error(name, error.format_message(), error.exit_code, as_json=True)
         except click.Abort:
             if owns_process:
-                _end_soon()
-            fail("Interrupted", _interrupted(command), _INTERRUPTED, as_json=as_json)
+                _exit_after_grace_period()
+            exit_with_error(
+                "Interrupted", _interruption_message(command), _INTERRUPTED, as_json=as_json
+            )
         raise SystemExit(result if isinstance(result, int) else 0)
 
 
@@ -120,7 +122,7 @@ _SERVERS = {"mcp", "serve", "ui"}  # commands whose spans begin with a request
 _PUBLISHERS = {"build", "drop", "import", "versions"}
 
 
-def _interrupted(command: str) -> str:
+def _interruption_message(command: str) -> str:
     """Return the message of an interrupted command."""
     stays = "; what was published stays, and the next build continues from there"
     return f"interrupted{stays if command in _PUBLISHERS else ''}"
@@ -129,7 +131,7 @@ def _interrupted(command: str) -> str:
 def _command_span(command: str) -> AbstractContextManager[object]:
     """Return the span of a command, after configuring an exporter from the environment."""
     try:
-        set_up()
+        set_up_tracing()
     except MissingExtraError as error:
         raise click.ClickException(str(error)) from error
     return nullcontext() if command in _SERVERS or not command else span(f"raptor {command}")
@@ -141,7 +143,7 @@ def _interrupt_on_signals() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def _end_soon() -> None:
+def _exit_after_grace_period() -> None:
     timer = threading.Timer(_ENDING_SECONDS, os._exit, [_INTERRUPTED])
     timer.daemon = True
     timer.start()

@@ -57,7 +57,7 @@ def exit_code_of_failures(names: Collection[str], *, partly: bool) -> int:
     return exit_code(kind) if isinstance(kind, type) and issubclass(kind, RaptorError) else 5
 
 
-def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
+def exit_with_error(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
     """Show an error, as a message or as JSON that also contains ``more``, and exit."""
     if as_json:
         say_json(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
@@ -66,7 +66,7 @@ def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> N
     raise SystemExit(code)
 
 
-def reported(function: Callable[..., Any]) -> Callable[..., Any]:
+def exit_on_error(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a command exit with the message and code of its error, and a remedy."""
 
     @functools.wraps(function)
@@ -76,11 +76,11 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except RaptorError as error:
             code = exit_code(type(error))
-            fail(type(error).__name__, str(error), code, as_json=as_json)
+            exit_with_error(type(error).__name__, str(error), code, as_json=as_json)
         except BrokenPipeError:
             raise
         except OSError as error:
             message = f"{error}; {os_error_remedy(error)}, then repeat it. What was published stays"
-            fail(type(error).__name__, message, 1, as_json=as_json)
+            exit_with_error(type(error).__name__, message, 1, as_json=as_json)
 
     return wrapper

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import click
 from pydantic import ValidationError
 
-from raptor_assets.cli.exits import reported
+from raptor_assets.cli.exits import exit_on_error
 from raptor_assets.home.folder import Home
 from raptor_assets.serving.parameters import ScopedOptions
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
@@ -26,7 +26,7 @@ _NAMES = ("trees", "tree", "partitions", "node", "subject", "name")
 """Command arguments that name a tree, a partition, a document or a node."""
 
 
-def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def combine_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Combine decorators into one; the help lists the options in this order."""
     return lambda function: reduce(lambda result, add: add(result), reversed(options), function)
 
@@ -78,10 +78,10 @@ _PLAIN = {
 """Fields of ``ScopedOptions`` that are not filters."""
 
 
-def _plain_options() -> list[Callable[[Command], Command]]:
+def _non_filter_options() -> list[Callable[[Command], Command]]:
     """Return an option for each field that is not a filter."""
     return [
-        click.option(_option(name), type=_click_type(field.annotation), help=field.description)
+        click.option(_option_name(name), type=_click_type(field.annotation), help=field.description)
         for name, field in _PLAIN.items()
     ]
 
@@ -93,12 +93,14 @@ def _click_type(annotation: Any) -> Any:
     return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
 
 
-def _option(name: str) -> str:
+def _option_name(name: str) -> str:
     """Return the option name of a field of ``ScopedOptions``."""
     return f"--{_FILTERS.get(name, name).replace('_', '-')}"
 
 
-query_options = together(*_plain_options(), *_filter_options(), *_filter_options("exclude"))
+query_options = combine_options(
+    *_non_filter_options(), *_filter_options(), *_filter_options("exclude")
+)
 """Options and filters of a query."""
 
 
@@ -118,26 +120,30 @@ def home_and_json(function: Command) -> Command:
 
     @wraps(function)
     def command(**values: Any) -> Any:
-        names = {name: _composed(values[name]) for name in _NAMES if name in values}
+        names = {name: _compose_letters(values[name]) for name in _NAMES if name in values}
         return function(**values | names)
 
-    return together(home, as_json)(reported(command))
+    return combine_options(home, as_json)(exit_on_error(command))
 
 
-def _composed(value: Any) -> Any:
+def _compose_letters(value: Any) -> Any:
     """Normalize a name, or several, to composed letters; return other values unchanged."""
     if isinstance(value, tuple):
-        return tuple(map(_composed, value))
-    return composed(value) if isinstance(value, str) else value
+        return tuple(map(_compose_letters, value))
+    return to_nfc(value) if isinstance(value, str) else value
 
 
-def home_and_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
+def open_home_and_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
     """Return a home and its settings; default settings if the home is missing and not needed."""
     home = Home.at(path)
-    return Home.open(path) if needed or home.settings.exists() else (home, load_settings())
+    return (
+        Home.open_with_settings(path)
+        if needed or home.settings_path.exists()
+        else (home, load_settings())
+    )
 
 
-def is_missing(source: str) -> bool:
+def is_missing_source(source: str) -> bool:
     """Return whether a source is neither a URL nor an existing file or folder."""
     return "://" not in source and not Path(source).expanduser().exists()
 
@@ -150,7 +156,7 @@ def absolute_sources(sources: Sequence[str]) -> list[str]:
 def budget_options(spender: str) -> Callable[[Command], Command]:
     """Add options for budgets of calls, tokens and US dollars."""
     usd = click.FloatRange(min=0)
-    return together(
+    return combine_options(
         click.option("--max-calls", type=_FROM_0, help=f"Maximum model calls of {spender}."),
         click.option("--max-tokens", type=_FROM_0, help=f"Maximum tokens of {spender}."),
         click.option(
@@ -159,7 +165,7 @@ def budget_options(spender: str) -> Callable[[Command], Command]:
     )
 
 
-def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
+def apply_budget_options(settings: Settings, values: Mapping[str, Any]) -> Settings:
     """Apply the options of ``budget_options``; USD require prices of all models."""
     options = {name: values[f"max_{name}"] for name in BudgetSettings.model_fields}
     bounds = {name: bound for name, bound in options.items() if bound is not None}
@@ -167,31 +173,31 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
         return settings
     budget = BudgetSettings.model_validate({**settings.budget.model_dump(), **bounds})
     bounded = settings.model_copy(update={"budget": budget})
-    Ledger.of(bounded)
+    Ledger.from_settings(bounded)
     return bounded
 
 
-def read_options(values: Mapping[str, Any]) -> ScopedOptions:
+def read_query_options(values: Mapping[str, Any]) -> ScopedOptions:
     """Read the query options of a command line; raise BadParameter for an invalid value."""
     fields: dict[str, Any] = {name: values[name] for name in _PLAIN if values[name] is not None}
-    fields |= _filters(values, "")
-    if exclude := _filters(values, "exclude_"):
+    fields |= _read_filters(values, "")
+    if exclude := _read_filters(values, "exclude_"):
         fields["exclude"] = exclude
     try:
         return ScopedOptions.model_validate(fields)
     except ValidationError as error:
         fault = error.errors()[0]
         name, *inner = map(str, fault["loc"])
-        hint = f"--exclude{_option(inner[0])[1:]}" if name == "exclude" else _option(name)
+        hint = f"--exclude{_option_name(inner[0])[1:]}" if name == "exclude" else _option_name(name)
         message = f"{fault['msg']}, got {fault['input']!r:.80}"
         raise click.BadParameter(message, param_hint=hint) from error
 
 
-def _filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _read_filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Return the filters whose options were given, by name."""
     chosen = {name: values[prefix + name] for name in _FILTERS if values.get(prefix + name)}
     if "metadata" in chosen:
-        chosen["metadata"] = _metadata(chosen["metadata"])
+        chosen["metadata"] = _parse_metadata_conditions(chosen["metadata"])
     return chosen
 
 
@@ -199,7 +205,7 @@ _CONDITION = re.compile(r"(?P<key>[^=<>]+)(?P<operator>>=|<=|=|<|>)(?P<value>.*)
 _BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
-def _metadata(conditions: Iterable[str]) -> dict[str, Any]:
+def _parse_metadata_conditions(conditions: Iterable[str]) -> dict[str, Any]:
     """Parse ``KEY=VALUE`` conditions to the accepted values, or the bounds of a range, by key.
 
     A repeated key accepts several values.

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from raptor_assets.shown.terminal import say_json
 from raptor_core.nodes import Node
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -50,7 +50,7 @@ def node_values(node: Node) -> dict[str, Any]:
     return {name: value for name, value in asdict(node).items() if name not in _INTERNAL}
 
 
-class _Printable:
+class _EscapedRenderable:
     """Renderable of rich that escapes control characters other than rich's own."""
 
     def __init__(self, shown: RenderableType) -> None:
@@ -59,7 +59,11 @@ class _Printable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for segment in console.render(self._shown, options):
             is_text = not segment.control
-            yield segment._replace(text=printable(segment.text)) if is_text else segment
+            yield (
+                segment._replace(text=escape_control_characters(segment.text))
+                if is_text
+                else segment
+            )
 
 
 def print_wide(shown: RenderableType) -> None:
@@ -67,4 +71,4 @@ def print_wide(shown: RenderableType) -> None:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    Console(width=width, highlight=False).print(_Printable(shown))
+    Console(width=width, highlight=False).print(_EscapedRenderable(shown))

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from raptor_assets.assets.names import ChainAsset, counted
+from raptor_assets.assets.names import ChainAsset, count_phrase
 from raptor_assets.shown.progress import Progress as Step
 from raptor_assets.shown.progress import describe_step, speed_phrases, usage_phrases
 from raptor_core.models.money.usage import Usage
@@ -39,46 +39,46 @@ class BuildProgress:
         self._n_published = 0
         self._spent: Usage | None = None
 
-    def plan(self, partitions: Collection[str], chain: Sequence[ChainAsset]) -> None:
+    def show_plan(self, partitions: Collection[str], chain: Sequence[ChainAsset]) -> None:
         """Start with the partitions to build and the assets of each."""
         self._steps = [asset.name for asset in chain]
         self._done = dict.fromkeys(partitions, 0.0)
         self._n_published = 0
-        text = f"{counted(len(partitions), 'partition')} to build"
+        text = f"{count_phrase(len(partitions), 'partition')} to build"
         total = len(partitions) * len(self._steps) or None
         self._bar.reset(self._task, total=total, description=text, left="left")
         if self._lines and partitions:
             self._console.print(text)
 
-    def step(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         """Show a step that is running or finished; a failed partition has no further steps."""
         at = self._steps.index(step.asset)
-        is_done, is_last = step.share == 1, at == len(self._steps) - 1
-        self._done |= dict.fromkeys(step.partitions, at + step.share)
+        is_done, is_last = step.completed_share == 1, at == len(self._steps) - 1
+        self._done |= dict.fromkeys(step.partitions, at + step.completed_share)
         self._done |= dict.fromkeys(step.failed, len(self._steps))
         if is_done and is_last:
             self._n_published += len(step.partitions)
         spent = self._spent + step.usage if self._spent else step.usage
         if is_done:
             self._spent = spent
-        where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
+        where = f"{step.asset} of {count_phrase(len(step.partitions), 'partition')}"
         phrases = ", ".join([*usage_phrases(spent), *speed_phrases(step)])
-        texts = filter(None, [where, self._published, phrases])
+        texts = filter(None, [where, self._published_count_phrase, phrases])
         text, completed = "; ".join(texts), sum(self._done.values())
         self._bar.update(self._task, completed=completed, description=text)
         if self._lines and is_done and (step.seconds >= LONG_STEP_SECONDS or is_last):
-            line = f"{describe_step(step)}; {self._published}"
+            line = f"{describe_step(step)}; {self._published_count_phrase}"
             self._console.print(line, markup=False, highlight=False)
 
     @property
-    def _published(self) -> str:
-        return f"{self._n_published} of {counted(len(self._done), 'partition')} published"
+    def _published_count_phrase(self) -> str:
+        return f"{self._n_published} of {count_phrase(len(self._done), 'partition')} published"
 
 
 @contextmanager
-def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
+def open_build_progress(*, visible: bool) -> Iterator[BuildProgress]:
     """Open the progress of a build; it prints nothing unless it is visible."""
-    with _separate_stderr() as file:
+    with _copy_stderr() as file:
         console = Console(file=file)
         with Progress(
             SpinnerColumn(),
@@ -97,7 +97,7 @@ def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
 
 
 @contextmanager
-def _separate_stderr() -> Iterator[TextIO]:
+def _copy_stderr() -> Iterator[TextIO]:
     """Open a copy of standard error, because Dagster redirects the original during steps."""
     try:
         descriptor = os.dup(sys.stderr.fileno())

@@ -12,10 +12,10 @@ import dagster as dg
 from pydantic import BaseModel
 
 from raptor_assets.assets import names
-from raptor_assets.assets.names import counted, listed
+from raptor_assets.assets.names import count_phrase, join_first
 from raptor_assets.chain.runs import fail_dead_runs, unfinished_runs
-from raptor_assets.corpus.changes import decide
-from raptor_assets.corpus.upstream import explain_upstream
+from raptor_assets.corpus.changes import decide_run
+from raptor_assets.corpus.upstream import explain_older_than_upstream
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.records import read_failures, read_outcomes
 from raptor_assets.shown.progress import FailedCheck
@@ -41,7 +41,7 @@ Problems = dict[str, dict[str, str]]
 """Reasons by problem ("warn: cluster_size of layer_1/clusters") and by partition, "" for all."""
 
 
-class _Cursor(BaseModel):
+class _AlertCursor(BaseModel):
     """Problems that were reported or seen: those of runs, and those of the source.
 
     Attributes:
@@ -54,13 +54,13 @@ class _Cursor(BaseModel):
     source: Problems = {}
     pending: Problems = {}
 
-    def without_reasons(self) -> "_Cursor":
+    def without_reasons(self) -> "_AlertCursor":
         """Return the cursor to keep, since only new problems are explained."""
         kept = (self.records, self.source, self.pending)
         records, source, pending = (
             {label: dict.fromkeys(of, "") for label, of in problems.items()} for problems in kept
         )
-        return _Cursor(changed=self.changed, records=records, source=source, pending=pending)
+        return _AlertCursor(changed=self.changed, records=records, source=source, pending=pending)
 
 
 def failed_checks(context: dg.RunStatusSensorContext) -> list[FailedCheck]:
@@ -101,16 +101,18 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     """
 
     @dg.sensor(
-        name=access.names.of("alerts"),
+        name=access.names.full_name("alerts"),
         description="Sends failed checks, stale sources and unpublished partitions, each once.",
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        before = _Cursor.model_validate_json(context.cursor or "{}")
-        after = _problems_now(access, context.instance, before)
+        before = _AlertCursor.model_validate_json(context.cursor or "{}")
+        after = _find_problems_now(access, context.instance, before)
         known, found = before.records | before.source, after.records | after.source
-        message = _message(access.names.corpus, _less(found, known), _less(known, found))
+        message = _make_alert(
+            access.names.corpus, _remove_known(found, known), _remove_known(known, found)
+        )
         if message:
             alert(message)
         reason = message.subject if message else "nothing changed"
@@ -119,15 +121,17 @@ def build_alert_sensor(access: CorpusAccess, alert: Callable[[Alert], Any]) -> d
     return alerts
 
 
-def _problems_now(access: CorpusAccess, instance: dg.DagsterInstance, before: _Cursor) -> _Cursor:
+def _find_problems_now(
+    access: CorpusAccess, instance: dg.DagsterInstance, before: _AlertCursor
+) -> _AlertCursor:
     """Return what is wrong now."""
     fail_dead_runs(instance)
     latest = instance.get_run_records(limit=1, order_by="update_timestamp")
     changed = str(latest[0].update_timestamp) if latest else ""
     is_same = bool(changed) and changed == before.changed
-    records = before.records if is_same else _recorded_problems(access, instance)
+    records = before.records if is_same else _find_recorded_problems(access, instance)
     try:
-        pending = _source_problems(access, instance, records)
+        pending = _find_source_problems(access, instance, records)
     except StoreLockedError:  # a build is at work
         pending = before.pending
     seen = before.pending | before.source
@@ -136,13 +140,13 @@ def _problems_now(access: CorpusAccess, instance: dg.DagsterInstance, before: _C
         for label, of in pending.items()
         if (still := {name: why for name, why in of.items() if name in seen.get(label, {})})
     }
-    return _Cursor(changed=changed, records=records, source=source, pending=pending)
+    return _AlertCursor(changed=changed, records=records, source=source, pending=pending)
 
 
-def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Problems:
+def _find_recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Problems:
     """Return failed checks, failed builds, and builds that wait, from the last runs."""
     corpus, settings = access.names, access.settings
-    begun = set(instance.get_dynamic_partitions(corpus.partitions))
+    begun = set(instance.get_dynamic_partitions(corpus.partitions_name))
     checks = names.partition_checks(settings, corpus) + names.corpus_checks(settings, corpus)
     problems: Problems = {}
     for (asset, name, partition), last in read_outcomes(instance, checks).items():
@@ -154,19 +158,19 @@ def _recorded_problems(access: CorpusAccess, instance: dg.DagsterInstance) -> Pr
             label = BUDGET if BUDGET_ENDED in reason else FAILED
             problems.setdefault(label, {})[partition] = reason
     if settings.runs.publish == "when_approved":
-        problems[WAITS] = dict.fromkeys(access.waiting.among(sorted(begun)), "")
+        problems[WAITS] = dict.fromkeys(access.waiting_builds.select_waiting(sorted(begun)), "")
     return problems
 
 
-def _source_problems(
+def _find_source_problems(
     access: CorpusAccess, instance: dg.DagsterInstance, records: Problems
 ) -> Problems:
     """Return why the published documents are not those of the source; none while a run works."""
-    if unfinished_runs(instance, access.names) or not access.source.settings.is_named:
+    if unfinished_runs(instance, access.names) or not access.source.settings.has_sources:
         return {}
-    if reason := explain_upstream(access, instance):
+    if reason := explain_older_than_upstream(access, instance):
         return {"the source is older than its upstream asset": {"": reason}}
-    decision = decide(access, instance.get_dynamic_partitions(access.names.partitions))
+    decision = decide_run(access, instance.get_dynamic_partitions(access.names.partitions_name))
     if decision.refusal:
         return {"nothing is built": {"": str(decision.refusal)}}
     failed = {*records.get(BUDGET, ()), *records.get(FAILED, ())}
@@ -174,7 +178,7 @@ def _source_problems(
     return {STALE: stale} if stale else {}
 
 
-def _less(problems: Mapping[str, Mapping[str, str]], known: Mapping[str, Any]) -> Problems:
+def _remove_known(problems: Mapping[str, Mapping[str, str]], known: Mapping[str, Any]) -> Problems:
     """Return the problems of partitions that are not among the known ones."""
     pairs = (
         (label, {name: why for name, why in of.items() if name not in known.get(label, {})})
@@ -183,17 +187,20 @@ def _less(problems: Mapping[str, Mapping[str, str]], known: Mapping[str, Any]) -
     return {label: of for label, of in pairs if of}
 
 
-def _message(corpus: str, new: Problems, over: Problems) -> Alert | None:
+def _make_alert(corpus: str, new: Problems, over: Problems) -> Alert | None:
     if not (new or over):
         return None
-    counts = [counted(len(new), "new problem")] if new else []
+    counts = [count_phrase(len(new), "new problem")] if new else []
     counts += [f"{len(over)} recovered"] if over else []
-    lines = [*_lines(new), *(f"recovered: {line}" for line in _lines(over, explained=False))]
+    lines = [
+        *_describe_problems(new),
+        *(f"recovered: {line}" for line in _describe_problems(over, explained=False)),
+    ]
     return Alert(corpus, f"{corpus or 'raptor'}: {', '.join(counts)}", "\n".join(lines))
 
 
-def _lines(problems: Problems, *, explained: bool = True) -> Iterable[str]:
+def _describe_problems(problems: Problems, *, explained: bool = True) -> Iterable[str]:
     for label, of in sorted(problems.items()):
-        where = listed(sorted(filter(None, of)), NAMED)
+        where = join_first(sorted(filter(None, of)), NAMED)
         reason = next(iter(of.values())) if explained else ""
         yield ": ".join(filter(None, (label, where, reason)))

@@ -1,6 +1,6 @@
 """Changes: what has to happen to published trees, by comparing the source with their manifests.
 
-``decide`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
+``decide_run`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
 requests that job, the command and `raptor plan` print the same list. Dagster's log says what
 happened; nothing here reads it. ``decide_removals`` judges documents that are missing.
 """
@@ -14,27 +14,30 @@ from functools import cached_property
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import explain_pin, outdated, sets_readers
-from raptor_assets.home.published import Previous, Published, documents_by_tree, pins_in_force
-from raptor_assets.home.rollback import trees_to_forget
-from raptor_assets.home.today import Today
-from raptor_core.curation import Curation
-from raptor_core.documents import (
-    Document,
-    Entry,
-    Inventory,
-    decide_removals,
-    partition_key,
+from raptor_assets.home.current_state import CurrentState
+from raptor_assets.home.publication import (
+    explain_pin,
+    find_trees_with_removed_texts,
+    have_readers_changed,
 )
+from raptor_assets.home.published import (
+    Previous,
+    PublishedState,
+    documents_by_tree,
+    find_current_pins,
+)
+from raptor_assets.home.rollback import trees_to_forget
+from raptor_core.curation import Curation
+from raptor_core.documents import Document, DocumentEntry, Inventory, decide_removals, partition_key
 from raptor_core.errors import SourceError, StoreMismatchError
-from raptor_core.home.published import require_known
+from raptor_core.home.published import require_existing
 from raptor_core.settings import Settings
 
 _NAMED = 10  # partitions that an explanation names
 
 
-class State(Enum):
-    """State of a partition, which decides what a build does with it; see ``state_of``."""
+class PartitionChange(Enum):
+    """State of a partition, which decides what a build does with it; see ``find_change``."""
 
     UNCHANGED = "unchanged"
     NEW = "new"
@@ -50,18 +53,18 @@ class Renames:
     """Renames and moves that explain missing documents.
 
     Attributes:
-        documents: document ids before a rename, by the ids after it.
-        successors: partitions that took a document, by the partition that it left.
-        doubt: why a person has to confirm that the other documents are gone, else "".
+        renamed_documents: document ids before a rename, by the ids after it.
+        successor_partitions: partitions that took a document, by the partition that it left.
+        removal_doubt: why a person has to confirm that the other documents are gone, else "".
     """
 
-    documents: Mapping[str, str] = field(default_factory=dict)
-    successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    doubt: str = ""
+    renamed_documents: Mapping[str, str] = field(default_factory=dict)
+    successor_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removal_doubt: str = ""
 
 
 def find_renames(
-    partitions: Mapping[str, Mapping[str, Sequence[Document | Entry]]],
+    partitions: Mapping[str, Mapping[str, Sequence[Document | DocumentEntry]]],
     to_build: Collection[str],
     previous: Previous,
     present: Collection[str],
@@ -107,48 +110,56 @@ class Changes:
     Attributes:
         states: state by partition, sorted; pinned trees have none, nor have trees that were
             published by hand or imported and are not in the source.
-        doubt: why a person has to confirm a removal, else "".
-        renamed: previous ids of renamed documents, by new id.
-        successors: partitions to build that took a renamed document, by the partition it left.
-        pins: notes of people who pinned trees to an earlier build, by tree name.
-        ended_pins: the same for trees that have no document in the source any more and are dropped.
-        refused: unchanged partitions with summaries that the model refused to write. `raptor build`
-            requests these again; the sensor does not, since it would request them forever.
+        removal_doubt: why a person has to confirm a removal, else "".
+        renamed_documents: previous ids of renamed documents, by new id.
+        successor_partitions: partitions to build that took a renamed document, by the partition
+            that it left.
+        pin_notes: notes of people who pinned trees to an earlier build, by tree name.
+        ended_pin_notes: the same for trees that have no document in the source any more.
+        refused_partitions: unchanged partitions with summaries that the model refused to write.
+            `raptor build` requests these again; the sensor does not, since it would never end.
     """
 
-    states: Mapping[str, State] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refused: frozenset[str] = frozenset()
-    pins: Mapping[str, str] = field(default_factory=dict)
-    ended_pins: Mapping[str, str] = field(default_factory=dict)
-    doubt: str = ""
+    states: Mapping[str, PartitionChange] = field(default_factory=dict)
+    renamed_documents: Mapping[str, str] = field(default_factory=dict)
+    successor_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused_partitions: frozenset[str] = frozenset()
+    pin_notes: Mapping[str, str] = field(default_factory=dict)
+    ended_pin_notes: Mapping[str, str] = field(default_factory=dict)
+    removal_doubt: str = ""
 
-    def of(self, *states: State) -> tuple[str, ...]:
+    def partitions_in(self, *states: PartitionChange) -> tuple[str, ...]:
         """Return the partitions in one of these states, sorted."""
         return tuple(name for name, state in self.states.items() if state in states)
 
     @property
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
-        return self.of(State.NEW, State.CHANGED)
+        return self.partitions_in(PartitionChange.NEW, PartitionChange.CHANGED)
 
     @property
     def to_build_now(self) -> tuple[str, ...]:
         """Partitions that `raptor build` makes, sorted: also those with refused summaries."""
-        return tuple(sorted({*self.to_build, *self.refused}))
+        return tuple(sorted({*self.to_build, *self.refused_partitions}))
 
     @property
     def buildable(self) -> set[str]:
         """Partitions of the source that a person may name for a build."""
-        return set(self.of(State.NEW, State.CHANGED, State.UNCHANGED, State.WAITING))
+        return set(
+            self.partitions_in(
+                PartitionChange.NEW,
+                PartitionChange.CHANGED,
+                PartitionChange.UNCHANGED,
+                PartitionChange.WAITING,
+            )
+        )
 
     def explain_doubt(self) -> str:
         """Explain why nothing is built or dropped, and how a person confirms the removal."""
         return (
-            f"{self.doubt}. Nothing is built or removed; concerned are "
-            f"{names.listed(self.of(State.UNCONFIRMED), _NAMED)}. Bring the documents back, or "
-            "confirm by `raptor build --confirm-removal`"
+            f"{self.removal_doubt}. Nothing is built or removed; concerned are "
+            f"{names.join_first(self.partitions_in(PartitionChange.UNCONFIRMED), _NAMED)}. Bring "
+            "the documents back, or confirm by `raptor build --confirm-removal`"
         )
 
     def droppable(self, unpublished: Collection[str] = ()) -> tuple[str, ...]:
@@ -162,17 +173,19 @@ class Changes:
         """
         unfinished = {
             *unpublished,
-            *self.of(State.UNKNOWN, State.UNCONFIRMED, State.WAITING),
+            *self.partitions_in(
+                PartitionChange.UNKNOWN, PartitionChange.UNCONFIRMED, PartitionChange.WAITING
+            ),
         }
         return tuple(
             name
-            for name in self.of(State.REMOVED)
-            if unfinished.isdisjoint(self.successors.get(name, ()))
+            for name in self.partitions_in(PartitionChange.REMOVED)
+            if unfinished.isdisjoint(self.successor_partitions.get(name, ()))
         )
 
-    def in_order(self, partitions: Iterable[str]) -> list[str]:
+    def sort_for_build(self, partitions: Iterable[str]) -> list[str]:
         """Sort partitions; those that documents leave come last, to keep their texts."""
-        return sorted(partitions, key=lambda name: (name in self.successors, name))
+        return sorted(partitions, key=lambda name: (name in self.successor_partitions, name))
 
 
 @dataclass(frozen=True)
@@ -181,7 +194,7 @@ class UpdateReaders:
 
 
 @dataclass(frozen=True)
-class Refuse:
+class RefuseRun:
     """Stop: the source cannot be read, the embedder is another, or a removal is unconfirmed."""
 
     error: SourceError | StoreMismatchError
@@ -202,7 +215,7 @@ class BuildPartitions:
 
 
 @dataclass(frozen=True)
-class Withdraw:
+class WithdrawTexts:
     """Remove set-aside and deleted texts from trees that this run does not build, as ``trees``."""
 
     trees: tuple[str, ...] = ()
@@ -215,7 +228,7 @@ class DropPartitions:
     partitions: tuple[str, ...]
 
 
-Action = UpdateReaders | Refuse | ForgetBuilds | BuildPartitions | Withdraw | DropPartitions
+Action = UpdateReaders | RefuseRun | ForgetBuilds | BuildPartitions | WithdrawTexts | DropPartitions
 
 
 @dataclass(frozen=True)
@@ -237,17 +250,17 @@ class SyncDecision:
         return next((a.partitions for a in self.actions if isinstance(a, DropPartitions)), ())
 
     @property
-    def acts(self) -> bool:
+    def does_anything(self) -> bool:
         """Whether it does anything but refuse."""
-        return not all(isinstance(action, Refuse) for action in self.actions)
+        return not all(isinstance(action, RefuseRun) for action in self.actions)
 
     @property
     def refusal(self) -> SourceError | StoreMismatchError | None:
         """Why it builds and drops nothing, if that is so."""
-        return next((a.error for a in self.actions if isinstance(a, Refuse)), None)
+        return next((a.error for a in self.actions if isinstance(a, RefuseRun)), None)
 
 
-def decide(
+def decide_run(
     access: CorpusAccess,
     begun: Collection[str] = (),
     inventory: Inventory | None = None,
@@ -271,41 +284,45 @@ def decide(
         SourceError: no source is named, or a named partition is pinned.
         UnknownTreeError: the source has no such partition.
     """
-    inventory = inventory or access.source.today()
-    actions: list[Action] = [UpdateReaders()] if sets_readers(access, inventory) else []
+    inventory = inventory or access.source.current_inventory()
+    actions: list[Action] = [UpdateReaders()] if have_readers_changed(access, inventory) else []
     if inventory.failure:
-        return SyncDecision(Changes(), inventory, (*actions, Refuse(inventory.failure)))
+        return SyncDecision(Changes(), inventory, (*actions, RefuseRun(inventory.failure)))
     try:
         access.store.check_embedder()
     except StoreMismatchError as mismatch:
-        return SyncDecision(Changes(), inventory, (*actions, Refuse(mismatch)))
-    curation = access.curation()
+        return SyncDecision(Changes(), inventory, (*actions, RefuseRun(mismatch)))
+    curation = access.read_curation()
     changes = find_changes(
-        access.published(),
+        access.read_published(),
         access.settings,
-        access.build_version,
+        access.tree_code_version,
         inventory,
         curation,
         begun,
-        access.components().cache.unfinished(),
+        access.components().cache.unfinished_trees(),
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
-    if changes.doubt:
+    if changes.removal_doubt:
         error = SourceError(changes.explain_doubt())
-        return SyncDecision(changes, inventory, (*actions, Refuse(error)))
-    if to_forget := trees_to_forget(access, changes.pins, inventory):
+        return SyncDecision(changes, inventory, (*actions, RefuseRun(error)))
+    if to_forget := trees_to_forget(access, changes.pin_notes, inventory):
         actions.append(ForgetBuilds(to_forget))
-    if to_build := _select(changes, partitions, access.settings, force=force, again=asks_again):
-        actions.append(BuildPartitions(tuple(changes.in_order(to_build))))
-    resting = _resting_trees(access, changes)
-    if to_build or outdated(access, Today.of(access, inventory), resting):
-        actions.append(Withdraw(tuple(resting)))
+    if to_build := _select_partitions(
+        changes, partitions, access.settings, force=force, again=asks_again
+    ):
+        actions.append(BuildPartitions(tuple(changes.sort_for_build(to_build))))
+    resting = _find_trees_not_built(access, changes)
+    if to_build or find_trees_with_removed_texts(
+        access, CurrentState.of(access, inventory), resting
+    ):
+        actions.append(WithdrawTexts(tuple(resting)))
     if partitions is None and (removed := changes.droppable()):
         actions.append(DropPartitions(removed))
     return SyncDecision(changes, inventory, tuple(actions))
 
 
-def _select(
+def _select_partitions(
     changes: Changes,
     partitions: Collection[str] | None,
     settings: Settings,
@@ -318,50 +335,50 @@ def _select(
     selected = changes.buildable if force else selected
     if partitions is None:
         return selected
-    for tree, note in changes.pins.items():
+    for tree, note in changes.pin_notes.items():
         if partition_key(tree, settings.grouping) in set(partitions) - changes.buildable:
             raise SourceError(explain_pin(tree, note))
-    require_known("partition is called", partitions, changes.buildable)
+    require_existing("partition is called", partitions, changes.buildable)
     return selected & set(partitions)
 
 
-def _resting_trees(access: CorpusAccess, changes: Changes) -> list[str]:
+def _find_trees_not_built(access: CorpusAccess, changes: Changes) -> list[str]:
     """Return the published trees that may differ from the source but are not built now."""
-    resting = {*changes.of(State.WAITING, State.UNKNOWN)}
-    if not (resting or changes.pins) or not access.store.exists():
+    resting = {*changes.partitions_in(PartitionChange.WAITING, PartitionChange.UNKNOWN)}
+    if not (resting or changes.pin_notes) or not access.store.exists():
         return []
     grouping = access.settings.grouping
-    stored = access.store.trees()
-    return [t for t in stored if t in changes.pins or partition_key(t, grouping) in resting]
+    stored = access.store.list_trees()
+    return [t for t in stored if t in changes.pin_notes or partition_key(t, grouping) in resting]
 
 
 @dataclass
-class _Found:
+class _ChangeInputs:
     """Facts that decide the states: source and published trees, without pinned trees."""
 
-    source: Mapping[str, Mapping[str, Sequence[Entry]]]
-    published: Published
+    source: Mapping[str, Mapping[str, Sequence[DocumentEntry]]]
+    published: PublishedState
     versions: Mapping[str, TreeVersion]
     waiting: Mapping[str, str]
-    begun: Collection[str]
-    unfinished: Collection[str]
+    begun_partitions: Collection[str]
+    unfinished_partitions: Collection[str]
     needs_approval: bool
-    unknown: Collection[str] = ()
-    unconfirmed: Collection[str] = ()
+    unknown_partitions: Collection[str] = ()
+    unconfirmed_partitions: Collection[str] = ()
 
     @cached_property
-    def current(self) -> set[str]:
+    def up_to_date_partitions(self) -> set[str]:
         """Partitions published from the present source, whose last build is published, too."""
         return {
             name
             for name, version in self.versions.items()
             if name not in self.waiting
-            and name not in self.unfinished
-            and self.published.has_version(name, self.source[name], version)
+            and name not in self.unfinished_partitions
+            and self.published.is_published_as(name, self.source[name], version)
         }
 
 
-def state_of(partition: str, found: _Found) -> State | None:
+def find_change(partition: str, found: _ChangeInputs) -> PartitionChange | None:
     """Return the state of a partition; the first row that fits counts.
 
     | partition | state | action |
@@ -379,22 +396,22 @@ def state_of(partition: str, found: _Found) -> State | None:
     While a removal is unconfirmed nothing at all is built: new trees would count as present, and
     the next scan would let the removal pass.
     """
-    if partition in found.unknown:
-        return State.UNKNOWN
-    if partition in found.unconfirmed:
-        return State.UNCONFIRMED
+    if partition in found.unknown_partitions:
+        return PartitionChange.UNKNOWN
+    if partition in found.unconfirmed_partitions:
+        return PartitionChange.UNCONFIRMED
     if partition not in found.source:
-        is_ours = found.published.is_built(partition) or partition in found.begun
-        return State.REMOVED if is_ours else None
-    if partition in found.current:
-        return State.UNCHANGED
+        is_ours = found.published.is_built(partition) or partition in found.begun_partitions
+        return PartitionChange.REMOVED if is_ours else None
+    if partition in found.up_to_date_partitions:
+        return PartitionChange.UNCHANGED
     if found.needs_approval and found.waiting.get(partition) == found.versions[partition].text:
-        return State.WAITING
-    return State.CHANGED if found.published.is_built(partition) else State.NEW
+        return PartitionChange.WAITING
+    return PartitionChange.CHANGED if found.published.is_built(partition) else PartitionChange.NEW
 
 
 def find_changes(
-    published: Published,
+    published: PublishedState,
     settings: Settings,
     build: str,
     inventory: Inventory,
@@ -404,7 +421,7 @@ def find_changes(
     *,
     is_confirmed: bool = False,
 ) -> Changes:
-    """Find the state of each partition, see ``state_of``.
+    """Find the state of each partition, see ``find_change``.
 
     Trees that people pinned are left out. A pin ends when no document of its tree is left.
 
@@ -417,44 +434,47 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
-    source, pins = inventory.partitions(grouping), {}
+    source, pins = inventory.group_into_partitions(grouping), {}
     if published.pins:
-        pins = pins_in_force(published.pins, documents_by_tree(source))
-        source, published = inventory.partitions(grouping, pins), published.without(pins)
+        pins = find_current_pins(published.pins, documents_by_tree(source))
+        source, published = (
+            inventory.group_into_partitions(grouping, pins),
+            published.without_trees(pins),
+        )
         begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
-    found = _Found(
+    found = _ChangeInputs(
         source,
         published,
         {
             name: TreeVersion.of(name, documents_version(trees, curation), build)
             for name, trees in source.items()
         },
-        published.waiting(source),
+        published.read_waiting_inputs(source),
         begun,
         {partition_key(tree, grouping) for tree in unfinished},
         settings.runs.publish == "when_approved",
     )
     renames = _judge_removals(found, settings, inventory, curation, is_confirmed=is_confirmed)
-    partitions = sorted({*source, *published.partitions(), *begun})
-    states = {name: state for name in partitions if (state := state_of(name, found))}
-    removed = {name for name, state in states.items() if state == State.REMOVED}
+    partitions = sorted({*source, *published.built_partitions(), *begun})
+    states = {name: state for name in partitions if (state := find_change(name, found))}
+    removed = {name for name, state in states.items() if state == PartitionChange.REMOVED}
     return Changes(
         states,
-        renames.documents,
-        renames.successors,
-        frozenset(filter(published.is_refused, found.current)),
+        renames.renamed_documents,
+        renames.successor_partitions,
+        frozenset(filter(published.has_refused_summary, found.up_to_date_partitions)),
         pins,
         {
             manifest.tree: manifest.pin
             for manifest in published.pins
             if manifest.tree not in pins and partition_key(manifest.tree, grouping) in removed
         },
-        renames.doubt,
+        renames.removal_doubt,
     )
 
 
 def _judge_removals(
-    found: _Found,
+    found: _ChangeInputs,
     settings: Settings,
     inventory: Inventory,
     curation: Curation | None,
@@ -463,25 +483,25 @@ def _judge_removals(
 ) -> Renames:
     """Judge missing documents; set the unknown and unconfirmed partitions of ``found``."""
     source, published = found.source, found.published
-    stale, stored = source.keys() - found.current, published.partitions()
+    stale, stored = source.keys() - found.up_to_date_partitions, published.built_partitions()
     shrunken = {
         name
         for name in stale & stored
-        if not published.has_documents(name, source[name], found.versions[name])
+        if not published.is_published_from_documents(name, source[name], found.versions[name])
     }
-    absent = (stored | set(found.begun)) - source.keys()
-    previous = published.documents(sorted(absent | shrunken))
+    absent = (stored | set(found.begun_partitions)) - source.keys()
+    previous = published.read_documents(sorted(absent | shrunken))
     known = {document.id for documents in previous.values() for document in documents}
-    present = known.intersection(inventory.ids()) if known else known
+    present = known.intersection(inventory.document_ids()) if known else known
     renames = find_renames(source, stale, previous, present)
-    aside = inventory.set_aside.union(curation.documents if curation else ())
+    aside = inventory.set_aside_ids.union(curation.set_aside_documents if curation else ())
     removals = decide_removals(
         previous,
         present.union(aside),
         inventory.skipped,
         settings=settings.source,
         grouping=settings.grouping,
-        moved=set(renames.documents.values()),
+        moved=set(renames.renamed_documents.values()),
         empty_sources=inventory.empty_sources,
         n_others=sum(
             len(members)
@@ -490,6 +510,6 @@ def _judge_removals(
         ),
         is_confirmed=is_confirmed,
     )
-    found.unknown = removals.unknown.keys()
-    found.unconfirmed = removals.unconfirmed
-    return replace(renames, doubt=removals.reason)
+    found.unknown_partitions = removals.unknown_partitions.keys()
+    found.unconfirmed_partitions = removals.unconfirmed_partitions
+    return replace(renames, removal_doubt=removals.reason)

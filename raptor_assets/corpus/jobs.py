@@ -8,9 +8,9 @@ import dagster as dg
 from raptor_assets.assets import names
 from raptor_assets.assets.names import DROP, POOL
 from raptor_assets.chain.run_log import Event
-from raptor_assets.chain.runs import one_run_at_a_time, process_tags
+from raptor_assets.chain.runs import hold_run_lock, process_tags
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import publishing
+from raptor_assets.home.publication import open_publication
 from raptor_assets.home.published import TreeIndex
 from raptor_core.errors import RaptorError
 
@@ -32,7 +32,7 @@ def build_asset_job(
 ) -> Any:
     """Return a job over assets, in one process."""
     return dg.define_asset_job(
-        corpus.of(name),
+        corpus.full_name(name),
         tags=corpus.tags(name),
         selection=dg.AssetSelection.assets(*assets),
         executor_def=dg.in_process_executor,
@@ -40,7 +40,7 @@ def build_asset_job(
     )
 
 
-def corpus_job(
+def build_corpus_job(
     access: CorpusAccess, name: str, description: str, config: type[dg.Config], body: Body
 ) -> dg.JobDefinition:
     """Return a job of one step over a corpus; it waits while another run works in the home.
@@ -52,7 +52,7 @@ def corpus_job(
     def run(context: dg.OpExecutionContext, config: Any) -> Iterator[Event | dg.Output[None]]:
         try:
             context.instance.add_run_tags(context.run_id, process_tags(context))
-            with one_run_at_a_time(access.home, context):
+            with hold_run_lock(access.home, context):
                 yield from body(context, config)
         except RaptorError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
@@ -63,11 +63,11 @@ def corpus_job(
         name=step_name(corpus, name),
         description=description,
         out=dg.Out(dg.Nothing),
-        pool=corpus.of(POOL),
+        pool=corpus.full_name(POOL),
     )(run)
 
     @dg.job(
-        name=corpus.of(name),
+        name=corpus.full_name(name),
         description=description,
         executor_def=dg.in_process_executor,
         tags=corpus.tags(name),
@@ -79,12 +79,12 @@ def corpus_job(
 
 
 def step_name(corpus: names.CorpusNames, job: str) -> str:
-    """Return the name of the only step of a job of ``corpus_job``."""
-    return corpus.of(f"{job}_step")
+    """Return the name of the only step of a job of ``build_corpus_job``."""
+    return corpus.full_name(f"{job}_step")
 
 
-def job_config(corpus: names.CorpusNames, job: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run configuration of a job of ``corpus_job`` with these fields of its config."""
+def to_run_config(corpus: names.CorpusNames, job: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run configuration that gives a job of ``build_corpus_job`` these fields."""
     return {"ops": {step_name(corpus, job): {"config": dict(config)}}}
 
 
@@ -92,37 +92,39 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
     """Return the job that removes partitions: vectors, tables, and the partition keys."""
 
     def drop(context: dg.OpExecutionContext, config: DropConfig) -> Iterable[Event]:
-        drop_all(context, access, config.partitions)
+        drop_partitions(context, access, config.partitions)
         return ()
 
     description = "Remove partitions: their trees in Qdrant, then tables, pages and partition keys."
-    return corpus_job(access, DROP, description, DropConfig, drop)
+    return build_corpus_job(access, DROP, description, DropConfig, drop)
 
 
-def drop_all(
+def drop_partitions(
     context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
 ) -> None:
     """Drop partitions: all trees, published or not, then one by one tables and partition keys."""
     grouping, cache = access.settings.grouping, access.components(context.instance).cache
     stored, unfinished = (
-        TreeIndex(access.store.trees, grouping),
-        TreeIndex(cache.unfinished, grouping),
+        TreeIndex(access.store.list_trees, grouping),
+        TreeIndex(cache.unfinished_trees, grouping),
     )
     trees = {
-        name: sorted({*stored(name), *unfinished(name), *access.waiting.manifests(name)})
+        name: sorted(
+            {*stored(name), *unfinished(name), *access.waiting_builds.read_manifests(name)}
+        )
         for name in partitions
     }
     n_nodes = 0
     if any(trees.values()) and access.store.exists():
-        with access.store.open_existing() as store, publishing(access, store) as publication:
+        with access.store.open_existing() as store, open_publication(access, store) as publication:
             n_nodes = publication.drop([tree for of in trees.values() for tree in of])
     for partition, of_partition in trees.items():
         for tree in of_partition:
-            access.home.map_of(tree).unlink(missing_ok=True)
-        access.waiting.delete(partition)
-        cache.forget(of_partition)
+            access.home.map_path(tree).unlink(missing_ok=True)
+        access.waiting_builds.delete(partition)
+        cache.forget_trees(of_partition)
         for path in reversed(names.table_paths()):
             access.tables.delete(path, partition)
-        context.instance.delete_dynamic_partition(access.names.partitions, partition)
+        context.instance.delete_dynamic_partition(access.names.partitions_name, partition)
         context.log.info(f"dropped partition {partition!r}")
     context.log.info(f"dropped {n_nodes} nodes")

@@ -12,7 +12,7 @@ from raptor_assets.assets.names import BUILD, SYNC, CorpusNames
 from raptor_assets.assets.specs import QDRANT, TABLES, build_asset_specs
 from raptor_assets.chain.run import build_chain
 from raptor_assets.corpus.alerts import Alert, build_alert_sensor
-from raptor_assets.corpus.corpus_tree import corpus_tree_source_spec
+from raptor_assets.corpus.corpus_tree import build_top_nodes_spec
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.corpus.jobs import build_asset_job, build_drop_job
 from raptor_assets.corpus.sensor import build_source_sensor
@@ -23,9 +23,9 @@ from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_core.errors import SettingsError
-from raptor_core.import_paths import import_named
+from raptor_core.import_paths import import_object
 from raptor_core.redaction import hide_credentials
-from raptor_core.settings import Settings, load_settings, settings_of
+from raptor_core.settings import Settings, load_settings, override_settings
 from raptor_core.tree.custom_components import custom_fingerprints
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
@@ -79,12 +79,12 @@ def build_raptor_corpus(
     followed = upstream if chunks is None else chunks
     folder = Home.at(home) if home else Home(Home.at().path / name)
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix or [name]
-    names = CorpusNames(name, "/".join(prefix), follows=followed is not None)
-    access = CorpusAccess(_settings(name, settings, sections), folder, names=names)
+    names = CorpusNames(name, "/".join(prefix), has_upstream=followed is not None)
+    access = CorpusAccess(_load_settings(name, settings, sections), folder, names=names)
     _claim_places(access)
     definitions = [define_corpus(access)]
     if alert:
-        send = import_named(alert, f'alert = "{alert}"') if isinstance(alert, str) else alert
+        send = import_object(alert, f'alert = "{alert}"') if isinstance(alert, str) else alert
         definitions.append(dg.Definitions(sensors=[build_alert_sensor(access, send)]))
     if followed is not None:
         source = build_source_asset(followed, upstream_path, access, of_chunks=chunks is not None)
@@ -122,7 +122,7 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
     builds = build_chain(specs, access, progress)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "
-        f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
+        f"{corpus.full_name(SYNC)} needs no choice: it finds those that changed."
     )
     sync = build_sync_job(access, progress)
     build = build_asset_job(corpus, BUILD, builds.keys, description)
@@ -131,24 +131,24 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
         jobs=[sync, build, build_drop_job(access), *build_version_jobs(access)],
         sensors=[build_source_sensor(access, sync)],
         resources={
-            corpus.of(TABLES): TablesIOManager(access),
-            corpus.of(QDRANT): QdrantLayersIOManager(access),
+            corpus.full_name(TABLES): TablesIOManager(access),
+            corpus.full_name(QDRANT): QdrantLayersIOManager(access),
         },
     )
     if not settings.corpus_tree.enabled:
         return definitions
-    source = dg.Definitions(assets=[corpus_tree_source_spec(corpus)])
+    source = dg.Definitions(assets=[build_top_nodes_spec(corpus)])
     above = define_corpus(corpus_tree_access(access))
     return dg.Definitions.merge(definitions, source, above)
 
 
-def _settings(
+def _load_settings(
     name: str, basis: Settings | str | Path | None, sections: Mapping[str, Mapping[str, Any]]
 ) -> Settings:
     """Load settings, with paths relative to their file, or else to the working folder."""
     file = Path(basis) if basis and not isinstance(basis, Settings) else None
     settings = basis if isinstance(basis, Settings) else load_settings(file)
-    settings = settings_of(settings, sections, f"corpus {name}")
+    settings = override_settings(settings, sections, f"corpus {name}")
     folder = Path() if file is None else file.parent
     store, checks = settings.store, settings.checks
     if "corpus" not in store.model_fields_set:

@@ -5,10 +5,16 @@ from collections.abc import Sequence
 import dagster as dg
 from pydantic import BaseModel
 
-from raptor_assets.assets.names import DROP, SYNC, CorpusNames, listed
-from raptor_assets.chain.runs import fail_dead_runs, runs_over, unfinished_runs
-from raptor_assets.corpus.changes import Changes, Refuse, State, SyncDecision, decide
-from raptor_assets.corpus.jobs import job_config
+from raptor_assets.assets.names import DROP, SYNC, CorpusNames, join_first
+from raptor_assets.chain.runs import fail_dead_runs, split_into_runs, unfinished_runs
+from raptor_assets.corpus.changes import (
+    Changes,
+    PartitionChange,
+    RefuseRun,
+    SyncDecision,
+    decide_run,
+)
+from raptor_assets.corpus.jobs import to_run_config
 from raptor_assets.corpus.sync import explain_waiting
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.documents import Inventory
@@ -18,7 +24,7 @@ from raptor_core.identity import digest
 NAMED = 10  # files and partitions that a skip reason names
 
 
-class _Cursor(BaseModel, frozen=True):
+class _SourceCursor(BaseModel, frozen=True):
     """State between ticks.
 
     Attributes:
@@ -48,7 +54,7 @@ def build_source_sensor(access: CorpusAccess, sync: dg.JobDefinition) -> dg.Sens
     """
 
     @dg.sensor(
-        name=access.names.of("source_sensor"),
+        name=access.names.full_name("source_sensor"),
         description="Finds new, changed and removed documents, and requests the run that handles "
         "exactly the partitions concerned.",
         job=sync,
@@ -58,32 +64,32 @@ def build_source_sensor(access: CorpusAccess, sync: dg.JobDefinition) -> dg.Sens
         else dg.DefaultSensorStatus.STOPPED,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return _tick(context, access)
+        return _evaluate_tick(context, access)
 
     return source_sensor
 
 
-def _tick(
+def _evaluate_tick(
     context: dg.SensorEvaluationContext, access: CorpusAccess
 ) -> dg.SensorResult | dg.SkipReason:
     if reason := _explain_waiting(context.instance, access):
         return dg.SkipReason(reason)
-    cursor = _Cursor.model_validate_json(context.cursor or "{}")
-    inventory = access.source.today()
-    source = _digest(inventory, access)
+    cursor = _SourceCursor.model_validate_json(context.cursor or "{}")
+    inventory = access.source.current_inventory()
+    source = _digest_source(inventory, access)
     is_released = bool(cursor.pins) and access.pinned_trees(cursor.pins) != {*cursor.pins}
     if source == cursor.source and not is_released:
         return dg.SkipReason("no file changed since the last request")
-    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     try:
-        decision = decide(access, begun, inventory)
+        decision = decide_run(access, begun, inventory)
     except StoreLockedError as error:
         return dg.SkipReason(str(error))
-    for new, old in decision.changes.renamed.items():
+    for new, old in decision.changes.renamed_documents.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
-    if decision.refusal and not decision.acts:
-        return _refused(decision, access.names, len(begun))
-    return _request(access, decision, cursor, source, is_released=is_released)
+    if decision.refusal and not decision.does_anything:
+        return _skip_refused(decision, access.names, len(begun))
+    return _request_run(access, decision, cursor, source, is_released=is_released)
 
 
 def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
@@ -94,36 +100,36 @@ def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
     return explain_waiting(access, instance)
 
 
-def _digest(inventory: Inventory, access: CorpusAccess) -> str:
-    decisions = (decision.id for decision in access.curation().decisions)
+def _digest_source(inventory: Inventory, access: CorpusAccess) -> str:
+    decisions = (decision.id for decision in access.read_curation().decisions)
     skipped = (f"{item.name}\0{item.is_empty}\0{item.readers}" for item in inventory.skipped)
     digests = (digest("part", *part) for part in (skipped, decisions))
     return digest(
-        "source", access.build_version, inventory.digest, str(inventory.failure or ""), *digests
+        "source", access.tree_code_version, inventory.digest, str(inventory.failure or ""), *digests
     )
 
 
-def _refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.SkipReason:
+def _skip_refused(decision: SyncDecision, corpus: CorpusNames, n_begun: int) -> dg.SkipReason:
     """Return why nothing is requested until a person acts; raise if the source is unreadable."""
     error = decision.refusal
     assert error is not None  # noqa: S101 - callers pass refused decisions
     if isinstance(error, EmptySourceError):
         return dg.SkipReason(
             f"{error}. The {n_begun} partitions stay as they are; to remove them, run the job "
-            f"{corpus.of(DROP)}"
+            f"{corpus.full_name(DROP)}"
         )
-    if not decision.changes.doubt:
+    if not decision.changes.removal_doubt:
         raise error
     return dg.SkipReason(
-        f"{error}, or launch the job {corpus.of(SYNC)} with `confirm_removal: true`; or drop "
-        f"them by the job {corpus.of(DROP)}"
+        f"{error}, or launch the job {corpus.full_name(SYNC)} with `confirm_removal: true`; or "
+        f"drop them by the job {corpus.full_name(DROP)}"
     )
 
 
-def _request(
+def _request_run(
     access: CorpusAccess,
     decision: SyncDecision,
-    cursor: _Cursor,
+    cursor: _SourceCursor,
     source: str,
     *,
     is_released: bool,
@@ -131,22 +137,24 @@ def _request(
     """Request the run of a decision; many partitions are first built by several runs."""
     changes, corpus, number = decision.changes, access.names, cursor.number
     number += is_released or source not in (cursor.source, cursor.begun)
-    pins = tuple(changes.pins)
-    parts = runs_over(decision.to_build, access.settings.runs.max_partitions)
+    pins = tuple(changes.pin_notes)
+    parts = split_into_runs(decision.to_build, access.settings.runs.max_partitions)
     if len(parts) > 1 and cursor.begun != source:
-        following = _Cursor(source="", number=number, begun=source, pins=pins)
+        following = _SourceCursor(source="", number=number, begun=source, pins=pins)
     else:
-        parts = [()] if decision.acts and decision.actions else []
-        refuses = any(isinstance(action, Refuse) for action in decision.actions)
+        parts = [()] if decision.does_anything and decision.actions else []
+        refuses = any(isinstance(action, RefuseRun) for action in decision.actions)
         handled = cursor.source if refuses else source
-        following = _Cursor(source=handled, number=number, pins=pins)
+        following = _SourceCursor(source=handled, number=number, pins=pins)
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
-                job_name=corpus.of(SYNC),
+                job_name=corpus.full_name(SYNC),
                 run_key=digest(SYNC, source, str(number), *part),
-                run_config=job_config(corpus, SYNC, {"partitions": list(part)}),
-                tags=_tags(part, ()) if part else _tags(decision.to_build, decision.to_drop),
+                run_config=to_run_config(corpus, SYNC, {"partitions": list(part)}),
+                tags=_tags_of_changes(part, ())
+                if part
+                else _tags_of_changes(decision.to_build, decision.to_drop),
             )
             for part in parts
         ],
@@ -155,19 +163,21 @@ def _request(
     )
 
 
-def _tags(to_build: Sequence[str], to_drop: Sequence[str]) -> dict[str, str]:
+def _tags_of_changes(to_build: Sequence[str], to_drop: Sequence[str]) -> dict[str, str]:
     """Return tags that show in the list of runs what a run is going to do."""
     named = {"raptor/build": to_build, "raptor/drop": to_drop}
-    return {tag: listed(partitions, NAMED) for tag, partitions in named.items() if partitions}
+    return {tag: join_first(partitions, NAMED) for tag, partitions in named.items() if partitions}
 
 
 def _skip_reason(changes: Changes) -> str:
-    reasons = [f"{len(changes.of(State.UNCHANGED))} partitions are up to date"]
-    if unread := changes.of(State.UNKNOWN):
-        named = listed(unread, NAMED)
+    reasons = [f"{len(changes.partitions_in(PartitionChange.UNCHANGED))} partitions are up to date"]
+    if unread := changes.partitions_in(PartitionChange.UNKNOWN):
+        named = join_first(unread, NAMED)
         reasons.append(f"{len(unread)} cannot be read now and stay: {named}")
-    if changes.pins:
-        reasons.append(f"pinned to an earlier build: {listed(sorted(changes.pins), NAMED)}")
-    if waiting := changes.of(State.WAITING):
-        reasons.append(f"waiting for approval: {listed(waiting, NAMED)}")
+    if changes.pin_notes:
+        reasons.append(
+            f"pinned to an earlier build: {join_first(sorted(changes.pin_notes), NAMED)}"
+        )
+    if waiting := changes.partitions_in(PartitionChange.WAITING):
+        reasons.append(f"waiting for approval: {join_first(waiting, NAMED)}")
     return "; ".join(reasons)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raptor_core.settings import Settings
-from raptor_core.settings.base import Part
+from raptor_core.settings.base import SettingsSection
 
 _TEMPLATE = {"type": "string", "pattern": r"\{\{|^none$"}
 """Schema of a template of Dagster, and of "none", which is no bound."""
@@ -16,26 +16,31 @@ _TEMPLATE = {"type": "string", "pattern": r"\{\{|^none$"}
 def add_settings_schema(schema: dict[str, Any]) -> None:
     """Add sections and keys of the settings to the schema of a field that also takes a path."""
     settings = Settings.model_json_schema()
-    sections = _expand(settings, settings.pop("$defs"))
+    sections = _resolve_references(settings, settings.pop("$defs"))
     for name, field in Settings.model_fields.items():
         section, model = sections["properties"][name], field.annotation
-        if not isinstance(model, type) or not issubclass(model, Part):
+        if not isinstance(model, type) or not issubclass(model, SettingsSection):
             continue
         section["description"] = section.get("description", "").partition("\n")[0]
     schema |= {name: sections[name] for name in ("properties", "additionalProperties")}
 
 
-def _expand(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve_references(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return a schema without references whose values may also be templates."""
     if reference := schema.get("$ref"):
-        return _expand(definitions[reference.rpartition("/")[2]], definitions)
+        return _resolve_references(definitions[reference.rpartition("/")[2]], definitions)
     expanded = {key: value for key, value in schema.items() if key not in ("title", "required")}
     if "properties" in schema:
         parts = schema["properties"].items()
-        return {**expanded, "properties": {name: _expand(v, definitions) for name, v in parts}}
+        return {
+            **expanded,
+            "properties": {name: _resolve_references(v, definitions) for name, v in parts},
+        }
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), Mapping):
-            expanded[key] = _expand(schema[key], definitions)
+            expanded[key] = _resolve_references(schema[key], definitions)
     if schema.get("type") == "object":
         return expanded
     return {"anyOf": [expanded, _TEMPLATE]}

@@ -16,22 +16,22 @@ from raptor_assets.corpus.changes import (
     BuildPartitions,
     DropPartitions,
     ForgetBuilds,
-    Refuse,
-    State,
+    PartitionChange,
+    RefuseRun,
     SyncDecision,
     UpdateReaders,
-    Withdraw,
-    decide,
+    WithdrawTexts,
+    decide_run,
 )
-from raptor_assets.corpus.corpus_tree import prepare
-from raptor_assets.corpus.jobs import corpus_job, drop_all
-from raptor_assets.corpus.upstream import explain_upstream
+from raptor_assets.corpus.corpus_tree import prepare_corpus_tree
+from raptor_assets.corpus.jobs import build_corpus_job, drop_partitions
+from raptor_assets.corpus.upstream import explain_older_than_upstream
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
-from raptor_assets.home.publication import set_readers, withdraw
+from raptor_assets.home.publication import update_readers, withdraw_texts
 from raptor_assets.home.reembed import reembed
-from raptor_assets.home.rollback import forget_gone
+from raptor_assets.home.rollback import forget_gone_documents
 from raptor_assets.shown.progress import Watch, ignore_progress
-from raptor_assets.shown.rights import describe_unmatched
+from raptor_assets.shown.rights import describe_unmatched_rules
 from raptor_core.errors import SourceError
 
 
@@ -54,15 +54,15 @@ class SyncConfig(dg.Config):
 
 def explain_waiting(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     """Return why the source of a corpus cannot be read yet, or ""."""
-    if reason := prepare(access, instance):
+    if reason := prepare_corpus_tree(access, instance):
         return reason
     corpus = access.names
-    if access.source.settings.is_named:
-        return explain_upstream(access, instance)
-    if corpus.follows:
+    if access.source.settings.has_sources:
+        return explain_older_than_upstream(access, instance)
+    if corpus.has_upstream:
         return (
-            f"{corpus.source.shown} was not materialized yet. Materialize its upstream asset and "
-            f"{corpus.source.shown}, for example by a job over both"
+            f"{corpus.source.key_text} was not materialized yet. Materialize its upstream asset "
+            f"and {corpus.source.key_text}, for example by a job over both"
         )
     return "no source is named; set paths under [source] in raptor.toml"
 
@@ -79,13 +79,13 @@ def build_sync_job(
         fail_dead_runs(context.instance)
         if reason := explain_waiting(access, context.instance):
             raise SourceError(reason)
-        with access.components(context.instance).ledger.one_budget():
+        with access.components(context.instance).ledger.share_budget():
             if config.reembed:
-                _reembed(context, access)
-            chosen = decision or _decide(context, config, access)
-            yield from execute(context, access, chosen, progress)
+                _reembed_published(context, access)
+            chosen = decision or _decide_and_log(context, config, access)
+            yield from execute_actions(context, access, chosen, progress)
 
-    return corpus_job(
+    return build_corpus_job(
         access,
         SYNC,
         "Builds what is new or changed and drops what is gone; it needs no partition.",
@@ -94,33 +94,35 @@ def build_sync_job(
     )
 
 
-def _reembed(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
+def _reembed_published(context: dg.OpExecutionContext, access: CorpusAccess) -> None:
     """Embed the published trees and the corpus tree again."""
-    for each in [access] + ([corpus_tree_access(access)] if access.below is None else []):
+    for each in [access] + ([corpus_tree_access(access)] if access.corpus_below is None else []):
         reembed(each, context.log.info)
 
 
-def _decide(
+def _decide_and_log(
     context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAccess
 ) -> SyncDecision:
     """Decide what to do, and log the number of partitions in each state."""
-    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     chosen = tuple(dict.fromkeys(config.partitions)) or None
-    decision = decide(
+    decision = decide_run(
         access,
         begun,
         partitions=chosen,
         force=chosen is not None,
         is_confirmed=config.confirm_removal,
     )
-    counts = [f"{len(decision.changes.of(state))} {state.value}" for state in State]
+    counts = [
+        f"{len(decision.changes.partitions_in(state))} {state.value}" for state in PartitionChange
+    ]
     context.log.info(", ".join(counts))
-    for line in describe_unmatched(decision.inventory.unmatched_rules):
+    for line in describe_unmatched_rules(decision.inventory.unmatched_rules):
         context.log.warning(line)
     return decision
 
 
-def execute(
+def execute_actions(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     decision: SyncDecision,
@@ -137,52 +139,59 @@ def execute(
     for action in decision.actions:
         if isinstance(action, BuildPartitions):
             added = sorted(action.partitions)
-            context.instance.add_dynamic_partitions(access.names.partitions, added)
+            context.instance.add_dynamic_partitions(access.names.partitions_name, added)
             run = ChainRun(context, action.partitions, access, progress)
-            yield from run.events()
+            yield from run.build_partitions()
         elif isinstance(action, DropPartitions):
             unpublished = {*run.failures, *run.waiting} if run else set[str]()
             droppable = set(decision.changes.droppable(unpublished))
-            _drop(context, access, [name for name in action.partitions if name in droppable])
+            _drop_if_still_gone(
+                context, access, [name for name in action.partitions if name in droppable]
+            )
         else:
-            _apply(context, access, decision, action)
-    for tree, note in decision.changes.ended_pins.items():
+            _execute_action(context, access, decision, action)
+    for tree, note in decision.changes.ended_pin_notes.items():
         context.log.warning(f"the pin of {tree!r} ended ({note}): none of its documents is left")
     if run:
         run.raise_failures()
 
 
-def _apply(
+def _execute_action(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     decision: SyncDecision,
-    action: UpdateReaders | Refuse | ForgetBuilds | Withdraw,
+    action: UpdateReaders | RefuseRun | ForgetBuilds | WithdrawTexts,
 ) -> None:
     """Execute an action that neither builds nor drops partitions; raise the error of a refusal."""
     match action:
         case UpdateReaders():
-            n_nodes = set_readers(access, decision.inventory)
+            n_nodes = update_readers(access, decision.inventory)
             context.log.info(f"{n_nodes} nodes of published trees changed readers")
-        case Refuse(error):
+        case RefuseRun(error):
             raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
         case ForgetBuilds(trees):
-            forget_gone(access, trees, decision.inventory)
-        case Withdraw(trees):
-            if n_nodes := withdraw(access, access.source.today(), trees):
+            forget_gone_documents(access, trees, decision.inventory)
+        case WithdrawTexts(trees):
+            if n_nodes := withdraw_texts(access, access.source.current_inventory(), trees):
                 context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")
 
 
 def _how_to_confirm(access: CorpusAccess, decision: SyncDecision) -> str:
-    if not decision.changes.doubt:
+    if not decision.changes.removal_doubt:
         return ""
-    return f", or launch {access.names.of(SYNC)} with `confirm_removal: true` in its configuration"
+    return (
+        f", or launch {access.names.full_name(SYNC)} with `confirm_removal: true` in its "
+        "configuration"
+    )
 
 
-def _drop(context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]) -> None:
+def _drop_if_still_gone(
+    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
+) -> None:
     """Drop partitions that are still gone, since the source may have changed during the run."""
-    begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions)
-    now = decide(access, tuple(begun), is_confirmed=True)
-    gone = set(now.changes.of(State.REMOVED))
+    begun: Iterable[str] = context.instance.get_dynamic_partitions(access.names.partitions_name)
+    now = decide_run(access, tuple(begun), is_confirmed=True)
+    gone = set(now.changes.partitions_in(PartitionChange.REMOVED))
     if spared := sorted(set(partitions) - gone):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-    drop_all(context, access, [name for name in partitions if name in gone])
+    drop_partitions(context, access, [name for name in partitions if name in gone])

@@ -15,11 +15,11 @@ import dagster as dg
 from pydantic import Field
 
 from raptor_assets.assets.specs import build_source_spec
-from raptor_assets.chain.events import check_result
+from raptor_assets.chain.events import to_check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
-from raptor_assets.corpus.changes import State, decide
+from raptor_assets.corpus.changes import PartitionChange, decide_run
 from raptor_assets.home.access import CorpusAccess
-from raptor_core.checks.base import with_severities
+from raptor_core.checks.base import apply_severities
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import os_error_remedy, replace_file
 from raptor_core.documents import Document, Inventory
@@ -27,7 +27,7 @@ from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 from raptor_formats.base import READERS
-from raptor_formats.declared import CHUNKS, is_like_readers
+from raptor_formats.declared import CHUNKS, resembles_readers_key
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """Asset in any form; in a string, slashes separate the parts of the key."""
@@ -55,13 +55,16 @@ def build_source_asset(
     key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names, access.settings)
 
     @dg.multi_asset(
-        name=access.names.of("source"),
+        name=access.names.full_name("source"),
         specs=[spec.replace_attributes(deps=[key])],
         check_specs=[
             dg.AssetCheckSpec(
-                check.name, asset=spec.key, description=check.description, blocking=check.blocking
+                check.name,
+                asset=spec.key,
+                description=check.description,
+                blocking=check.is_blocking,
             )
-            for check in with_severities([unread_rows], access.settings.checks)
+            for check in apply_severities([unread_rows], access.settings.checks)
         ],
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
@@ -69,27 +72,31 @@ def build_source_asset(
         context: dg.AssetExecutionContext, config: SourceConfig, **inputs: Any
     ) -> Iterator[dg.MaterializeResult[Any]]:
         access.home.check_owner(access.names.corpus)
-        folder, is_confirmed = access.home.followed, config.confirm_removal
-        seen = _latest(context.instance, key)
-        with _named_on_failure(key), _restored_on_failure(folder):
+        folder, is_confirmed = access.home.upstream_folder, config.confirm_removal
+        seen = _latest_storage_id(context.instance, key)
+        with _name_upstream_in_errors(key), _restore_on_failure(folder):
             if path_entry:
-                paths = _named_paths(context.instance, key, path_entry)
-                _keep(folder, {"paths": paths}, is_confirmed=is_confirmed)
+                paths = _read_paths_from_metadata(context.instance, key, path_entry)
+                _write_source(folder, {"paths": paths}, is_confirmed=is_confirmed)
             else:
-                rows = list(rows_of(inputs["upstream"], access.settings))
+                rows = list(to_rows(inputs["upstream"], access.settings))
                 if of_chunks:
                     rows = group_chunks(rows, access.settings)
                 if not rows:
                     raise SourceError(_NO_ROWS)
-                keep_rows(folder, rows, is_confirmed=is_confirmed)
+                replace_source_rows(folder, rows, is_confirmed=is_confirmed)
             inventory = access.source.complete_inventory()
             metadata = _source_metadata(context.instance, access, inventory)
             verdict = unread_rows(inventory.skipped, len(inventory.documents))
-            _write(folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen}))
-        access.declare()
+            _write_atomically(
+                folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen})
+            )
+        access.write_declaration()
         yield dg.MaterializeResult(
             metadata=metadata,
-            check_results=[*map(check_result, with_severities([verdict], access.settings.checks))],
+            check_results=[
+                *map(to_check_result, apply_severities([verdict], access.settings.checks))
+            ],
             data_version=dg.DataVersion(
                 INITIAL_VERSION
             ),  # the documents say by themselves what changed
@@ -102,23 +109,23 @@ SEEN = "upstream.json"
 """File with the upstream asset's materialization that the source was copied from."""
 
 
-def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
+def _latest_storage_id(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
     """Return the storage id of the latest materialization of an asset, 0 without one."""
     records = instance.fetch_materializations(key, limit=1).records
     return records[0].storage_id if records else 0
 
 
-def explain_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
+def explain_older_than_upstream(access: CorpusAccess, instance: dg.DagsterInstance) -> str:
     """Return why the documents of a corpus are older than its upstream asset, or "".
 
     A run that used them would report success although it built from old documents.
     """
-    file = access.home.followed / SEEN
-    if not (access.names.follows and file.exists()):
+    file = access.home.upstream_folder / SEEN
+    if not (access.names.has_upstream and file.exists()):
         return ""
     seen = json.loads(file.read_text(encoding="utf-8"))
-    key, source = dg.AssetKey(seen["upstream"]), access.names.source.shown
-    if _latest(instance, key) <= seen["event"]:
+    key, source = dg.AssetKey(seen["upstream"]), access.names.source.key_text
+    if _latest_storage_id(instance, key) <= seen["event"]:
         return ""
     return (
         f"{key.to_user_string()} was materialized after {source}, so this corpus does not have its "
@@ -133,7 +140,7 @@ _NO_ROWS = (
 
 
 @contextmanager
-def _named_on_failure(upstream: dg.AssetKey) -> Iterator[None]:
+def _name_upstream_in_errors(upstream: dg.AssetKey) -> Iterator[None]:
     """Name the upstream asset in errors of its documents."""
     try:
         yield
@@ -141,7 +148,7 @@ def _named_on_failure(upstream: dg.AssetKey) -> Iterator[None]:
         raise SourceError(f"upstream asset {upstream.to_user_string()}: {error}") from None
 
 
-def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
+def to_rows(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a data frame, of documents, or of several by partition key."""
     if hasattr(value, "to_pandas"):
         value = value.to_pandas()
@@ -158,10 +165,10 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
         yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}
     elif isinstance(value, Mapping):
         for part in value.values():
-            yield from rows_of(part, settings)
+            yield from to_rows(part, settings)
     elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
         for part in value:
-            yield from rows_of(part, settings)
+            yield from to_rows(part, settings)
     else:
         raise SourceError(
             f"the upstream asset gave {type(value).__name__}; expected a data frame, or a list of "
@@ -172,7 +179,7 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
 
 def _check_columns(columns: list[Any], n_rows: int, settings: Settings) -> None:
     text = settings.source.text_field
-    if sum(map(is_like_readers, columns)) > 1:
+    if sum(map(resembles_readers_key, columns)) > 1:
         raise SourceError(
             f"the upstream asset gave a data frame with several columns like {READERS!r}; rename "
             "all but one. The source stays as it was"
@@ -211,21 +218,23 @@ def group_chunks(rows: Iterable[Mapping[str, Any]], settings: Settings) -> list[
     return [{id_field: document, CHUNKS: members} for document, members in chunks.items()]
 
 
-def keep_rows(
+def replace_source_rows(
     folder: Path, rows: Iterable[Mapping[str, Any]], *, is_confirmed: bool = False
 ) -> None:
     """Replace the source of a home by rows."""
-    lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
-    _write(folder / ROWS, lines)
-    _keep(folder, {"rows": ROWS}, is_confirmed=is_confirmed)
+    lines = "".join(
+        f"{json.dumps(row, ensure_ascii=False, default=_to_plain_value)}\n" for row in rows
+    )
+    _write_atomically(folder / ROWS, lines)
+    _write_source(folder, {"rows": ROWS}, is_confirmed=is_confirmed)
 
 
-def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
-    _write(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
+def _write_source(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
+    _write_atomically(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
 
 
 @contextmanager
-def _restored_on_failure(folder: Path) -> Iterator[None]:
+def _restore_on_failure(folder: Path) -> Iterator[None]:
     """Restore the source of a home if the block fails."""
     copies = {folder / name: folder / f"{name}.previous" for name in (ROWS, ROWS_PLACE)}
     try:
@@ -250,14 +259,14 @@ def _restored_on_failure(folder: Path) -> Iterator[None]:
             copy.unlink(missing_ok=True)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_atomically(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
         raise SourceError(f"cannot write {path}: {error}; {os_error_remedy(error)}") from error
 
 
-def _plain(value: object) -> object:
+def _to_plain_value(value: object) -> object:
     """Convert dates to ISO text, numpy numbers to Python numbers, and anything else to text."""
     for name in ("isoformat", "tolist"):
         if hasattr(value, name):
@@ -265,7 +274,9 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str) -> list[str]:
+def _read_paths_from_metadata(
+    instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str
+) -> list[str]:
     """Return the paths that the latest materialization of each partition names."""
     ids = instance.get_latest_storage_id_by_partition(key, MATERIALIZED).values()
     query = dg.AssetRecordsFilter(key, storage_ids=list(ids)) if ids else key
@@ -289,22 +300,23 @@ def _source_metadata(
     instance: dg.DagsterInstance, access: CorpusAccess, inventory: Inventory
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
-    begun = instance.get_dynamic_partitions(access.names.partitions)
-    decision = decide(access, begun, inventory)
+    begun = instance.get_dynamic_partitions(access.names.partitions_name)
+    decision = decide_run(access, begun, inventory)
     changes = decision.changes
-    if changes.doubt:
+    if changes.removal_doubt:
         raise SourceError(
-            f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
+            f"{changes.removal_doubt}. Nothing is removed, and the source stays as it was. "
+            "Correct what "
             "the upstream asset gives, or materialize this asset with `confirm_removal: true` in "
             "its configuration"
         )
     if decision.refusal:
         raise decision.refusal
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
-    counted = (State.NEW, State.CHANGED, State.REMOVED)
+    counted = (PartitionChange.NEW, PartitionChange.CHANGED, PartitionChange.REMOVED)
     return {
         "dagster/row_count": len(inventory.documents),
-        **{f"partitions_{state.value}": len(changes.of(state)) for state in counted},
+        **{f"partitions_{state.value}": len(changes.partitions_in(state)) for state in counted},
         "paths": access.source.settings.shown_paths(),
         **({"not_read": skipped} if skipped else {}),
     }

@@ -9,20 +9,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import CHAIN_NAMES, CorpusNames
-from raptor_assets.assets.versions import build_version
+from raptor_assets.assets.versions import tree_code_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, read_published
+from raptor_assets.home.published import PublishedState, read_published
 from raptor_assets.home.source import SourceAccess
 from raptor_assets.home.waiting import WaitingBuilds
 from raptor_core.curation import Curation
-from raptor_core.documents import (
-    Scan,
-    partition_key,
-)
+from raptor_core.documents import Scan, partition_key
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import Settings, StoreSettings
-from raptor_core.store import VectorStore, open_store, replacing_store, stored_identity
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store import VectorStore, open_replacement_store, open_store, read_stored_identity
+from raptor_core.store.base import Manifest, ManifestMark
 from raptor_core.store.collection import check_embedder
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
@@ -42,7 +39,7 @@ VERSIONS, WAITING = "versions", "waiting_builds"
 class CorpusAccess:
     """Access to the corpus of one home; each part is loaded when it is first used."""
 
-    below: CorpusAccess | None = None
+    corpus_below: CorpusAccess | None = None
     """Access to the corpus below, for a corpus tree."""
 
     def __init__(
@@ -56,12 +53,14 @@ class CorpusAccess:
     ) -> None:
         self.settings = settings
         self.home = home
-        self.names = home.names() if names is None else names
+        self.names = home.read_names() if names is None else names
         self.source = SourceAccess(
-            settings, home, scan, lambda: self._components, follows=self.names.follows
+            settings, home, scan, lambda: self._components, follows=self.names.has_upstream
         )
         components = components or Components(settings)
-        self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))
+        self._components = components.with_cache(
+            NodeCache(home.unfinished_work, settings.store.corpus)
+        )
         self._is_shared = False
         self.store = StoreAccess(self)
 
@@ -74,25 +73,25 @@ class CorpusAccess:
         """Return the components; their cache is in the home, or in the instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
-        from raptor_assets.home.records import shared_cache
+        from raptor_assets.home.records import open_shared_cache
 
-        cache = shared_cache(instance, self.settings.store.corpus)
+        cache = open_shared_cache(instance, self.settings.store.corpus)
         if cache:
             self._is_shared = True
             self._components = self._components.with_cache(cache)
         return self._components
 
     @cached_property
-    def kept(self) -> KeptBuilds:
+    def kept_builds(self) -> KeptBuilds:
         """Earlier builds of the trees."""
-        return self._builds(VERSIONS)
+        return self._open_builds(VERSIONS)
 
     @cached_property
-    def waiting(self) -> WaitingBuilds:
+    def waiting_builds(self) -> WaitingBuilds:
         """Builds that wait for approval."""
-        return WaitingBuilds(self.tables, self._builds(WAITING))
+        return WaitingBuilds(self.tables, self._open_builds(WAITING))
 
-    def _builds(self, folder: str) -> KeptBuilds:
+    def _open_builds(self, folder: str) -> KeptBuilds:
         return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{folder}")
 
     def pinned_trees(self, names: Collection[str]) -> set[str]:
@@ -102,26 +101,26 @@ class CorpusAccess:
         with self.store.open_existing() as store:
             return {mark.tree for mark in store.marks(list(names)) if mark.pin}
 
-    def notes_of(self, published: Manifest) -> dict[str, object]:
+    def read_build_notes(self, published: Manifest) -> dict[str, object]:
         """Return the notes on a published build: its changes and cost, if they are recorded."""
-        from raptor_assets.shown.tree_records import read_records  # loads Dagster
+        from raptor_assets.shown.tree_records import read_partition_records  # loads Dagster
 
         partition = partition_key(published.tree, self.settings.grouping)
-        record = read_records(self.tables, partition).get(published.tree)
-        return record.notes() if record and record.build_id == published.build_id else {}
+        record = read_partition_records(self.tables, partition).get(published.tree)
+        return record.to_notes() if record and record.build_id == published.build_id else {}
 
     @cached_property
-    def build_version(self) -> str:
-        """Code version of the published trees; see ``versions.build_version``."""
-        return build_version(self.settings, self._components.custom_fingerprints)
+    def tree_code_version(self) -> str:
+        """Code version of the published trees; see ``versions.tree_code_version``."""
+        return tree_code_version(self.settings, self._components.custom_fingerprints)
 
-    def curation(self) -> Curation:
+    def read_curation(self) -> Curation:
         """Return the present decisions of people."""
         return Curation(read_decisions(self.tables))
 
-    def golden_cases(self) -> tuple[Question, ...]:
+    def read_golden_cases(self) -> tuple[Question, ...]:
         """Return the questions of the golden set, if the settings name one."""
-        path = self.home.golden(self.settings)
+        path = self.home.golden_path(self.settings)
         return () if path is None else load_golden(path)
 
     @cached_property
@@ -132,36 +131,40 @@ class CorpusAccess:
         """
         layers = list(range(1, self.settings.tree.max_layers + 1))
         is_local = "://" not in self.home.tables_url(self.settings)
-        if is_local and self.tables.has_any(CHAIN_NAMES.tree.path):
+        if is_local and self.tables.has_any_table(CHAIN_NAMES.tree.table_path):
             made = ((n, CHAIN_NAMES.summaries(n), CHAIN_NAMES.findings(n)) for n in layers)
-            layers = [n for n, *assets in made if any(self.tables.has_any(a.path) for a in assets)]
+            layers = [
+                n
+                for n, *assets in made
+                if any(self.tables.has_any_table(a.table_path) for a in assets)
+            ]
         return max(layers, default=0)
 
-    def declare(self) -> None:
+    def write_declaration(self) -> None:
         """Write the names of a named corpus into its home, unless another corpus builds there."""
         if self.names.corpus:
             self.home.check_owner(self.names.corpus)
             effective = self.settings.model_copy(update={"source": self.source.settings})
-            self.home.declare(self.names, effective)
+            self.home.write_declaration(self.names, effective)
 
-    def partitions(self, begun: Collection[str]) -> set[str]:
+    def find_begun_or_published(self, begun: Collection[str]) -> set[str]:
         """Return the partitions that a build began or that are published, also by an import."""
-        return {*begun, *self.published().marks}
+        return {*begun, *self.read_published().marks}
 
-    def published(self) -> Published:
+    def read_published(self) -> PublishedState:
         """Read what is published, by partition."""
         if not self.store.exists():
-            return Published()
+            return PublishedState()
         published = read_published(self.store.open_existing, self.settings.grouping)
-        return replace(published, waiting=self.waiting.inputs)
+        return replace(published, read_waiting_inputs=self.waiting_builds.read_inputs)
 
 
 def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
     """Return the access of the corpus tree of a corpus."""
     settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
-    components = below.components().above(settings)
+    components = below.components().for_corpus_tree(settings)
     above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
-    above.below = below
+    above.corpus_below = below
     return above
 
 
@@ -171,7 +174,7 @@ class StoreAccess:
     def __init__(self, access: CorpusAccess, settings: StoreSettings | None = None) -> None:
         self._access = access
         self._settings = settings or access.settings.store
-        self._root = access.home.qdrant
+        self._root = access.home.embedded_store_path
 
     def open(self) -> VectorStore:
         """Open the collection for the settings' embedder; create it if it does not exist."""
@@ -182,31 +185,31 @@ class StoreAccess:
         """Open the collection as it is, without loading an embedder."""
         return open_store(self._settings, self._root, owner=self._access.names.corpus)
 
-    def replacing(self) -> AbstractContextManager[VectorStore]:
+    def open_replacement(self) -> AbstractContextManager[VectorStore]:
         """Open an empty store of the settings' embedder, which replaces the stored one."""
         identity = self._access.components().probed_identity
-        return replacing_store(self._settings, self._root, identity)
+        return open_replacement_store(self._settings, self._root, identity)
 
     def exists(self) -> bool:
         """Return whether there is a store of this corpus."""
-        return stored_identity(self._settings, self._root) is not None
+        return read_stored_identity(self._settings, self._root) is not None
 
     def check_embedder(self) -> None:
         """Raise StoreMismatchError if the store was made with another embedder."""
-        if stored := stored_identity(self._settings, self._root):
+        if stored := read_stored_identity(self._settings, self._root):
             embedder = self._access.components().embedder
             where = f"the store of corpus {stored.corpus!r}"
             check_embedder(stored, embedder.fingerprint, f"embedder {embedder.model}", where)
 
-    def trees(self) -> list[str]:
+    def list_trees(self) -> list[str]:
         """Return the names of the stored trees."""
-        return [mark.tree for mark in self._marks()]
+        return [mark.tree for mark in self._read_marks()]
 
-    def built_trees(self) -> list[str]:
+    def list_built_trees(self) -> list[str]:
         """Return the names of the trees that builds published."""
-        return [mark.tree for mark in self._marks() if mark.inputs]
+        return [mark.tree for mark in self._read_marks() if mark.inputs]
 
-    def _marks(self) -> list[Mark]:
+    def _read_marks(self) -> list[ManifestMark]:
         if not self.exists():
             return []
         with self.open_existing() as store:

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from raptor_assets.assets.names import CorpusNames
-from raptor_assets.home.settings_file import add_sources, settings_text
+from raptor_assets.home.settings_file import add_sources_to_text, to_settings_text
 from raptor_core.disk import file_lock, os_error_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.file_names import HOME_RECORDS, INSTANCE_MARK
@@ -15,7 +15,7 @@ from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.identity import safe_name
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
-from raptor_core.store.collection import owner_name
+from raptor_core.store.collection import describe_owner
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
@@ -71,7 +71,7 @@ class Home(HomeFolder):
         return CorpusTreeHome(self.path / CORPUS_TREE)
 
     @property
-    def dagster(self) -> Path:
+    def dagster_home(self) -> Path:
         """Dagster's own home, with its instance settings and SQLite files."""
         return self.path / HOME_RECORDS
 
@@ -88,17 +88,17 @@ class Home(HomeFolder):
         """Return the tables, to read and to write."""
         return TableStore(self.tables_url(settings))
 
-    def map_of(self, tree: str) -> Path:
+    def map_path(self, tree: str) -> Path:
         """Return the path of the cached map of a tree, or of all trees for an empty name."""
         return self.path / "maps" / f"{safe_name(tree)}.map"
 
-    def golden(self, settings: Settings) -> Path | None:
+    def golden_path(self, settings: Settings) -> Path | None:
         """Return the path of the golden set, None if the settings name none."""
         path = settings.checks.golden
-        return None if path is None else self.settings.parent / Path(path).expanduser()
+        return None if path is None else self.settings_path.parent / Path(path).expanduser()
 
     @property
-    def answers(self) -> Path:
+    def unfinished_work(self) -> Path:
         """Folder of unfinished work, which may have cost money."""
         return self.path / "answers"
 
@@ -115,42 +115,42 @@ class Home(HomeFolder):
                     return not is_free
         return False
 
-    def ensure(self) -> None:
+    def create_folders(self) -> None:
         """Make the folders, and Dagster's instance settings unless a person wrote them.
 
         They switch telemetry and the sign-up dialog off, allow one run at a time (an embedded store
         has one writer), and keep events in SQLite. The home keeps itself out of version control.
         """
-        with self._writable():
-            for folder in (self.dagster, self.tables, self.qdrant):
+        with self._explain_write_errors():
+            for folder in (self.dagster_home, self.tables, self.embedded_store_path):
                 folder.mkdir(parents=True, exist_ok=True)
             if not (ignore := self.path / ".gitignore").exists():
                 replace_file(ignore, _GIT_IGNORE.encode())
-            kept, default = self._instance(), self._default_instance()
+            kept, default = self._instance_text(), self._default_instance_text()
             if kept.startswith(_MARK) and kept != default:
-                replace_file(self.dagster / "dagster.yaml", default.encode())
+                replace_file(self.dagster_home / "dagster.yaml", default.encode())
 
     def has_default_instance(self) -> bool:
-        """Return whether Dagster's instance settings are those that ``ensure`` writes."""
-        return self._instance() == self._default_instance()
+        """Return whether Dagster's instance settings are those that ``create_folders`` writes."""
+        return self._instance_text() == self._default_instance_text()
 
-    def _instance(self) -> str:
-        config = self.dagster / "dagster.yaml"
+    def _instance_text(self) -> str:
+        config = self.dagster_home / "dagster.yaml"
         try:
             return config.read_text(encoding="utf-8") if config.exists() else _MARK
         except (OSError, UnicodeDecodeError) as error:
             raise unreadable_config(config, error) from error
 
-    def _default_instance(self) -> str:
-        events = str(self.dagster / "history" / "runs").replace("'", "''")  # as YAML quotes
+    def _default_instance_text(self) -> str:
+        events = str(self.dagster_home / "history" / "runs").replace("'", "''")  # as YAML quotes
         return _INSTANCE.format(mark=_MARK, events=events)
 
     @property
-    def followed(self) -> Path:
+    def upstream_folder(self) -> Path:
         """Folder of the last documents of an upstream asset."""
         return self.path / "source"
 
-    def names(self) -> CorpusNames:
+    def read_names(self) -> CorpusNames:
         """Return the Dagster names of its corpus: those of its declaration, or the defaults."""
         if declared := self.read_declaration():
             return CorpusNames(declared["corpus"], declared["prefix"], declared["follows"])
@@ -158,25 +158,27 @@ class Home(HomeFolder):
 
     def check_owner(self, corpus: str) -> None:
         """Raise a SettingsError if another corpus builds here; "" is the corpus of the command."""
-        unnamed = "" if self.settings.exists() else corpus
+        unnamed = "" if self.settings_path.exists() else corpus
         owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
             raise SettingsError(
-                f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
+                f"the home {self.path} belongs to {describe_owner(owner)}, and "
+                f"{describe_owner(corpus)} "
                 "would build into it: choose another home; raptor export and raptor import carry "
                 "trees over. Where it is the same corpus under a new name, move "
-                f"{self.declaration if owner else self.settings} out of the home. Nothing was "
-                "changed"
+                f"{self.declaration_path if owner else self.settings_path} out of the home. "
+                "Nothing was changed"
             )
 
-    def declare(self, names: CorpusNames, settings: Settings) -> None:
+    def write_declaration(self, names: CorpusNames, settings: Settings) -> None:
         """Write names and settings of a project's corpus for the command, without credentials."""
         values = settings.model_dump(mode="json")
-        declared = {**asdict(names), "settings": values}
+        place = {"corpus": names.corpus, "prefix": names.prefix, "follows": names.has_upstream}
+        declared = {**place, "settings": values}
         text = hide_credentials(json.dumps(declared, indent=1))
-        with self._writable():
-            if not (self.declaration.exists() and self.declaration.read_text() == text):
-                replace_file(self.declaration, text.encode())
+        with self._explain_write_errors():
+            if not (self.declaration_path.exists() and self.declaration_path.read_text() == text):
+                replace_file(self.declaration_path, text.encode())
 
     def create(
         self,
@@ -188,7 +190,7 @@ class Home(HomeFolder):
         local_model: str = "",
     ) -> bool:
         """Make the home with a settings file; return False if it has a file already."""
-        text = settings_text(
+        text = to_settings_text(
             sources=sources,
             preset=preset,
             group_by=group_by,
@@ -196,11 +198,11 @@ class Home(HomeFolder):
             local_model=local_model,
         )
         self.check_owner("")
-        self.ensure()
-        if self.settings.exists():
+        self.create_folders()
+        if self.settings_path.exists():
             return False
-        with self._writable():
-            replace_file(self.settings.resolve(), text.encode())
+        with self._explain_write_errors():
+            replace_file(self.settings_path.resolve(), text.encode())
         return True
 
     def add_sources(self, sources: Sequence[str]) -> None:
@@ -208,16 +210,16 @@ class Home(HomeFolder):
         known = self.load_settings().source.paths
         fresh = [source for source in sources if source not in known]
         if fresh:
-            text = add_sources(self.settings.read_text(encoding="utf-8"), fresh)
-            with self._writable():
-                replace_file(self.settings.resolve(), text.encode())
+            text = add_sources_to_text(self.settings_path.read_text(encoding="utf-8"), fresh)
+            with self._explain_write_errors():
+                replace_file(self.settings_path.resolve(), text.encode())
 
-    def environment(self) -> dict[str, str]:
+    def dagster_environment(self) -> dict[str, str]:
         """Return the variables that make a Dagster process work on this home."""
-        return {HOME_VARIABLE: str(self.path), "DAGSTER_HOME": str(self.dagster)}
+        return {HOME_VARIABLE: str(self.path), "DAGSTER_HOME": str(self.dagster_home)}
 
     @contextmanager
-    def _writable(self) -> Iterator[None]:
+    def _explain_write_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -236,6 +238,6 @@ class CorpusTreeHome(Home):
         """See ``Home.owner``."""
         return Home(self.path.parent)
 
-    def names(self) -> CorpusNames:
+    def read_names(self) -> CorpusNames:
         """See ``CorpusNames.corpus_tree``."""
-        return self.owner.names().corpus_tree()
+        return self.owner.read_names().corpus_tree()

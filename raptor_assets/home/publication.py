@@ -1,9 +1,9 @@
 """Publication: the only code that publishes or drops trees.
 
 Builds, approvals, rollbacks, releases, imports and removals hand their editions to a
-``Publication``. It applies the present readers and decisions (``today``), commits, and then updates
-the corpus tree, which is built from what is published. Nothing else in this package writes to a
-store of published trees; ``tests/test_architecture.py`` makes sure of it.
+``Publication``. It applies the present readers and decisions (``current_state``), commits, and then
+updates the corpus tree, which is built from what is published. Nothing else in this package writes
+to a store of published trees; ``tests/test_architecture.py`` makes sure of it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
-from raptor_assets.home.today import Readers, Today
+from raptor_assets.home.current_state import CurrentState, Readers
 from raptor_core.documents import Inventory, PublishedDocument
 from raptor_core.documents.base import readers_of_both
 from raptor_core.errors import SourceError
-from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
+from raptor_core.store.base import Manifest, PublicationCounts, TreeEdition, Where
 from raptor_core.store.facts import common_readers
 from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
@@ -37,20 +37,20 @@ class PublishedBuild:
     """
 
     manifest: Manifest
-    replaced: Manifest | None
+    replaced_manifest: Manifest | None
     counts: PublicationCounts
     n_withheld: int = 0
 
 
 class Publication:
-    """Trees that are published or dropped together; see ``publishing``.
+    """Trees that are published or dropped together; see ``open_publication``.
 
     ``shortened`` are the published trees that lost a text, because it was deleted or set aside. A
     text of the corpus tree may still summarize it.
     """
 
     def __init__(
-        self, access: CorpusAccess, store: VectorStore, batch: PublicationBatch, today: Today
+        self, access: CorpusAccess, store: VectorStore, batch: PublicationBatch, today: CurrentState
     ) -> None:
         self._access = access
         self._store = store
@@ -59,7 +59,7 @@ class Publication:
         self.shortened: set[str] = set()
 
     def publish(
-        self, editions: Sequence[Edition], *, pin: str | None = None
+        self, editions: Sequence[TreeEdition], *, pin: str | None = None
     ) -> list[PublishedBuild]:
         """Publish editions in one commit, each with the readers and decisions of today.
 
@@ -76,9 +76,12 @@ class Publication:
             StoreError: see ``PublicationBatch.publish``.
         """
         live = {m.tree: m for m in self._store.manifests([e.manifest.tree for e in editions])}
-        ready = [self._ready(edition, live.get(edition.manifest.tree), pin) for edition in editions]
+        ready = [
+            self._prepare_edition(edition, live.get(edition.manifest.tree), pin)
+            for edition in editions
+        ]
         for edition in ready:
-            self._keep(live.get(edition.manifest.tree), edition.manifest)
+            self._keep_replaced_build(live.get(edition.manifest.tree), edition.manifest)
         pairs = [(live[e.manifest.tree], e.manifest) for e in ready if e.manifest.tree in live]
         self.shortened.update(old.tree for old, new in pairs if self._loses_text(old, new))
         counts = self._batch.publish(ready)
@@ -93,10 +96,10 @@ class Publication:
         """Remove trees with all of their builds; return the number of their nodes."""
         n_nodes = self._batch.drop(trees)
         for tree in trees:
-            self._access.kept.delete(tree)
+            self._access.kept_builds.delete(tree)
         return n_nodes
 
-    def bring_up_to_date(self, manifests: Sequence[Manifest], *, forgets: bool = False) -> int:
+    def update_published(self, manifests: Sequence[Manifest], *, forgets: bool = False) -> int:
         """Update published trees to the present readers and decisions; return the changed nodes.
 
         Args:
@@ -105,9 +108,9 @@ class Publication:
         """
         n_nodes = 0
         for manifest in manifests:
-            gone = _gone_for_good(self._today, manifest, self._store) if forgets else set()
+            gone = _find_gone_documents(self._today, manifest, self._store) if forgets else set()
             nodes = self._store.nodes(Where(trees=(manifest.tree,)))
-            edition = self._today.apply(Edition(manifest, nodes), gone)
+            edition = self._today.apply_to_edition(TreeEdition(manifest, nodes), gone)
             if edition.manifest == manifest:
                 continue
             if edition.nodes:
@@ -118,12 +121,16 @@ class Publication:
                 n_nodes += self.drop([manifest.tree])
         return n_nodes
 
-    def _ready(self, edition: Edition, live: Manifest | None, pin: str | None) -> Edition:
+    def _prepare_edition(
+        self, edition: TreeEdition, live: Manifest | None, pin: str | None
+    ) -> TreeEdition:
         """Return the part of an edition to publish; raise a SourceError if the tree is pinned."""
         tree = edition.manifest.tree
-        manifest = replace(edition.manifest, pin=pin or "", readers=_bounds(edition.manifest, live))
-        deleted = set() if manifest.inputs else self._today.deleted_since(manifest)
-        edition = self._today.apply(replace(edition, manifest=manifest), deleted)
+        manifest = replace(
+            edition.manifest, pin=pin or "", readers=_reader_bounds(edition.manifest, live)
+        )
+        deleted = set() if manifest.inputs else self._today.find_deleted_documents(manifest)
+        edition = self._today.apply_to_edition(replace(edition, manifest=manifest), deleted)
         if not edition.nodes:
             raise SourceError(
                 f"nothing is left to publish of this build of {tree!r}, since people set all of "
@@ -136,7 +143,7 @@ class Publication:
             pin = live.pin
         if not manifest.inputs:  # an import
             is_published = live is not None and live.build_id == manifest.build_id
-            known = self._today.knows(manifest)
+            known = self._today.has_document_of(manifest)
             inputs = live.inputs if live and is_published else IMPORTED if known else ""
             manifest = replace(manifest, inputs=inputs)
         return replace(edition, manifest=replace(manifest, pin=pin or ""))
@@ -147,27 +154,29 @@ class Publication:
             return False
         texts = set(new.documents.values())
         left = live.documents.keys() - new.documents.keys()
-        return any(live.documents[name] not in texts for name in left) or self._today.forbids(
+        return any(
+            live.documents[name] not in texts for name in left
+        ) or self._today.has_nodes_set_aside(
             live, lambda tree: self._store.nodes(Where(trees=(tree,)))
         )
 
-    def _keep(self, live: Manifest | None, new: Manifest) -> None:
+    def _keep_replaced_build(self, live: Manifest | None, new: Manifest) -> None:
         """Keep the replaced build, and delete kept builds that contain a deleted document."""
-        access, kept, tree = self._access, self._access.kept, new.tree
+        access, kept, tree = self._access, self._access.kept_builds, new.tree
         if live is None:
             return
 
         def is_gone(document: PublishedDocument) -> bool:
             return self._today.is_gone(tree, document.id, document.source)
 
-        kept.forget(tree, is_gone)
+        kept.delete_outdated(tree, is_gone)
         keeps = access.settings.runs.keep_builds and not any(map(is_gone, live.published_documents))
         if keeps and live.build_id != new.build_id:
-            kept.keep(self._store, live, access.notes_of(live))
+            kept.keep_published(self._store, live, access.read_build_notes(live))
         kept.prune(new, access.settings.runs.keep_builds)
 
 
-def _bounds(new: Manifest, live: Manifest | None) -> Readers:
+def _reader_bounds(new: Manifest, live: Manifest | None) -> Readers:
     """Return upper bounds of the readers of documents whose text is older or cannot be read now.
 
     An earlier build may have readers that were revoked since; the published manifest has not.
@@ -193,8 +202,8 @@ def explain_pin(tree: str, note: str) -> str:
 
 
 @contextmanager
-def publishing(
-    access: CorpusAccess, store: VectorStore, today: Today | None = None
+def open_publication(
+    access: CorpusAccess, store: VectorStore, today: CurrentState | None = None
 ) -> Iterator[Publication]:
     """Publish and drop trees of an open store, then update the corpus tree.
 
@@ -203,59 +212,65 @@ def publishing(
     Args:
         today: what the source and people say, if the caller has just looked.
     """
-    today = today or Today.of(access)
-    with store.publishing() as batch:
+    today = today or CurrentState.of(access)
+    with store.publish_together() as batch:
         publication = Publication(access, store, batch, today)
         yield publication
     if batch.changes_points:
         store.optimize()  # erases the bytes of what is gone
-    _hand_on(access, store, publication.shortened)
+    _update_corpus_trees(access, store, publication.shortened)
 
 
-def _hand_on(access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()) -> int:
+def _update_corpus_trees(
+    access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()
+) -> int:
     """Bring the corpus trees up to date with what is published; return how many nodes changed.
 
     Leaves of trees that are no longer published, or lost a text, are removed with every summary
     above them.
     """
-    above, today, behind = _behind(access, store, shortened)
+    above, today, behind = _find_outdated_corpus_trees(access, store, shortened)
     if not behind:
         return 0
-    with above.store.open_existing() as upper, publishing(above, upper, today) as publication:
-        return publication.bring_up_to_date(behind, forgets=True)
+    with above.store.open_existing() as upper, open_publication(above, upper, today) as publication:
+        return publication.update_published(behind, forgets=True)
 
 
-def _behind(
+def _find_outdated_corpus_trees(
     access: CorpusAccess, store: VectorStore, shortened: Collection[str] = ()
-) -> tuple[CorpusAccess, Today, list[Manifest]]:
+) -> tuple[CorpusAccess, CurrentState, list[Manifest]]:
     """Return the manifests of corpus trees that show more than the trees below allow today."""
     above = corpus_tree_access(access)
     if not (access.settings.corpus_tree.enabled and above.store.exists()):
-        return above, Today.of_tops(above, ()), []
-    today = Today.of_tops(above, store.manifests(), shortened)
+        return above, CurrentState.of_trees_below(above, ()), []
+    today = CurrentState.of_trees_below(above, store.manifests(), shortened)
     with above.store.open_existing() as upper:
-        behind = [m for m in upper.manifests() if m.readers != today.readers(m) or today.gone(m)]
+        behind = [
+            m
+            for m in upper.manifests()
+            if m.readers != today.readers_by_document(m) or today.find_gone_documents(m)
+        ]
     return above, today, behind
 
 
-def sets_readers(access: CorpusAccess, inventory: Inventory) -> bool:
+def have_readers_changed(access: CorpusAccess, inventory: Inventory) -> bool:
     """Return whether the readers of published trees differ from those in the source now."""
     if not access.store.exists():
         return False
     with access.store.open_existing() as store:
-        if _with_other_readers(store, Today.of(access, inventory)):
+        if _find_changed_readers(store, CurrentState.of(access, inventory)):
             return True
-        return bool(_behind(access, store)[-1])
+        return bool(_find_outdated_corpus_trees(access, store)[-1])
 
 
-def count_other_readers(access: CorpusAccess, inventory: Inventory) -> int:
+def count_changed_readers(access: CorpusAccess, inventory: Inventory) -> int:
     """Return the number of published nodes whose readers differ from those of today."""
     if not access.store.exists():
         return 0
-    today, n_nodes = Today.of(access, inventory), 0
+    today, n_nodes = CurrentState.of(access, inventory), 0
     with access.store.open_existing() as store:
-        for manifest in _with_other_readers(store, today):
-            old, new = manifest.readers, today.readers(manifest)
+        for manifest in _find_changed_readers(store, today):
+            old, new = manifest.readers, today.readers_by_document(manifest)
             nodes = store.nodes(Where(trees=(manifest.tree,)))
             n_nodes += sum(
                 common_readers(n.documents, old) != common_readers(n.documents, new) for n in nodes
@@ -263,7 +278,7 @@ def count_other_readers(access: CorpusAccess, inventory: Inventory) -> int:
     return n_nodes
 
 
-def set_readers(access: CorpusAccess, inventory: Inventory | None = None) -> int:
+def update_readers(access: CorpusAccess, inventory: Inventory | None = None) -> int:
     """Update the readers of published trees and of the corpus trees above them.
 
     Read access is granted and revoked by writing one field; nothing is built.
@@ -273,28 +288,34 @@ def set_readers(access: CorpusAccess, inventory: Inventory | None = None) -> int
     """
     if not access.store.exists():
         return 0
-    today = Today.of(access, inventory)
+    today = CurrentState.of(access, inventory)
     with access.store.open_existing() as store:
-        changed = _with_other_readers(store, today)
+        changed = _find_changed_readers(store, today)
         if not changed:
-            return _hand_on(access, store)
-        with publishing(access, store, today) as publication:
-            return publication.bring_up_to_date(changed)
+            return _update_corpus_trees(access, store)
+        with open_publication(access, store, today) as publication:
+            return publication.update_published(changed)
 
 
-def _with_other_readers(store: VectorStore, today: Today) -> list[Manifest]:
+def _find_changed_readers(store: VectorStore, today: CurrentState) -> list[Manifest]:
     trees = today.trees_with_changed_readers(store.marks())
     manifests = store.manifests(trees) if trees else []
-    return [manifest for manifest in manifests if manifest.readers != today.readers(manifest)]
+    return [
+        manifest
+        for manifest in manifests
+        if manifest.readers != today.readers_by_document(manifest)
+    ]
 
 
-def _gone_for_good(today: Today, manifest: Manifest, store: VectorStore) -> set[str]:
+def _find_gone_documents(today: CurrentState, manifest: Manifest, store: VectorStore) -> set[str]:
     """Return the documents that left a tree, except those whose new tree is not published yet."""
-    gone = today.gone(manifest)
-    return gone - today.moved(gone, manifest, store) if gone else gone
+    gone = today.find_gone_documents(manifest)
+    return gone - today.find_moved_documents(gone, manifest, store) if gone else gone
 
 
-def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[Manifest]:
+def find_trees_with_removed_texts(
+    access: CorpusAccess, today: CurrentState, trees: Sequence[str]
+) -> list[Manifest]:
     """Return the manifests of the trees among these that show set-aside or deleted texts."""
     if not (trees and access.store.exists()):
         return []
@@ -302,12 +323,14 @@ def outdated(access: CorpusAccess, today: Today, trees: Sequence[str]) -> list[M
         return [
             manifest
             for manifest in store.manifests(list(trees))
-            if _gone_for_good(today, manifest, store)
-            or today.forbids(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
+            if _find_gone_documents(today, manifest, store)
+            or today.has_nodes_set_aside(manifest, lambda tree: store.nodes(Where(trees=(tree,))))
         ]
 
 
-def withdraw(access: CorpusAccess, inventory: Inventory, resting: Collection[str] = ()) -> int:
+def withdraw_texts(
+    access: CorpusAccess, inventory: Inventory, resting: Collection[str] = ()
+) -> int:
     """Remove set-aside and deleted texts from published trees that no build publishes now.
 
     A build does this for the trees that it publishes. The others are pinned, or their build failed,
@@ -318,14 +341,17 @@ def withdraw(access: CorpusAccess, inventory: Inventory, resting: Collection[str
     """
     if not access.store.exists():
         return 0
-    today = Today.of(access, inventory)
+    today = CurrentState.of(access, inventory)
     with access.store.open_existing() as store:
         pinned = {mark.tree for mark in store.marks() if mark.pin}
         decided = {name for decision in today.curation.decisions for name in decision.documents}
         chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
         trees = sorted(pinned.union((node.tree for node in chunks), resting))
-    manifests = outdated(access, today, trees)
+    manifests = find_trees_with_removed_texts(access, today, trees)
     if not manifests:
         return 0
-    with access.store.open_existing() as store, publishing(access, store, today) as publication:
-        return publication.bring_up_to_date(manifests, forgets=True)
+    with (
+        access.store.open_existing() as store,
+        open_publication(access, store, today) as publication,
+    ):
+        return publication.update_published(manifests, forgets=True)

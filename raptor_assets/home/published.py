@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from raptor_assets.assets.versions import TreeVersion
-from raptor_core.documents import Document, Entry, PublishedDocument
+from raptor_core.documents import Document, DocumentEntry, PublishedDocument
 from raptor_core.documents.grouping import partition_key
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store.base import Manifest, ManifestMark
 from raptor_core.store.store import VectorStore
 
-Marks = Mapping[str, Sequence[Mark]]
+Marks = Mapping[str, Sequence[ManifestMark]]
 """Short forms of the published manifests, by partition."""
 
 Previous = Mapping[str, Sequence[PublishedDocument]]
@@ -22,28 +22,30 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """Published trees of a corpus; ``documents`` reads the documents of some partitions' trees.
+class PublishedState:
+    """Published trees of a corpus; ``read_documents`` reads the documents of some partitions.
 
-    ``pins`` are manifests of trees that a person pinned to an earlier build. ``waiting`` returns
-    the inputs of builds that wait for approval, by partition, of these partitions.
+    ``pins`` are manifests of trees that a person pinned to an earlier build.
+    ``read_waiting_inputs`` returns the inputs of builds of these partitions that wait for approval.
     """
 
     marks: Marks = field(default_factory=dict)
-    documents: Callable[[Collection[str]], Previous] = field(
+    read_documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
     pins: Sequence[Manifest] = ()
-    waiting: Callable[[Collection[str]], Mapping[str, str]] = field(default=lambda _: {})
+    read_waiting_inputs: Callable[[Collection[str]], Mapping[str, str]] = field(
+        default=lambda _: {}
+    )
 
-    def without(self, trees: Collection[str]) -> Published:
+    def without_trees(self, trees: Collection[str]) -> PublishedState:
         """Return what is published, without these trees."""
         if not trees:
             return self
         marks = {name: [m for m in of if m.tree not in trees] for name, of in self.marks.items()}
         return replace(self, marks=marks)
 
-    def partitions(self) -> set[str]:
+    def built_partitions(self) -> set[str]:
         """Return the partitions that a build of this corpus published."""
         return set(filter(self.is_built, self.marks))
 
@@ -51,29 +53,35 @@ class Published:
         """Return whether a build published a tree of a partition."""
         return any(mark.inputs for mark in self.marks.get(partition, ()))
 
-    def has_version(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
+    def is_published_as(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
         """Return whether all trees of a partition are published in this version.
 
         Trees that were imported or published by hand count only if the source has them.
         """
-        return self._versions(partition, trees) == {version}
+        return self._versions_of_trees(partition, trees) == {version}
 
-    def has_documents(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
+    def is_published_from_documents(
+        self, partition: str, trees: Collection[str], version: TreeVersion
+    ) -> bool:
         """Return whether all trees of a partition are published from these documents."""
-        return {v.documents for v in self._versions(partition, trees)} == {version.documents}
+        return {v.documents_digest for v in self._versions_of_trees(partition, trees)} == {
+            version.documents_digest
+        }
 
-    def _versions(self, partition: str, trees: Collection[str]) -> set[TreeVersion]:
+    def _versions_of_trees(self, partition: str, trees: Collection[str]) -> set[TreeVersion]:
         if not self.is_built(partition):
             return set()
         marks = self.marks[partition]
         return {TreeVersion.parse(m.inputs) for m in marks if m.inputs or m.tree in trees}
 
-    def is_refused(self, partition: str) -> bool:
+    def has_refused_summary(self, partition: str) -> bool:
         """Return whether a model refused a summary of a partition."""
         return any(mark.is_refused for mark in self.marks[partition])
 
 
-def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSettings) -> Published:
+def read_published(
+    open_store: Callable[[], VectorStore], grouping: GroupingSettings
+) -> PublishedState:
     """Read the marks of the store that ``open_store`` opens.
 
     Raises:
@@ -84,7 +92,7 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
         marks = store.marks()
         names = [mark.tree for mark in marks if mark.pin]
         pins = store.manifests(names) if names else ()
-    by_partition = _by_partition(marks, grouping)
+    by_partition = _group_by_partition(marks, grouping)
 
     def documents(partitions: Collection[str]) -> Previous:
         read: dict[str, list[PublishedDocument]] = {name: [] for name in partitions}
@@ -95,18 +103,18 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
                     read[trees[manifest.tree]] += manifest.published_documents
         return read
 
-    return Published(by_partition, documents, pins)
+    return PublishedState(by_partition, documents, pins)
 
 
 def documents_by_tree(
-    partitions: Mapping[str, Mapping[str, Iterable[Document | Entry]]],
+    partitions: Mapping[str, Mapping[str, Iterable[Document | DocumentEntry]]],
 ) -> dict[str, set[str]]:
     """Return the ids of documents by tree."""
     trees = (pair for of_partition in partitions.values() for pair in of_partition.items())
     return {tree: {document.id for document in documents} for tree, documents in trees}
 
 
-def pins_in_force(
+def find_current_pins(
     pins: Iterable[Manifest], present: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
     """Return the notes of pins in force, by tree; the tree must still have one of its documents.
@@ -124,8 +132,8 @@ def pins_in_force(
     }
 
 
-def _by_partition(marks: Iterable[Mark], grouping: GroupingSettings) -> Marks:
-    by_partition: defaultdict[str, list[Mark]] = defaultdict(list)
+def _group_by_partition(marks: Iterable[ManifestMark], grouping: GroupingSettings) -> Marks:
+    by_partition: defaultdict[str, list[ManifestMark]] = defaultdict(list)
     for mark in marks:
         by_partition[partition_key(mark.tree, grouping)].append(mark)
     return by_partition

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from raptor_core.disk import disk_errors
+from raptor_core.disk import translate_disk_errors
 from raptor_core.errors import StoreError
 from raptor_core.evaluation.asked import AskedQuestion
 from raptor_core.redaction import hide_credentials
@@ -47,34 +47,34 @@ class QuestionLog:
         self._path = home / FILE
         self._seconds = settings.serving.questions_days * DAY_SECONDS
 
-    def keep(
+    def add_question(
         self, corpus: str, question: str, caller: str, n_hits: int, note: str, seconds: float
     ) -> str:
         """Keep a question and return its id; passwords in addresses are not kept."""
         name, asked, text = uuid.uuid4().hex, time.time() - seconds, hide_credentials(question)
-        with disk_errors(self._path):
+        with translate_disk_errors(self._path):
             self._path.touch(mode=0o600)  # nobody but this user may read it
         values = (name, asked, corpus, text, caller, n_hits, note, seconds)
         self._execute("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?, 0)", *values)
         return name
 
-    def end(self, answer: str) -> None:
+    def record_end_of_answer(self, answer: str) -> None:
         """Record that the answer to a question is complete now."""
         self._execute("update asked set seconds = ? - asked where id = ?", time.time(), answer)
 
-    def vote(self, answer: str, caller: str, vote: int) -> bool:
+    def record_vote(self, answer: str, caller: str, vote: int) -> bool:
         """Record a vote of the caller who asked; return whether this caller got the answer."""
         update = "update asked set vote = ? where id = ? and caller = ?"
         return bool(self._execute(update, vote, answer, caller))
 
-    def read(self) -> list[AskedQuestion]:
+    def read_questions(self) -> list[AskedQuestion]:
         """Return all questions, oldest first."""
         return [
             AskedQuestion(name, datetime.fromtimestamp(asked, UTC).isoformat(), *rest)
             for name, asked, *rest in self._execute("select * from asked order by asked, id")
         ]
 
-    def forget(self, answers: Sequence[str] = (), caller: str = "") -> int:
+    def delete_questions(self, answers: Sequence[str] = (), caller: str = "") -> int:
         """Delete questions by id or caller, or all if neither is given; return their number."""
         marks = ", ".join("?" * len(answers))
         chosen = f"where id in ({marks}) or caller = ?" if answers or caller else ""

@@ -37,19 +37,19 @@ def read_record_file(home: Home, checks: names.Checks) -> tuple[list[str], Check
 
     None means that the records are not in the file of a home, or that the file cannot be read.
     """
-    begun = _rows(home, _PARTITIONS, home.names().partitions)
-    rows = _rows(home, _OUTCOMES)
+    begun = _query_rows(home, _PARTITIONS, home.read_names().partitions_name)
+    rows = _query_rows(home, _OUTCOMES)
     if begun is None or rows is None:
         return None
     try:
-        return _outcomes(begun, rows, checks)
+        return _to_outcomes(begun, rows, checks)
     except (ValueError, LookupError):
         return None
 
 
 def read_failure_file(home: Home) -> dict[str, str] | None:
     """Return why the last build of partitions failed, see ``records.read_failures``; or None."""
-    rows = _rows(home, _FAILURES, json.dumps(home.names().tree.shown.split("/")))
+    rows = _query_rows(home, _FAILURES, json.dumps(home.read_names().tree.key_text.split("/")))
     if rows is None:
         return None
     failures = {}
@@ -60,12 +60,12 @@ def read_failure_file(home: Home) -> dict[str, str] | None:
     return failures
 
 
-def _rows(home: Home, statement: str, *values: str) -> list[Any] | None:
+def _query_rows(home: Home, statement: str, *values: str) -> list[Any] | None:
     """Return the rows of a statement over the file of a home; None where it cannot be read."""
     owner = home.owner
-    if owner.names().corpus or not owner.has_default_instance():
+    if owner.read_names().corpus or not owner.has_default_instance():
         return None
-    path = owner.dagster / "history" / "runs" / "event_log.db"
+    path = owner.dagster_home / "history" / "runs" / "event_log.db"
     if not path.exists():
         return []
     address = f"{path.as_uri()}?mode=ro"
@@ -76,12 +76,12 @@ def _rows(home: Home, statement: str, *values: str) -> list[Any] | None:
         return None
 
 
-def _outcomes(
+def _to_outcomes(
     begun: Iterable[Any], rows: Iterable[Any], checks: names.Checks
 ) -> tuple[list[str], dict[tuple[str, str, str | None], CheckOutcome]]:
-    known = {(json.dumps(asset.shown.split("/")), check.name): asset for asset, check in checks}
+    known = {(json.dumps(asset.key_text.split("/")), check.name): asset for asset, check in checks}
     outcomes = {
-        (known[key, name].name, name, partition): _outcome(event) if event else CheckOutcome()
+        (known[key, name].name, name, partition): _parse_outcome(event) if event else CheckOutcome()
         for key, name, partition, event in rows
         if (key, name) in known  # a later result replaces an earlier one
     }
@@ -107,7 +107,7 @@ _OUTCOMES = (
 )
 
 
-def _outcome(event: str) -> CheckOutcome:
+def _parse_outcome(event: str) -> CheckOutcome:
     result = json.loads(event)["dagster_event"]["event_specific_data"]
     severity = result["severity"]["__enum__"].rpartition(".")[2].lower()
     return CheckOutcome(result["success"], severity, result["description"] or "")

@@ -18,7 +18,7 @@ from raptor_assets.dagster_private import PartitionKeyFilter
 from raptor_assets.home.folder import unreadable_config
 from raptor_assets.home.record_file import CheckOutcome, CheckOutcomes
 from raptor_core.disk import file_lock, os_error_remedy
-from raptor_core.errors import RecordsError, SettingsError
+from raptor_core.errors import DagsterStorageError, SettingsError
 from raptor_core.tree.cache import NodeCache
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
@@ -44,8 +44,8 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     """
     _check_address(os.environ.get(URL_VARIABLE, ""))
     config = folder / "dagster.yaml"
-    with _database_errors_named(folder):
-        with _opening_lock(folder):
+    with _explain_database_errors(folder):
+        with _lock_opening(folder):
             try:
                 instance = dg.DagsterInstance.from_config(str(folder))
             except _database_errors():
@@ -76,7 +76,9 @@ def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOu
     for info in instance.event_log_storage.get_asset_check_partition_info(list(keys)):
         key, partition = info.check_key, info.partition_key
         passed = info.latest_execution_status.value == "SUCCEEDED"
-        last = CheckOutcome() if passed and partition else _last(instance, key, partition)
+        last = (
+            CheckOutcome() if passed and partition else _read_last_outcome(instance, key, partition)
+        )
         if last is not None:
             outcomes[keys[key], key.name, partition] = last
     return outcomes
@@ -103,7 +105,7 @@ _MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
 _OBSERVED = dg.DagsterEventType.ASSET_OBSERVATION
 
 
-def _last(
+def _read_last_outcome(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey, partition: str | None
 ) -> CheckOutcome | None:
     """Return the last result of a check; None if it was only planned."""
@@ -120,12 +122,12 @@ def _last(
 
 
 @contextmanager
-def _database_errors_named(folder: Path) -> Iterator[None]:
+def _explain_database_errors(folder: Path) -> Iterator[None]:
     """Raise a RecordsError with a remedy if one of Dagster's databases fails."""
     try:
         yield
     except _database_errors() as error:
-        raise RecordsError(
+        raise DagsterStorageError(
             f"Dagster's records refused: {explain_database_error(error)}. Start the database or "
             f"check its address; if they are files, free space, and make {folder} writable for "
             f"this user, or move {folder} away if one is damaged. Then repeat: what was published "
@@ -133,22 +135,22 @@ def _database_errors_named(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def is_postgres(instance: dg.DagsterInstance) -> bool:
+def uses_postgres(instance: dg.DagsterInstance) -> bool:
     """Return whether an instance keeps its events in PostgreSQL."""
     return type(instance.event_log_storage).__module__.startswith("dagster_postgres")
 
 
-def shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
+def open_shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
     """Return the cache of unfinished work beside an instance's events; None without PostgreSQL."""
-    if not is_postgres(instance):
+    if not uses_postgres(instance):
         return None
     storage: Any = instance.event_log_storage
-    return NodeCache(storage.postgres_url, corpus, explain=_cache_error)
+    return NodeCache(storage.postgres_url, corpus, explain=_to_cache_error)
 
 
-def _cache_error(error: Exception) -> RecordsError:
+def _to_cache_error(error: Exception) -> DagsterStorageError:
     why = explain_database_error(error)
-    return RecordsError(
+    return DagsterStorageError(
         f"the cache of unfinished work cannot be used: {why}. Start the database, and repeat: what "
         "is finished is kept"
     )
@@ -174,19 +176,19 @@ def _database_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _opening_lock(folder: Path) -> Iterator[None]:
+def _lock_opening(folder: Path) -> Iterator[None]:
     """Lock the opening of the records: two processes at once would damage Dagster's tables."""
     path = folder / "opening.lock"
     with ExitStack() as lock:
         try:
             is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
         except OSError as error:
-            raise RecordsError(
+            raise DagsterStorageError(
                 f"{path}: {error.strerror or error}; {os_error_remedy(error)}, and repeat. What "
                 "was published stays"
             ) from error
         if not is_free:
-            raise RecordsError(
+            raise DagsterStorageError(
                 f"another process has been opening Dagster's records for {_OPENING_SECONDS:g} s "
                 f"and holds {path}; end it, and repeat"
             )

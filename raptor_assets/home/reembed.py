@@ -9,19 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import publishing
-from raptor_assets.home.today import Today
+from raptor_assets.home.current_state import CurrentState
+from raptor_assets.home.publication import open_publication
 from raptor_core.errors import StoreMismatchError
 from raptor_core.identity import embedding_key, summary_content_key, summary_id
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.publish import build_id
 
 
 @dataclass(frozen=True, slots=True)
-class Reembedding:
+class ReembeddingCost:
     """Cost of re-embedding published trees: the number of distinct texts, and their tokens."""
 
     n_trees: int = 0
@@ -29,7 +29,7 @@ class Reembedding:
     n_tokens: int = 0
 
 
-def plan_reembedding(access: CorpusAccess) -> Reembedding:
+def plan_reembedding(access: CorpusAccess) -> ReembeddingCost:
     """Return what ``reembed`` would embed; nothing if the store has the embedder of the settings.
 
     Raises:
@@ -37,10 +37,10 @@ def plan_reembedding(access: CorpusAccess) -> Reembedding:
     """
     components = access.components()
     if not access.store.exists():
-        return Reembedding()
+        return ReembeddingCost()
     with access.store.open_existing() as store:
         if store.identity.embedder_fingerprint == components.embedder.fingerprint:
-            return Reembedding()
+            return ReembeddingCost()
         n_trees, nodes = len(store.marks()), store.nodes()
     chunking = {node.fingerprint for node in nodes if node.is_leaf}
     if chunking - {components.chunker.fingerprint}:
@@ -51,10 +51,10 @@ def plan_reembedding(access: CorpusAccess) -> Reembedding:
             "chunking and tokens back, or build into another store.corpus. Nothing was changed"
         )
     texts = {node.embedding_text: node.n_tokens for node in nodes}
-    return Reembedding(n_trees, len(texts), sum(texts.values()))
+    return ReembeddingCost(n_trees, len(texts), sum(texts.values()))
 
 
-def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
+def reembed(access: CorpusAccess, report: Callable[[str], None]) -> ReembeddingCost:
     """Embed the nodes of all published trees, and replace the store by one with these vectors.
 
     Pins stay, and the present readers and decisions apply. Finished vectors survive a failure. The
@@ -70,17 +70,20 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     with access.store.open_existing() as store:
         manifests, identity = store.manifests(), store.identity
     earlier = components.summarizer_fingerprint(identity.embedder_fingerprint)
-    today = Today.of(access)
-    with access.store.replacing() as new, publishing(access, new, today) as publication:
+    today = CurrentState.of(access)
+    with (
+        access.store.open_replacement() as new,
+        open_publication(access, new, today) as publication,
+    ):
         for manifest in manifests:
             with access.store.open_existing() as store:
                 nodes = store.nodes(Where(trees=(manifest.tree,)))
-            shown = today.apply(Edition(manifest, nodes))
+            shown = today.apply_to_edition(TreeEdition(manifest, nodes))
             if not shown.nodes:  # people set all of it aside; the next build drops it
                 continue
-            edition = _edition(shown.manifest, shown.nodes, components, earlier)
+            edition = _reembed_edition(shown.manifest, shown.nodes, components, earlier)
             publication.publish([edition], pin=manifest.pin or None)
-    components.cache.forget([manifest.tree for manifest in manifests if manifest.pin])
+    components.cache.forget_trees([manifest.tree for manifest in manifests if manifest.pin])
     report(
         f"{planned.n_texts:,} texts of {planned.n_trees:,} trees were embedded again, and their "
         "summaries stay. Earlier builds of these trees have vectors of the earlier embedder: they "
@@ -89,9 +92,9 @@ def reembed(access: CorpusAccess, report: Callable[[str], None]) -> Reembedding:
     return planned
 
 
-def _edition(
+def _reembed_edition(
     manifest: Manifest, nodes: Sequence[Node], components: Components, earlier: str
-) -> Edition:
+) -> TreeEdition:
     """Return a published tree with vectors of the components' embedder.
 
     ``earlier`` is the fingerprint of the summarizer with the earlier embedder.
@@ -99,14 +102,14 @@ def _edition(
     by = components.embedder.fingerprint
     new = [
         replace(node, embedding_key=embedding_key(node.embedding_text, by))
-        for node in _renamed(nodes, earlier, components.summarizer.fingerprint)
+        for node in _rename_nodes(nodes, earlier, components.summarizer.fingerprint)
     ]
     rows = embed_nodes(new, components, components.cache).vectors
     vectors = {node.embedding_key: row for node, row in zip(new, rows, strict=True)}
-    return Edition(replace(manifest, build_id=build_id(new)), new, vectors)
+    return TreeEdition(replace(manifest, build_id=build_id(new)), new, vectors)
 
 
-def _renamed(nodes: Sequence[Node], old: str, new: str) -> Sequence[Node]:
+def _rename_nodes(nodes: Sequence[Node], old: str, new: str) -> Sequence[Node]:
     """Return nodes whose summaries have the keys and ids by the new fingerprint of the summarizer.
 
     That of an extractive one depends on the embedder. The next build finds them by their ids.

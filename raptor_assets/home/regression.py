@@ -11,10 +11,10 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.golden import GoldenReport, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.evaluation.regression import Regression
-from raptor_core.nodes import grouped
+from raptor_core.nodes import group_nodes
 from raptor_core.retrieval import Query
 from raptor_core.store import open_store
-from raptor_core.store.base import Edition
+from raptor_core.store.base import TreeEdition
 
 PUBLISHED = "published"
 """Baseline with which the builds that wait for approval are compared."""
@@ -25,22 +25,22 @@ def compare_golden(
     cases: Sequence[Question],
     query: Query,
     *,
-    old: Sequence[Edition] = (),
-    new: Sequence[Edition] = (),
+    old: Sequence[TreeEdition] = (),
+    new: Sequence[TreeEdition] = (),
 ) -> Regression:
     """Answer golden questions from the ``old`` builds of some trees and from their ``new`` ones.
 
     All other trees are the published ones. Both answers come from a temporary store into which
     every published tree is copied.
     """
-    components, published = access.components(), _published(access)
+    components, published = access.components(), _read_published_editions(access)
     before = published | {edition.manifest.tree: edition for edition in old}
     after = published | {edition.manifest.tree: edition for edition in new}
     memory = access.settings.store.model_copy(update={"kind": "edge"})
     with open_store(memory, None, components.store_identity) as store:
 
-        def answer(editions: Sequence[Edition]) -> GoldenReport:
-            with store.publishing() as publishing:
+        def answer(editions: Sequence[TreeEdition]) -> GoldenReport:
+            with store.publish_together() as publishing:
                 publishing.publish(editions)
             return measure_golden(cases, components.embedder, lambda: nullcontext(store), query)
 
@@ -69,11 +69,13 @@ def compare_baseline(
     with access.store.open_existing() as store:
         identity, trees = store.identity, [manifest.tree for manifest in store.manifests()]
     if baseline == PUBLISHED:
-        names = access.waiting.among(sorted(partitions))
-        new = [edition for name in names for edition in access.waiting.read(name, identity)]
+        names = access.waiting_builds.select_waiting(sorted(partitions))
+        new = [edition for name in names for edition in access.waiting_builds.read(name, identity)]
         return compare_golden(access, cases, query, new=new)
-    kept = {tree: [i for i in access.kept.ids(tree) if i.startswith(baseline)] for tree in trees}
-    old = [access.kept.read(tree, ids[-1], identity) for tree, ids in kept.items() if ids]
+    kept = {
+        tree: [i for i in access.kept_builds.ids(tree) if i.startswith(baseline)] for tree in trees
+    }
+    old = [access.kept_builds.read(tree, ids[-1], identity) for tree, ids in kept.items() if ids]
     if not old:
         raise UnknownTreeError(
             f"no kept build begins with {baseline!r}; `raptor versions list TREE` shows those of a "
@@ -82,11 +84,11 @@ def compare_baseline(
     return compare_golden(access, cases, query, old=old)
 
 
-def _published(access: CorpusAccess) -> dict[str, Edition]:
+def _read_published_editions(access: CorpusAccess) -> dict[str, TreeEdition]:
     if not access.store.exists():
         return {}
     with access.store.open_existing() as store:
-        nodes = grouped(store.nodes(), lambda node: node.tree)
+        nodes = group_nodes(store.nodes(), lambda node: node.tree)
         vectors = store.vectors(node.embedding_key for of in nodes.values() for node in of)
         manifests = {manifest.tree: manifest for manifest in store.manifests()}
-    return {tree: Edition(manifests[tree], members, vectors) for tree, members in nodes.items()}
+    return {tree: TreeEdition(manifests[tree], members, vectors) for tree, members in nodes.items()}

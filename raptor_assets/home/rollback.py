@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from raptor_assets.assets.names import CHAIN_NAMES, table_paths
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.publication import PublishedBuild, publishing
-from raptor_assets.home.today import Today
-from raptor_core.documents import Entry, Inventory, PublishedDocument, partition_key
+from raptor_assets.home.current_state import CurrentState
+from raptor_assets.home.publication import PublishedBuild, open_publication
+from raptor_core.documents import DocumentEntry, Inventory, PublishedDocument, partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.published import require_trees
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.transfer.kept import choose_build
 
 
@@ -30,18 +30,18 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> PublishedB
         ExportError: the build's file is damaged, or of another embedder.
     """
     inventory = access.source.complete_inventory()
-    today = Today.of(access, inventory)
+    today = CurrentState.of(access, inventory)
     with access.store.open_existing() as store:
         (replaced,) = require_trees(store, [tree])
-        name = choose_build(access.kept.ids(tree), replaced, to)
-        edition = access.kept.read(tree, name, store.identity)
-        refuse_gone(access, inventory, edition.manifest)
-        with publishing(access, store, today) as publication:
+        name = choose_build(access.kept_builds.ids(tree), replaced, to)
+        edition = access.kept_builds.read(tree, name, store.identity)
+        require_no_gone_document(access, inventory, edition.manifest)
+        with open_publication(access, store, today) as publication:
             (published,) = publication.publish([edition], pin=note)
     return published
 
 
-def release(access: CorpusAccess, tree: str) -> PublishedBuild:
+def release_tree(access: CorpusAccess, tree: str) -> PublishedBuild:
     """Release a pinned tree, so that builds publish it again.
 
     If the newest kept build was made from the present documents and settings, it is published now.
@@ -51,25 +51,27 @@ def release(access: CorpusAccess, tree: str) -> PublishedBuild:
         UnknownTreeError: the tree is not pinned.
     """
     inventory = access.source.complete_inventory()
-    today = Today.of(access, inventory)
+    today = CurrentState.of(access, inventory)
     with access.store.open_existing() as store:
         (replaced,) = require_trees(store, [tree])
         if not replaced.pin:
             raise UnknownTreeError(f"the tree {tree!r} is not pinned; builds publish it")
-        present = _version(access, tree, inventory)
-        builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]
+        present = _current_inputs(access, tree, inventory)
+        builds = [b for b in access.kept_builds.builds(tree) if b.manifest.inputs == present]
         if builds:
-            edition = access.kept.read(tree, builds[-1].id, store.identity)
+            edition = access.kept_builds.read(tree, builds[-1].id, store.identity)
         else:
-            edition = Edition(replaced, store.nodes(Where(trees=(tree,))))
-        with publishing(access, store, today) as publication:
+            edition = TreeEdition(replaced, store.nodes(Where(trees=(tree,))))
+        with open_publication(access, store, today) as publication:
             (published,) = publication.publish([edition], pin="")
     return published
 
 
-def refuse_gone(access: CorpusAccess, inventory: Inventory, manifest: Manifest) -> None:
+def require_no_gone_document(
+    access: CorpusAccess, inventory: Inventory, manifest: Manifest
+) -> None:
     """Raise an UnknownTreeError if a build contains a document that was deleted."""
-    present = {entry.id for entry in _documents(access, manifest.tree, inventory)}
+    present = {entry.id for entry in _source_documents(access, manifest.tree, inventory)}
     if missing := sorted(manifest.documents.keys() - present):
         raise UnknownTreeError(
             f"this build of {manifest.tree!r} has the document {missing[0]!r}, which is gone from "
@@ -83,44 +85,50 @@ def trees_to_forget(
     """Return the pinned trees whose kept builds or tables contain a deleted document."""
     if not pins:
         return ()
-    today, trees = Today.of(access, inventory), []
+    today, trees = CurrentState.of(access, inventory), []
     for tree in sorted(pins):
         is_gone = _is_gone(today, tree)
-        if access.kept.outdated(tree, is_gone) or any(map(is_gone, _tabled(access, tree))):
+        if access.kept_builds.outdated_ids(tree, is_gone) or any(
+            map(is_gone, _documents_in_tables(access, tree))
+        ):
             trees.append(tree)
     return tuple(trees)
 
 
-def forget_gone(access: CorpusAccess, trees: Collection[str], inventory: Inventory) -> None:
+def forget_gone_documents(
+    access: CorpusAccess, trees: Collection[str], inventory: Inventory
+) -> None:
     """Delete kept builds and tables of pinned trees that contain a deleted document.
 
     The trees stay pinned; ``publication.withdraw`` takes the document out of what is published. The
     table of published trees stays, too; it has no text.
     """
-    today = Today.of(access, inventory)
+    today = CurrentState.of(access, inventory)
     for tree in trees:
         is_gone = _is_gone(today, tree)
-        access.kept.forget(tree, is_gone)
-        if any(map(is_gone, _tabled(access, tree))):
+        access.kept_builds.delete_outdated(tree, is_gone)
+        if any(map(is_gone, _documents_in_tables(access, tree))):
             partition = partition_key(tree, access.settings.grouping)
             for path in reversed(table_paths()):
-                if path != CHAIN_NAMES.tree.path:
+                if path != CHAIN_NAMES.tree.table_path:
                     access.tables.delete(path, partition)
 
 
-def _is_gone(today: Today, tree: str) -> Callable[[PublishedDocument], bool]:
+def _is_gone(today: CurrentState, tree: str) -> Callable[[PublishedDocument], bool]:
     return lambda document: today.is_gone(tree, document.id, document.source)
 
 
-def _documents(access: CorpusAccess, tree: str, inventory: Inventory) -> Sequence[Entry]:
-    return _partition(access, tree, inventory).get(tree, ())
+def _source_documents(
+    access: CorpusAccess, tree: str, inventory: Inventory
+) -> Sequence[DocumentEntry]:
+    return _partition_documents(access, tree, inventory).get(tree, ())
 
 
-def _tabled(access: CorpusAccess, tree: str) -> list[PublishedDocument]:
+def _documents_in_tables(access: CorpusAccess, tree: str) -> list[PublishedDocument]:
     """Return a tree's documents in the tables of its partition."""
     partition = partition_key(tree, access.settings.grouping)
     columns = ["tree", "id", "content_hash", "source"]
-    table = access.tables.find(CHAIN_NAMES.documents.path, partition, columns)
+    table = access.tables.read_if_exists(CHAIN_NAMES.documents.table_path, partition, columns)
     rows = () if table is None else table.select(columns).to_pylist()
     return [
         PublishedDocument(row["id"], row["content_hash"], row["source"])
@@ -129,16 +137,18 @@ def _tabled(access: CorpusAccess, tree: str) -> list[PublishedDocument]:
     ]
 
 
-def _partition(
+def _partition_documents(
     access: CorpusAccess, tree: str, inventory: Inventory
-) -> Mapping[str, Sequence[Entry]]:
+) -> Mapping[str, Sequence[DocumentEntry]]:
     """Return the documents of a tree's partition in the source, by tree."""
     grouping = access.settings.grouping
-    return inventory.partitions(grouping).get(partition_key(tree, grouping), {})
+    return inventory.group_into_partitions(grouping).get(partition_key(tree, grouping), {})
 
 
-def _version(access: CorpusAccess, tree: str, inventory: Inventory) -> str:
+def _current_inputs(access: CorpusAccess, tree: str, inventory: Inventory) -> str:
     """Return ``Manifest.inputs`` of a build of the present documents and settings."""
     partition = partition_key(tree, access.settings.grouping)
-    digest = documents_version(_partition(access, tree, inventory), access.curation())
-    return TreeVersion.of(partition, digest, access.build_version).text
+    digest = documents_version(
+        _partition_documents(access, tree, inventory), access.read_curation()
+    )
+    return TreeVersion.of(partition, digest, access.tree_code_version).text

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from raptor_core import settings as core_settings
 from raptor_core.settings import Settings
-from raptor_core.settings.base import NO_BOUND, Part
+from raptor_core.settings.base import NO_BOUND, SettingsSection
 
 _HEADER = """\
 # Settings of raptor. A line that starts with # shows a default; remove the # to change it.
@@ -20,7 +20,7 @@ _HEADER = """\
 _MORE = "# These are the settings that most people change; `raptor init --all` writes every one.\n"
 
 
-def settings_text(
+def to_settings_text(
     *,
     sources: Sequence[str],
     preset: str,
@@ -43,10 +43,10 @@ def settings_text(
         chosen |= {"summarizer": {**local, "foreign_facts": "strict"}, "reader": local}
     for section, field in Settings.model_fields.items():
         model = field.annotation
-        if not isinstance(model, type) or not issubclass(model, Part):
-            lines += [f"[{section}]", *_explained(section, Settings), ""]
+        if not isinstance(model, type) or not issubclass(model, SettingsSection):
+            lines += [f"[{section}]", *_key_lines(section, Settings), ""]
             continue
-        lines += _section(
+        lines += _section_lines(
             section,
             model,
             getattr(values, section),
@@ -56,7 +56,7 @@ def settings_text(
     return "\n".join(lines)
 
 
-def add_sources(text: str, sources: Sequence[str]) -> str:
+def add_sources_to_text(text: str, sources: Sequence[str]) -> str:
     """Return the settings file with more ``source.paths``; the rest stays as it is."""
     document = tomlkit.parse(text)
     table = document.setdefault("source", tomlkit.table())
@@ -66,15 +66,15 @@ def add_sources(text: str, sources: Sequence[str]) -> str:
     return tomlkit.dumps(document)
 
 
-def _section(
+def _section_lines(
     name: str,
-    model: type[Part],
+    model: type[SettingsSection],
     defaults: BaseModel,
     chosen: Mapping[str, object],
     *,
     is_complete: bool,
 ) -> Iterator[str]:
-    common = model.flagged("common")
+    common = model.flagged_settings("common")
     declared = [key for key in inspect.get_annotations(model) if key in model.model_fields]
     keys = [*declared, *(key for key in model.model_fields if key not in declared)]
     keys = [key for key in keys if is_complete or key in common or key in chosen]
@@ -84,21 +84,21 @@ def _section(
     yield f"# {doc.splitlines()[0]}"
     yield f"[{name}]"
     for key in keys:
-        yield from _explained(key, model, "" if key in common else " (advanced)")
+        yield from _key_lines(key, model, "" if key in common else " (advanced)")
         if key in chosen:
-            yield f"{key} = {_toml(chosen[key])}"
+            yield f"{key} = {_to_toml(chosen[key])}"
         else:
-            yield f"# {key} = {_toml(getattr(defaults, key))}"
+            yield f"# {key} = {_to_toml(getattr(defaults, key))}"
     yield ""
 
 
-def _explained(key: str, model: type[BaseModel], mark: str = "") -> Iterator[str]:
+def _key_lines(key: str, model: type[BaseModel], mark: str = "") -> Iterator[str]:
     meaning = model.model_fields[key].description or ""
     if meaning:
         yield f"# {key}{mark}: {' '.join(meaning.split())}"
 
 
-def _toml(value: object) -> str:
+def _to_toml(value: object) -> str:
     if value is None:
         return f'"{NO_BOUND}"'
     if isinstance(value, BaseModel):

@@ -54,14 +54,14 @@ def rescan(tables: TableStore, settings: SourceSettings, *, is_whole: bool = Tru
 
 def keep_catalog(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     """Keep the catalog of a scan for the next one, if it differs from the previous catalog."""
-    if scan.is_new:
-        table = _READINGS.table(scan.catalog.rows())
+    if scan.is_catalog_changed:
+        table = _READINGS.to_table(scan.catalog.rows())
         skipped = json.dumps([astuple(item) for item in scan.inventory.skipped])
         properties = {_PARSERS: parser_fingerprint(settings), _SKIPPED: skipped}
         tables.write(KEY, _NAME, table, properties)
 
 
-def last_skipped(tables: TableStore) -> list[Skipped]:
+def read_last_skipped(tables: TableStore) -> list[Skipped]:
     """Return what the last scan could not read; nothing if the cache is missing or damaged."""
     try:
         properties = tables.properties(KEY, _NAME) or {}

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.assets.names import CHAIN_NAMES, DROP, SYNC, TREE, ChainAsset
-from raptor_assets.corpus.changes import Changes, State, SyncDecision, decide
+from raptor_assets.corpus.changes import Changes, PartitionChange, SyncDecision, decide_run
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_catalog, rescan
-from raptor_assets.local.dagster import begun_partitions, open_instance, run_job
+from raptor_assets.local.dagster import open_instance, read_begun_partitions, run_job
 from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
 from raptor_core.checks.document_text import document_text
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import StoreError
-from raptor_core.home.published import require_known
+from raptor_core.home.published import require_existing
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
@@ -38,8 +38,8 @@ class BuildReport:
         built, failed, dropped: partitions; a failed one keeps its published trees.
         waiting: partitions whose build waits for approval.
         failed_checks: checks that failed, warnings among them.
-        produced: number of new embeddings and summaries by asset, without reused ones.
-        n_kept: model answers that are kept for the next build, since their partition failed.
+        n_produced_by_asset: number of new embeddings and summaries by asset, without reused ones.
+        n_kept_answers: model answers kept for the next build, since their partition failed.
     """
 
     changes: Changes
@@ -51,17 +51,21 @@ class BuildReport:
     waiting: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     failed_checks: list[FailedCheck] = field(default_factory=list)
-    produced: Counter[str] = field(default_factory=Counter)
-    n_kept: int = 0
+    n_produced_by_asset: Counter[str] = field(default_factory=Counter)
+    n_kept_answers: int = 0
 
     @property
     def unchanged(self) -> list[str]:
         """Partitions that were up to date and not built."""
         touched = {*self.built, *self.failed, *self.waiting}
-        return [name for name in self.changes.of(State.UNCHANGED) if name not in touched]
+        return [
+            name
+            for name in self.changes.partitions_in(PartitionChange.UNCHANGED)
+            if name not in touched
+        ]
 
     @property
-    def odd(self) -> dict[str, str]:
+    def odd_documents(self) -> dict[str, str]:
         """Findings of the check on documents, by partition."""
         odd = (each for each in self.failed_checks if each.name == document_text.name)
         return {each.partition: each.summary for each in odd}
@@ -76,7 +80,7 @@ Planned = Callable[[Collection[str], Sequence[ChainAsset]], None]
 """Callback before the first step; it gets the partitions to build and the assets of each."""
 
 
-def _ignore_plan(_partitions: Collection[str], _chain: Sequence[ChainAsset]) -> None:
+def _ignore_planned(_partitions: Collection[str], _chain: Sequence[ChainAsset]) -> None:
     pass
 
 
@@ -90,7 +94,7 @@ def build(
     reembeds: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
-    on_plan: Planned = _ignore_plan,
+    on_plan: Planned = _ignore_planned,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport:
     """Build the new and changed partitions of the source, and drop those it no longer has.
@@ -113,41 +117,42 @@ def build(
     with open_instance(home) as instance:
         keep_catalog(access.tables, settings.source, scan)
         if reembeds:
-            _reembed(instance, access, scan)
-            access.source.look_again()
-        decision = decide(
+            _run_reembedding(instance, access, scan)
+            access.source.rescan_from_now_on()
+        decision = decide_run(
             access,
-            instance.get_dynamic_partitions(access.names.partitions),
+            instance.get_dynamic_partitions(access.names.partitions_name),
             partitions=partitions,
             force=force,
             asks_again=True,
             is_confirmed=confirm_removal,
         )
-        access.source.look_again()  # a run may take hours, and publishes with the rights of its end
+        # a run may take hours, and publishes with the rights of its end
+        access.source.rescan_from_now_on()
         inventory = decision.inventory
         report = BuildReport(decision.changes, inventory.skipped, inventory.unmatched_rules)
         if decision.to_build:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)
-        if decision.acts:
-            _sync(report, instance, access, decision, on_plan, on_progress)
+        if decision.does_anything:
+            _run_sync_job(report, instance, access, decision, on_plan, on_progress)
         if decision.refusal:
             raise decision.refusal
-    if report.failed and not (used := access.components()).quotes:
-        report.n_kept = used.cache.count_texts()
+    if report.failed and not (used := access.components()).is_extractive:
+        report.n_kept_answers = used.cache.count_texts()
     return report
 
 
-def _reembed(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
+def _run_reembedding(instance: dg.DagsterInstance, access: CorpusAccess, scan: Scan) -> None:
     """Run the sync job only to re-embed; raise a StoreError if it fails."""
-    from raptor_assets.corpus.jobs import job_config
+    from raptor_assets.corpus.jobs import to_run_config
     from raptor_assets.corpus.sync import build_sync_job
 
     nothing = SyncDecision(Changes(), scan.inventory, ())
     job = build_sync_job(access, decision=nothing)
-    config = job_config(access.names, SYNC, {"reembed": True})
-    if error := _execute(BuildReport(Changes()), job, instance, access, config):
+    config = to_run_config(access.names, SYNC, {"reembed": True})
+    if error := _run_job_of_report(BuildReport(Changes()), job, instance, access, config):
         raise StoreError(error)
 
 
@@ -157,16 +162,16 @@ def update_corpus_tree(
     *,
     force: bool = False,
     components: Components | None = None,
-    on_plan: Planned = _ignore_plan,
+    on_plan: Planned = _ignore_planned,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
     """Build the corpus tree, if the settings have one. Raises as ``build``."""
-    from raptor_assets.corpus.corpus_tree import refresh
+    from raptor_assets.corpus.corpus_tree import refresh_top_rows
 
     above = corpus_tree_access(CorpusAccess(settings, home, components=components))
-    if refresh(above) < settings.corpus_tree.min_trees:
-        present = sorted(above.partitions(begun_partitions(above.home)))
-        return drop(above.home, above.settings, present) if present else None
+    if refresh_top_rows(above) < settings.corpus_tree.min_trees:
+        present = sorted(above.find_begun_or_published(read_begun_partitions(above.home)))
+        return drop_partitions(above.home, above.settings, present) if present else None
     source = above.source.settings
     return build(
         above.home,
@@ -179,7 +184,7 @@ def update_corpus_tree(
     )
 
 
-def _sync(
+def _run_sync_job(
     report: BuildReport,
     instance: dg.DagsterInstance,
     access: CorpusAccess,
@@ -195,14 +200,14 @@ def _sync(
     def watch(progress: Progress) -> None:
         report.failed.update(progress.failed)
         report.failed_checks += progress.failed_checks
-        report.produced[progress.asset] += progress.n_made
-        if progress.asset == TREE and progress.share == 1:
+        report.n_produced_by_asset[progress.asset] += progress.n_new_texts
+        if progress.asset == TREE and progress.completed_share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]
         report.waiting += progress.waiting
         on_progress(progress)
 
     job = build_sync_job(access, watch, decision)
-    error = _execute(report, job, instance, access, {})
+    error = _run_job_of_report(report, job, instance, access, {})
     if decision.refusal:
         return
     if error and not (decision.to_build or decision.to_drop):
@@ -225,14 +230,16 @@ def _report_dropped(
     """Report the partitions that were dropped; after an error, report the others as failed."""
     if not partitions:
         return
-    remaining = access.partitions(instance.get_dynamic_partitions(access.names.partitions))
+    remaining = access.find_begun_or_published(
+        instance.get_dynamic_partitions(access.names.partitions_name)
+    )
     report.dropped += [name for name in partitions if name not in remaining]
     if error:
         failed = Failure("drop_partitions", error)
         report.failed |= {name: failed for name in partitions if name in remaining}
 
 
-def _execute(
+def _run_job_of_report(
     report: BuildReport,
     job: dg.JobDefinition,
     instance: dg.DagsterInstance,
@@ -251,15 +258,15 @@ def require_keys(settings: Settings) -> None:
         EndpointClient(part).require_key()
 
 
-def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
+def drop_partitions(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
     """Remove partitions with their vectors and tables, also imported ones."""
-    from raptor_assets.corpus.jobs import build_drop_job, job_config
+    from raptor_assets.corpus.jobs import build_drop_job, to_run_config
 
     access, report = CorpusAccess(settings, home), BuildReport(Changes())
     with open_instance(home) as instance:
-        begun = instance.get_dynamic_partitions(access.names.partitions)
-        require_known("partition is called", partitions, access.partitions(begun))
-        config = job_config(access.names, DROP, {"partitions": list(partitions)})
-        error = _execute(report, build_drop_job(access), instance, access, config)
+        begun = instance.get_dynamic_partitions(access.names.partitions_name)
+        require_existing("partition is called", partitions, access.find_begun_or_published(begun))
+        config = to_run_config(access.names, DROP, {"partitions": list(partitions)})
+        error = _run_job_of_report(report, build_drop_job(access), instance, access, config)
         _report_dropped(report, instance, access, partitions, error)
     return report

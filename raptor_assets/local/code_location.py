@@ -28,7 +28,9 @@ def build_definitions(
     """
     if access is None:
         home = home or Home.at()
-        settings = settings or load_settings(home.settings if home.settings.exists() else None)
+        settings = settings or load_settings(
+            home.settings_path if home.settings_path.exists() else None
+        )
         access = CorpusAccess(settings, home)
     definitions = dg.Definitions.merge(
         define_corpus(access, progress=progress), dg.Definitions(executor=dg.in_process_executor)

@@ -25,10 +25,15 @@ from raptor_core.curation import (
 from raptor_core.documents import partition_key
 from raptor_core.errors import CurationError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.nodes import Node
 from raptor_core.store.base import Where
-from raptor_core.tables.curation import decide, not_in_force, read_decisions, take_back
+from raptor_core.tables.curation import (
+    not_in_force_error,
+    read_decisions,
+    record_decision,
+    undo_decision,
+)
 from raptor_core.tables.values import table_to_documents, table_to_nodes
 from raptor_core.tree.corpus_tree import corpus_tree_settings, is_corpus_tree
 
@@ -58,7 +63,7 @@ class Curator:
     """
 
     def __init__(self, home: str | Path | None = None) -> None:
-        opened, self._settings = Home.open(home)
+        opened, self._settings = Home.open_with_settings(home)
         access = CorpusAccess(self._settings, opened)
         self._tables, self._tree_of = access.tables, access.source.tree_of
         self._corpus_tree_tables = opened.corpus_tree.table_store(
@@ -75,17 +80,17 @@ class Curator:
         bound._published = self._published.for_readers(readers)  # noqa: SLF001
         return bound
 
-    def decisions(self) -> list[Decision]:
+    def list_decisions(self) -> list[Decision]:
         """Return all decisions, oldest first, with those that were taken back."""
         decisions = []
         for tables in (self._tables, self._corpus_tree_tables):
-            may_read = self._permission(above=tables is self._corpus_tree_tables)
+            may_read = self._make_permission_check(above=tables is self._corpus_tree_tables)
             decisions += [d for d in read_decisions(tables) if may_read(d.documents)]
         return sorted(decisions, key=lambda decision: decision.id)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
-        document = composed(document)
+        document = to_nfc(document)
         leaves = self._published_leaves(document)
         if leaves:
             tree, about = leaves[0].tree, str(leaves[0].metadata.get("title", "")) or document
@@ -96,12 +101,14 @@ class Curator:
                 f"no document {document!r} was built; `raptor status` lists the trees, "
                 "`raptor tree TREE` their documents"
             )
-        return self._decide("document", tree, (document,), document, "", about, author)
+        return self._record_decision("document", tree, (document,), document, "", about, author)
 
     def _published_leaves(self, document: str) -> list[Node]:
         where = Where(documents=(document,), layers=(0,))
         try:
-            return self._published.read(None, lambda _home, _settings, store: store.nodes(where))
+            return self._published.call_with_home(
+                None, lambda _home, _settings, store: store.nodes(where)
+            )
         except UnknownTreeError:  # nothing is published
             return []
 
@@ -109,11 +116,11 @@ class Curator:
         """Return whether a build read a document, published or not."""
         tree = self._tree_of(document)
         partition = partition_key(tree, self._settings.grouping)
-        table = self._tables.find(CHAIN_NAMES.documents.path, partition)
+        table = self._tables.read_if_exists(CHAIN_NAMES.documents.table_path, partition)
         known = {} if table is None else table_to_documents(table)
         return any(item.id == document for item in known.get(tree, ()))
 
-    def _permission(self, *, above: bool) -> Callable[[Collection[str]], bool]:
+    def _make_permission_check(self, *, above: bool) -> Callable[[Collection[str]], bool]:
         """Return a function that says whether the caller may read published documents.
 
         Those of corpus trees, ``above``, are names of trees.
@@ -136,8 +143,8 @@ class Curator:
     def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
         tree = self._tree_of(document)
-        table = self._tables.find(
-            CHAIN_NAMES.chunks.path, partition_key(tree, self._settings.grouping)
+        table = self._tables.read_if_exists(
+            CHAIN_NAMES.chunks.table_path, partition_key(tree, self._settings.grouping)
         )
         for node in () if table is None else table_to_nodes(table):
             if (node.tree, node.documents, node.start, node.end) == (tree, (document,), start, end):
@@ -150,7 +157,7 @@ class Curator:
     def _set_aside(self, leaf: Node, author: Author) -> Decision:
         (document,) = leaf.documents
         partition = partition_key(leaf.tree, self._settings.grouping)
-        table = self._tables.find(CHAIN_NAMES.chunks.path, partition)
+        table = self._tables.read_if_exists(CHAIN_NAMES.chunks.table_path, partition)
         cut = Curation(read_decisions(self._tables)).excludes_chunk
         chunks = {
             n.content_key
@@ -162,36 +169,42 @@ class Curator:
                 f"this is the only chunk left of {document!r}; set the whole document aside"
             )
         subject = subject_of_chunk(leaf.documents[0], leaf.content_key)
-        return self._decide("chunk", leaf.tree, leaf.documents, subject, "", leaf.text, author)
+        return self._record_decision(
+            "chunk", leaf.tree, leaf.documents, subject, "", leaf.text, author
+        )
 
-    def correct(self, node_id: str, text: str, author: Author) -> Decision:
+    def correct_summary(self, node_id: str, text: str, author: Author) -> Decision:
         """Replace a summary's text for as long as it summarizes the same nodes."""
-        node, children = self._summary(node_id)
+        node, children = self._find_summary(node_id)
         if not text.strip():
             raise CurationError("the corrected text is blank; give the summary's whole new text")
         subject = subject_of_summary(node.documents, (child.content_key for child in children))
         text = text.strip()
-        return self._decide("summary", node.tree, node.documents, subject, text, node.text, author)
+        return self._record_decision(
+            "summary", node.tree, node.documents, subject, text, node.text, author
+        )
 
-    def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
+    def mark_finding(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
         """Confirm or reject the finding that nothing supports a sentence of a summary."""
-        node, _ = self._summary(node_id)
+        node, _ = self._find_summary(node_id)
         if value not in (RIGHT, WRONG):
             raise CurationError(f"a finding is {RIGHT!r} or {WRONG!r}, not {value!r}")
         if sentence not in node.text:
             raise CurationError(f"summary {node_id} has no sentence {sentence!r}")
         subject = subject_of_finding(node_id, sentence)
-        return self._decide("finding", node.tree, node.documents, subject, value, sentence, author)
+        return self._record_decision(
+            "finding", node.tree, node.documents, subject, value, sentence, author
+        )
 
-    def take_back(self, decision_id: str, author: Author) -> Decision:
+    def undo_decision(self, decision_id: str, author: Author) -> Decision:
         """Undo a decision, from the next build on."""
-        if decision_id not in {decision.id for decision in self.decisions()}:
-            raise not_in_force(decision_id)
+        if decision_id not in {decision.id for decision in self.list_decisions()}:
+            raise not_in_force_error(decision_id)
         above = {decision.id for decision in read_decisions(self._corpus_tree_tables)}
         tables = self._corpus_tree_tables if decision_id in above else self._tables
-        return take_back(tables, decision_id, who=author.who, why=author.why)
+        return undo_decision(tables, decision_id, who=author.who, why=author.why)
 
-    def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
+    def _find_summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
         family = self._published.family(node_id)
         if family.node.is_leaf:
             raise CurationError(
@@ -200,7 +213,7 @@ class Curator:
             )
         return family.node, family.children
 
-    def _decide(
+    def _record_decision(
         self,
         kind: Kind,
         tree: str,
@@ -210,7 +223,7 @@ class Curator:
         about: str,
         author: Author,
     ) -> Decision:
-        return decide(
+        return record_decision(
             self._corpus_tree_tables if is_corpus_tree(tree) else self._tables,
             kind,
             tree,

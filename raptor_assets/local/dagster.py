@@ -30,11 +30,11 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     from raptor_assets.home.records import open_records
 
     home = home.owner
-    if corpus := home.names().corpus:
-        folder = _shared_instance(corpus)
+    if corpus := home.read_names().corpus:
+        folder = _find_shared_instance(corpus)
     else:
-        home.ensure()
-        folder = home.dagster
+        home.create_folders()
+        folder = home.dagster_home
     with open_records(folder) as instance:
         fail_dead_runs(instance)
         yield instance
@@ -56,10 +56,10 @@ def run_job(
     """
     import dagster as dg
 
-    from raptor_assets.chain.events import NO_REASON, described
+    from raptor_assets.chain.events import NO_REASON, describe_failure
     from raptor_assets.dagster_private import InMemoryJob, execute_run_iterator
 
-    is_project = bool(access.home.owner.names().corpus)
+    is_project = bool(access.home.owner.read_names().corpus)
     tags = {} if is_project else {_REPOSITORY_TAG: f"__repository__@{CODE_LOCATION}"}
     run = instance.create_run_for_job(
         job_def=job, run_config={"loggers": _QUIET, **config}, tags={**job.run_tags, **tags}
@@ -67,7 +67,7 @@ def run_job(
     error, is_interrupted = "", False
     for event in execute_run_iterator(InMemoryJob(job), run, instance):
         if event.is_failure and error in ("", NO_REASON):
-            error = described(event)
+            error = describe_failure(event)
         if event.event_type == dg.DagsterEventType.RUN_FAILURE:
             reason = event.job_failure_data.failure_reason
             is_interrupted = reason is not None and reason.value == _INTERRUPTED
@@ -76,15 +76,15 @@ def run_job(
     return run.run_id, error
 
 
-def begun_partitions(home: Home) -> list[str]:
+def read_begun_partitions(home: Home) -> list[str]:
     """Return the partitions that builds of a home have begun; none in a home without a build."""
-    if not (home.owner.dagster.exists() or home.owner.names().corpus):
+    if not (home.owner.dagster_home.exists() or home.owner.read_names().corpus):
         return []
     with open_instance(home) as instance:
-        return list(instance.get_dynamic_partitions(home.names().partitions))
+        return list(instance.get_dynamic_partitions(home.read_names().partitions_name))
 
 
-def _shared_instance(corpus: str) -> Path:
+def _find_shared_instance(corpus: str) -> Path:
     named = os.environ.get("DAGSTER_HOME")
     if not named or not Path(named).expanduser().is_dir():
         reason = "which is no folder" if named else "which is not set"

@@ -91,11 +91,11 @@ class PooledSqliteEventLogStorage(ConsolidatedSqliteEventLogStorage):
             poolclass=sa.QueuePool,
             max_overflow=-1,  # as many connections as there are threads at work
         )
-        sa.event.listen(engine, "connect", _prepare)
+        sa.event.listen(engine, "connect", _configure_connection)
         return engine
 
 
-def _prepare(connection: Any, _record: Any) -> None:
+def _configure_connection(connection: Any, _record: Any) -> None:
     """Sync at checkpoints, and erase what is replaced."""
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA secure_delete=ON")

@@ -10,26 +10,26 @@ from pathlib import PurePosixPath
 
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
-from raptor_assets.home.publication import PublishedBuild, publishing
+from raptor_assets.home.publication import PublishedBuild, open_publication
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.filesystems import Folder
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
-from raptor_core.tables.curation import KEY, documents_of_acts
+from raptor_core.tables.curation import KEY, documents_by_decision
 from raptor_core.tables.files import table_path
 from raptor_core.transfer.exports import (
     Export,
     ExportFolder,
     check_embedder,
-    check_target,
+    check_export_target,
     differing_trees,
     export_trees,
     finish_export,
     read_editions,
     read_export,
     select_trees,
-    verify,
+    verify_export,
 )
 
 
@@ -49,18 +49,18 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
         ExportError, StoreError: the folder cannot be written, or the store cannot be read.
     """
     folder = ExportFolder(url)
-    check_target(folder)
-    with open_store(settings.store, home.qdrant) as store:
+    check_export_target(folder)
+    with open_store(settings.store, home.embedded_store_path) as store:
         files, identity = export_trees(store, folder, trees or None), store.identity
         manifests = store.manifests([file.tree for file in files])
     tree_of = {document: m.tree for m in manifests for document in m.documents}
     tables, place = home.table_store(settings), Folder(home.tables_url(settings), TableError)
     decisions = []
-    for act, documents in documents_of_acts(tables).items():
+    for act, documents in documents_by_decision(tables).items():
         name, tree = table_path(KEY, act), next(filter(None, map(tree_of.get, documents)), "")
-        data = place.find(name)
+        data = place.read_if_exists(name)
         if data is not None and (tree or not trees):
-            decisions.append(folder.put(name, data, tree))
+            decisions.append(folder.write_file(name, data, tree))
     return finish_export(folder, identity, files, decisions)
 
 
@@ -88,10 +88,10 @@ def import_home(
     export = read_export(folder)
     check_embedder(export, identity, folder.name)
     export = select_trees(export, trees)
-    verify(folder, export)
-    home.ensure()
-    access, owner = CorpusAccess(settings, home), home.names().corpus
-    with open_store(settings.store, home.qdrant, identity, owner=owner) as store:
+    verify_export(folder, export)
+    home.create_folders()
+    access, owner = CorpusAccess(settings, home), home.read_names().corpus
+    with open_store(settings.store, home.embedded_store_path, identity, owner=owner) as store:
         differing = differing_trees(store, export)
         if differing and not replace:
             raise StoreMismatchError(
@@ -100,7 +100,7 @@ def import_home(
             )
         _import_decisions(folder, export, Folder(home.tables_url(settings), TableError))
         imported: list[PublishedBuild] = []
-        with publishing(access, store) as publication:
+        with open_publication(access, store) as publication:
             for editions in read_editions(folder, export):
                 imported += publication.publish(editions)
     return ImportReport(tuple(imported), len(export.decisions))
@@ -112,11 +112,12 @@ def _import_decisions(folder: ExportFolder, export: Export, place: Folder) -> No
     Raises:
         ExportError: the home has another decision of the same id. Nothing is added then.
     """
-    present = {file.name: place.find(file.name) for file in export.decisions}
+    present = {file.name: place.read_if_exists(file.name) for file in export.decisions}
     for file in export.decisions:
         if present[file.name] not in (None, folder.read(file)):
             raise ExportError(
-                f"{folder.shown(file.name)} is another decision than the home's of the same id, "
+                f"{folder.shown_path(file.name)} is another decision than the home's of the same "
+                "id, "
                 f"{PurePosixPath(file.name).stem!r}: a decision never changes. Remove the file of "
                 "the wrong one, and repeat. Nothing was changed"
             )

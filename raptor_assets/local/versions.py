@@ -12,7 +12,7 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_golden
 from raptor_assets.local.dagster import open_instance, run_job
-from raptor_assets.shown.versions import Change
+from raptor_assets.shown.versions import SummaryChange
 from raptor_core.documents import partition_key
 from raptor_core.errors import CheckError, UnknownTreeError
 from raptor_core.evaluation.golden_file import Question
@@ -21,7 +21,7 @@ from raptor_core.home.published import require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.kept import build_name, choose_build
 from raptor_core.tree.components import Components
@@ -41,7 +41,7 @@ class TreeBuild:
         state: "published", "pinned" or "kept".
         notes: numbers of nodes that it added and removed, and its cost, if they are known.
         run_id: Dagster run that made it; empty if its records are gone.
-        failed: checks of that run that failed.
+        failed_checks: checks of that run that failed.
     """
 
     id: str
@@ -49,7 +49,7 @@ class TreeBuild:
     state: str
     notes: Mapping[str, Any]
     run_id: str = ""
-    failed: tuple[str, ...] = ()
+    failed_checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class BuildDifference:
     old: str
     new: str
     n_chunks: tuple[int, int]
-    summaries: tuple[Change, ...]
+    summaries: tuple[SummaryChange, ...]
     golden: Regression | None = None
 
 
@@ -77,24 +77,24 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[TreeBuild]:
     partition = partition_key(tree, settings.grouping)
     with access.store.open_existing() as store:
         (live,) = require_trees(store, [tree])
-    kept = {build.id: build for build in access.kept.builds(tree)}
+    kept = {build.id: build for build in access.kept_builds.builds(tree)}
     again = kept.pop(build_name(live), None)  # went back to it
-    notes = again.notes if again else access.notes_of(live)
+    notes = again.notes if again else access.read_build_notes(live)
     builds = [(build_name(live), live, "pinned" if live.pin else "published", notes)]
     builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
-    runs = _runs(home, access, partition)
+    runs = _runs_by_data_version(home, access, partition)
     return [
-        TreeBuild(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
+        TreeBuild(name, manifest, state, notes, *runs.get(_data_version_prefix(manifest), ("", ())))
         for name, manifest, state, notes in sorted(builds, key=lambda build: build[0], reverse=True)
     ]
 
 
-def _content(manifest: Manifest) -> str:
+def _data_version_prefix(manifest: Manifest) -> str:
     """Return the beginning of the data version that Dagster has of a tree's publication."""
-    return TreeVersion.parse(manifest.inputs).published_as([manifest]).text
+    return TreeVersion.parse(manifest.inputs).with_content_of([manifest]).text
 
 
-def _runs(
+def _runs_by_data_version(
     home: Home, access: CorpusAccess, partition: str
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return run and failed checks of publications, by the beginning of their data versions.
@@ -112,11 +112,15 @@ def _runs(
             event = record.asset_materialization
             version = (event.tags or {}).get(DATA_VERSION, "") if event else ""
             runs["-".join(version.split("-")[:3])] = record.run_id
-        failed = {run_id: _failed_checks(instance, run_id, partition) for run_id in runs.values()}
+        failed = {
+            run_id: _failed_check_names(instance, run_id, partition) for run_id in runs.values()
+        }
     return {version: (run_id, failed[run_id]) for version, run_id in runs.items()}
 
 
-def _failed_checks(instance: dg.DagsterInstance, run_id: str, partition: str) -> tuple[str, ...]:
+def _failed_check_names(
+    instance: dg.DagsterInstance, run_id: str, partition: str
+) -> tuple[str, ...]:
     from raptor_assets.corpus.alerts import failed_checks_of
 
     failed = failed_checks_of(instance, run_id)
@@ -148,15 +152,15 @@ def compare_builds(
     access = CorpusAccess(settings, home)
     with access.store.open_existing() as store:
         if staged:
-            second = _staged(access, store, tree)
+            second = _read_waiting_edition(access, store, tree)
             live = store.manifests([tree])  # none for a tree that was never published
-            first = _published(store, live[0]) if live else replace(second, nodes=())
+            first = _read_published_edition(store, live[0]) if live else replace(second, nodes=())
         else:
             (manifest,) = require_trees(store, [tree])
-            newest = access.kept.ids(tree)[-1:] if manifest.pin and not old else [old]
-            first = _edition(access, store, manifest, "".join(newest))
-            published = _published(store, manifest)
-            second = _edition(access, store, manifest, new) if new else published
+            newest = access.kept_builds.ids(tree)[-1:] if manifest.pin and not old else [old]
+            first = _read_edition(access, store, manifest, "".join(newest))
+            published = _read_published_edition(store, manifest)
+            second = _read_edition(access, store, manifest, new) if new else published
     golden = None
     if cases and first.nodes:
         query = Query.from_settings(settings)
@@ -166,20 +170,22 @@ def compare_builds(
         build_name(first.manifest) if first.nodes else "",
         build_name(second.manifest),
         (len(leaves[1] - leaves[0]), len(leaves[0] - leaves[1])),
-        tuple(_changes(first.nodes, second.nodes)),
+        tuple(_find_changed_summaries(first.nodes, second.nodes)),
         golden,
     )
 
 
-def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str) -> Edition:
-    chosen = choose_build(access.kept.ids(live.tree), live, name)
-    return access.kept.read(live.tree, chosen, store.identity)
+def _read_edition(
+    access: CorpusAccess, store: VectorStore, live: Manifest, name: str
+) -> TreeEdition:
+    chosen = choose_build(access.kept_builds.ids(live.tree), live, name)
+    return access.kept_builds.read(live.tree, chosen, store.identity)
 
 
-def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
+def _read_waiting_edition(access: CorpusAccess, store: VectorStore, tree: str) -> TreeEdition:
     """Return the build of a tree that waits for approval."""
     partition = partition_key(tree, access.settings.grouping)
-    builds = {e.manifest.tree: e for e in access.waiting.read(partition, store.identity)}
+    builds = {e.manifest.tree: e for e in access.waiting_builds.read(partition, store.identity)}
     if tree not in builds:
         raise UnknownTreeError(
             f"no build of the tree {tree!r} waits for approval; runs.publish says when one does"
@@ -187,12 +193,12 @@ def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
     return builds[tree]
 
 
-def _published(store: VectorStore, manifest: Manifest) -> Edition:
+def _read_published_edition(store: VectorStore, manifest: Manifest) -> TreeEdition:
     nodes = store.nodes(Where(trees=(manifest.tree,)))
-    return Edition(manifest, nodes, store.vectors(node.embedding_key for node in nodes))
+    return TreeEdition(manifest, nodes, store.vectors(node.embedding_key for node in nodes))
 
 
-def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:
+def _find_changed_summaries(old: Iterable[Node], new: Iterable[Node]) -> Iterable[SummaryChange]:
     """Yield the summaries that differ, from the top down; a cluster keeps its slot."""
     first, second = ({(n.layer, n.slot): n for n in nodes if not n.is_leaf} for nodes in (old, new))
     for key in sorted(first.keys() | second.keys(), key=lambda key: (-key[0], key[1])):
@@ -200,14 +206,11 @@ def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:
         old_text, new_text = (node.text if node else "" for node in pair)
         if old_text != new_text:
             name = next(node.name for node in reversed(pair) if node)
-            yield Change(key[0], name, old_text, new_text)
+            yield SummaryChange(key[0], name, old_text, new_text)
 
 
-def change_build(
-    home: Home,
-    settings: Settings,
-    config: Mapping[str, Any],
-    components: Components | None = None,
+def roll_back_or_release(
+    home: Home, settings: Settings, config: Mapping[str, Any], components: Components | None = None
 ) -> str:
     """Run the job that rolls a tree back to a build, or releases it; return the run's id.
 
@@ -217,10 +220,10 @@ def change_build(
         UnknownTreeError: there is no such tree or build, or it cannot be published.
     """
     access = CorpusAccess(settings, home, components=components)
-    return _run(access, ROLLBACK, config)
+    return _run_version_job(access, ROLLBACK, config)
 
 
-def approve(
+def approve_builds(
     home: Home, settings: Settings, trees: Sequence[str], components: Components | None = None
 ) -> str:
     """Publish the builds of trees that wait for approval; return the run's id.
@@ -230,17 +233,17 @@ def approve(
         CheckError: ``golden_regression`` refuses it.
     """
     access = CorpusAccess(settings, home, components=components)
-    return _run(access, APPROVE, {"trees": list(trees)})
+    return _run_version_job(access, APPROVE, {"trees": list(trees)})
 
 
-def _run(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
-    from raptor_assets.corpus.jobs import job_config
+def _run_version_job(access: CorpusAccess, name: str, config: Mapping[str, Any]) -> str:
+    from raptor_assets.corpus.jobs import to_run_config
     from raptor_assets.corpus.version_jobs import build_version_jobs
 
     jobs = {job.name: job for job in build_version_jobs(access)}
     with open_instance(access.home) as instance:
-        job = jobs[access.names.of(name)]
-        run_id, error = run_job(access, instance, job, job_config(access.names, name, config))
+        job = jobs[access.names.full_name(name)]
+        run_id, error = run_job(access, instance, job, to_run_config(access.names, name, config))
     if error.startswith(f"check {GOLDEN_REGRESSION.name}"):
         raise CheckError(error)
     if error:

@@ -33,7 +33,7 @@ from raptor_assets.serving.values import (
     SearchResponse,
     TraceResponse,
     TreeList,
-    links_of,
+    make_link_function,
 )
 from raptor_core.errors import StoreError, UnknownTreeError
 from raptor_core.home import HomeRetriever
@@ -42,21 +42,23 @@ from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage, stream_answer
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import Scope
-from raptor_core.retrieval.questions import follow_up
+from raptor_core.retrieval.questions import complete_follow_up
 from raptor_core.tree.corpus_tree import corpus_tree_settings
-from raptor_core.tree.custom_components import reader_of, require_reader
+from raptor_core.tree.custom_components import make_answering_model, require_reader
 
 
-def with_spans(answer: ReaderAnswer, retriever: HomeRetriever) -> ReaderAnswer:
+def add_source_spans(answer: ReaderAnswer, retriever: HomeRetriever) -> ReaderAnswer:
     """Add to the cited summaries of an answer the spans that they were made from."""
-    return replace(answer, citations=tuple(_traced(p, retriever) for p in answer.citations))
+    return replace(
+        answer, citations=tuple(_add_spans_of_passage(p, retriever) for p in answer.citations)
+    )
 
 
-def _traced(passage: Passage, retriever: HomeRetriever) -> Passage:
+def _add_spans_of_passage(passage: Passage, retriever: HomeRetriever) -> Passage:
     if not passage.is_summary:
         return passage
     try:
-        return replace(passage, behind=retriever.trace(passage.node_id).places)
+        return replace(passage, source_spans=retriever.trace(passage.node_id).joined_spans)
     except UnknownTreeError:  # removed since the search
         return passage
 
@@ -67,14 +69,14 @@ def _caller_name() -> str:
     return "" if caller is None else caller.name
 
 
-class HomeReader:
+class HomeService:
     """Reads a home for the caller of each request; see ``HomeRetriever``."""
 
     def __init__(self, retriever: HomeRetriever) -> None:
         self._home = retriever
 
         self.settings = retriever.settings
-        self.link_of = links_of(retriever.settings)
+        self.link_of = make_link_function(retriever.settings)
         keeps, folder = self.settings.serving.questions, retriever.corpus_of(None).home.path
         self._log = QuestionLog(folder, self.settings) if keeps else None
 
@@ -84,14 +86,14 @@ class HomeReader:
 
     def search(self, parameters: SearchParameters) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        query = parameters.query(self.settings)
-        return SearchResponse.of(self.hits(parameters.question, query), self.link_of)
+        query = parameters.to_query(self.settings)
+        return SearchResponse.of(self.search_with_query(parameters.question, query), self.link_of)
 
-    def hits(self, question: str, query: Query) -> Retrieval:
+    def search_with_query(self, question: str, query: Query) -> Retrieval:
         """Search with any query."""
-        return self._kept(lambda: self._retriever.search(question, query))
+        return self._search_and_log(lambda: self._retriever.search(question, query))
 
-    def _kept(self, search: Callable[[], Retrieval]) -> Retrieval:
+    def _search_and_log(self, search: Callable[[], Retrieval]) -> Retrieval:
         """Return the result of a search; where questions are kept, it has an id."""
         started = time.monotonic()
         found = search()
@@ -101,28 +103,28 @@ class HomeReader:
         settings = corpus_tree_settings(self.settings) if above else self.settings
         values = found.question, _caller_name(), len(found.hits), found.explanation, seconds
         try:
-            return replace(found, id=self._log.keep(settings.store.corpus, *values))
+            return replace(found, id=self._log.add_question(settings.store.corpus, *values))
         except StoreError:  # the answer does not depend on it
             logging.getLogger(__name__).exception("a question was not kept")
             return found
 
-    def vote(self, answer: str, vote: int) -> None:
+    def record_vote(self, answer: str, vote: int) -> None:
         """Record the caller's vote on an answer: 1 is good, -1 is bad.
 
         Raises:
             UnknownTreeError: no kept answer to this caller has the id.
         """
-        if self._log is None or not self._log.vote(answer, _caller_name(), vote):
+        if self._log is None or not self._log.record_vote(answer, _caller_name(), vote):
             raise UnknownTreeError(f"no kept answer to this caller has the id {answer!r:.80}")
 
     def search_for_answer(self, question: str, query: Query) -> Retrieval:
         """Search for the passages to answer from; raise an error if no model can answer."""
-        retrieval = self.hits(question, query)
+        retrieval = self.search_with_query(question, query)
         if retrieval.hits:
             require_reader(self.settings)
         return retrieval
 
-    def read(
+    def answer_from(
         self,
         retrieval: Retrieval,
         is_shown: bool,
@@ -136,21 +138,23 @@ class HomeReader:
         if not retrieval.hits:
             return ReaderAnswer("", ())
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-        question = follow_up(retrieval.question, retrieval.query.history)
-        reader = reader_of(self.settings)
+        question = complete_follow_up(retrieval.question, retrieval.query.history)
+        reader = make_answering_model(self.settings)
         answer = stream_answer(reader, question, passages, show if is_shown else None, stop)
         if self._log is not None:
-            self._log.end(retrieval.id)
-        return with_spans(answer, self._retriever)
+            self._log.record_end_of_answer(retrieval.id)
+        return add_source_spans(answer, self._retriever)
 
     def search_within(self, parameters: SubtreeSearchParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
-        query = parameters.query(self.settings)
+        query = parameters.to_query(self.settings)
         question, node_id = parameters.question, parameters.node_id
-        retrieval = self._kept(lambda: self._retriever.search_within(question, node_id, query))
+        retrieval = self._search_and_log(
+            lambda: self._retriever.search_within(question, node_id, query)
+        )
         return SearchResponse.of(retrieval, self.link_of)
 
-    def corpora(self) -> dict[str, Scope]:
+    def scopes_by_corpus(self) -> dict[str, Scope]:
         """Return the corpora that can be searched, each with its scope."""
         trees = self._home.corpus_of(None)
         corpora: dict[str, Scope] = {self.settings.store.corpus: "trees"}
@@ -182,9 +186,9 @@ class HomeReader:
         trace = self._retriever.trace(node_id)
         return TraceResponse.of(trace, offset, limit, self.settings.source)
 
-    def find(self, words: str, limit: int) -> SearchResponse:
+    def find_by_words(self, words: str, limit: int) -> SearchResponse:
         """Find the nodes of any layer that match the words best, without a model."""
-        hits = self._retriever.read(
+        hits = self._retriever.call_with_home(
             None, lambda _home, _settings, store: store.search_text([words], limit)[0]
         )
         n_tokens = sum(hit.node.n_tokens for hit in hits)

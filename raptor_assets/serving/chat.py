@@ -16,15 +16,20 @@ from typing import Any
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_assets.serving.answers import HomeReader
-from raptor_assets.serving.endpoints import APIRouter, Request, Response, json_response
+from raptor_assets.serving.answers import HomeService
+from raptor_assets.serving.endpoints import APIRouter, Request, Response, to_json_response
 from raptor_assets.serving.parameters import MAX_QUESTION_CHARS
-from raptor_assets.serving.problems import OPENAI, problem_of_error, problem_response
-from raptor_assets.serving.streams import AnswerThreads, EventStream, event, while_connected
-from raptor_assets.serving.values import Citation, citations_of
+from raptor_assets.serving.problems import OPENAI, to_problem, to_problem_response
+from raptor_assets.serving.streams import (
+    AnswerThreads,
+    EventStream,
+    cancel_on_disconnect,
+    encode_event,
+)
+from raptor_assets.serving.values import Citation, to_citations
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.models.reading.reader import Answer
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 from raptor_core.retrieval import Query, Retrieval
 
 MAX_TURNS = 100
@@ -92,12 +97,12 @@ class ChatRequest(BaseModel):
     n: int | None = 1
 
     @property
-    def stops(self) -> tuple[str, ...]:
+    def stop_texts(self) -> tuple[str, ...]:
         """Texts before which the answer stops."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return tuple(filter(None, stops))
 
-    def question(self) -> tuple[str, tuple[str, ...]]:
+    def question_and_history(self) -> tuple[str, tuple[str, ...]]:
         """Return the last message of the user, and the messages before it.
 
         Raises:
@@ -118,7 +123,7 @@ class ChatRequest(BaseModel):
         return question, tuple(turn.text[:MAX_QUESTION_CHARS] for turn in earlier)
 
 
-class Completion:
+class ChatCompletion:
     """Answer to a chat, whole or in parts, in OpenAI's format."""
 
     def __init__(self, model: str, answer: str) -> None:
@@ -128,7 +133,9 @@ class Completion:
             "model": model,
         }
 
-    def complete(self, answer: Answer, text: str, sources: Sequence[Citation]) -> dict[str, Any]:
+    def to_complete_answer(
+        self, answer: Answer, text: str, sources: Sequence[Citation]
+    ) -> dict[str, Any]:
         """Return a complete answer."""
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "logprobs": None}
@@ -136,29 +143,32 @@ class Completion:
             **self._fields,
             "object": "chat.completion",
             "choices": [{**choice, "finish_reason": _finish_reason(answer)}],
-            "usage": _usage(answer),
+            "usage": _usage_values(answer),
             CITATIONS: _citation_values(sources),
         }
 
-    def part(self, finish_reason: str | None = None, **delta: str) -> dict[str, Any]:
+    def to_stream_event(self, finish_reason: str | None = None, **delta: str) -> dict[str, Any]:
         """Return an event of a stream."""
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return {**self._fields, "object": "chat.completion.chunk", "choices": [choice]}
 
-    def last(self, answer: Answer, sources: Sequence[Citation]) -> dict[str, Any]:
+    def to_last_event(self, answer: Answer, sources: Sequence[Citation]) -> dict[str, Any]:
         """Return the event that ends the text."""
-        return {**self.part(_finish_reason(answer)), CITATIONS: _citation_values(sources)}
+        return {
+            **self.to_stream_event(_finish_reason(answer)),
+            CITATIONS: _citation_values(sources),
+        }
 
-    def usage(self, answer: Answer) -> dict[str, Any]:
+    def to_usage_event(self, answer: Answer) -> dict[str, Any]:
         """Return the event with the tokens of the answer."""
-        return {**self.part(), "choices": [], "usage": _usage(answer)}
+        return {**self.to_stream_event(), "choices": [], "usage": _usage_values(answer)}
 
 
 def _finish_reason(answer: Answer) -> str:
     return "length" if answer.cut_off else "stop"
 
 
-def _usage(answer: Answer) -> dict[str, int]:
+def _usage_values(answer: Answer) -> dict[str, int]:
     used = answer.usage
     total = used.prompt_tokens + used.completion_tokens
     counts = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
@@ -181,21 +191,21 @@ def sources_text(citations: Sequence[Citation]) -> str:
     """Return the list of sources in Markdown, "" if empty; titles are escaped."""
     lines = []
     for cited in citations:
-        place = _MARKUP.sub(r"\\\g<0>", printable(" ".join(cited.place.split())))
+        place = _MARKUP.sub(r"\\\g<0>", escape_control_characters(" ".join(cited.place.split())))
         line = f"{cited.number}. " + (f"[{place}]({cited.link})" if cited.link else place)
-        lines.append(line + _made_from(cited))
+        lines.append(line + _describe_source_spans(cited))
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
 
 
-def _made_from(cited: Citation) -> str:
+def _describe_source_spans(cited: Citation) -> str:
     """Return the first spans that a cited summary was made from; "" for a quoted passage."""
     shown = (f"{p.document}:{p.start}-{p.end}" for p in cited.behind[:SHOWN_SPANS])
-    places = _MARKUP.sub(r"\\\g<0>", printable(" ".join(", ".join(shown).split())))
+    places = _MARKUP.sub(r"\\\g<0>", escape_control_characters(" ".join(", ".join(shown).split())))
     more = f" and {cited.n_behind - SHOWN_SPANS} more" if cited.n_behind > SHOWN_SPANS else ""
     return f", made from {places}{more}" if places else ""
 
 
-class StopText:
+class StopTextCutter:
     """Cuts a text before the first stop text, which may be divided between pieces."""
 
     def __init__(self, stops: Sequence[str]) -> None:
@@ -204,7 +214,7 @@ class StopText:
         self.text = ""
         self.is_over = False
 
-    def add(self, piece: str, *, is_last: bool = False) -> str:
+    def add_piece(self, piece: str, *, is_last: bool = False) -> str:
         """Return what can be shown of the text, without a possible beginning of a stop text."""
         if self.is_over:
             return ""
@@ -225,53 +235,55 @@ class StopText:
         )
 
 
-def chat_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter:
+def chat_router(reader: HomeService, threads: AnswerThreads[Answer]) -> APIRouter:
     """Make the routes under /v1; OpenAI's documentation describes them."""
     router = APIRouter(prefix=OPENAI.rstrip("/"), include_in_schema=False)
 
     @router.get("/models")
     def models() -> dict[str, Any]:
-        return {"object": "list", "data": list(map(_model, reader.corpora()))}
+        return {"object": "list", "data": list(map(_model_values, reader.scopes_by_corpus()))}
 
     @router.get("/models/{name}")
     def model(name: str) -> dict[str, Any]:
         require_corpus(reader, name)
-        return _model(name)
+        return _model_values(name)
 
     @router.post("/chat/completions")
     async def complete(request: Request, chat: ChatRequest) -> Response:
-        question, history = chat.question()
-        retrieval = await to_thread.run_sync(_search, reader, chat.model, question, history)
-        completion = Completion(chat.model, retrieval.id)
+        question, history = chat.question_and_history()
+        retrieval = await to_thread.run_sync(_search_corpus, reader, chat.model, question, history)
+        completion = ChatCompletion(chat.model, retrieval.id)
         if chat.stream:
-            return EventStream(_events(reader, threads, chat, retrieval, completion))
-        work = partial(reader.read, retrieval, False)
-        answer = await while_connected(request, threads.result(work))
-        stopped = StopText(chat.stops)
-        stopped.add(answer.text or _no_answer_text(retrieval), is_last=True)
-        sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
+            return EventStream(_stream_events(reader, threads, chat, retrieval, completion))
+        work = partial(reader.answer_from, retrieval, False)
+        answer = await cancel_on_disconnect(request, threads.run(work))
+        stopped = StopTextCutter(chat.stop_texts)
+        stopped.add_piece(answer.text or _no_answer_text(retrieval), is_last=True)
+        sources = _cut_citations(to_citations(answer, retrieval, reader.link_of), stopped)
         text = stopped.text + ("" if stopped.is_over else sources_text(sources))
-        return json_response(completion.complete(answer, text, sources))
+        return to_json_response(completion.to_complete_answer(answer, text, sources))
 
     return router
 
 
-def _search(reader: HomeReader, name: str, question: str, history: tuple[str, ...]) -> Retrieval:
+def _search_corpus(
+    reader: HomeService, name: str, question: str, history: tuple[str, ...]
+) -> Retrieval:
     """Search a corpus for the passages to answer from."""
     require_corpus(reader, name)
     query = Query.from_settings(reader.settings)
-    scoped = replace(query, scope=reader.corpora()[name], history=history)
+    scoped = replace(query, scope=reader.scopes_by_corpus()[name], history=history)
     return reader.search_for_answer(question, scoped)
 
 
-def require_corpus(reader: HomeReader, name: str) -> None:
+def require_corpus(reader: HomeService, name: str) -> None:
     """Raise UnknownTreeError if no corpus has this name."""
-    corpora = reader.corpora()
+    corpora = reader.scopes_by_corpus()
     if name not in corpora:
         raise UnknownTreeError(f"no corpus is called {name!r:.80}; there are: {', '.join(corpora)}")
 
 
-def _model(name: str) -> dict[str, Any]:
+def _model_values(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "raptor"}
 
 
@@ -279,49 +291,49 @@ def _no_answer_text(retrieval: Retrieval) -> str:
     return f"Nothing in the documents answers this: {retrieval.explanation}."
 
 
-def _cited(citations: Sequence[Citation], stopped: StopText) -> list[Citation]:
+def _cut_citations(citations: Sequence[Citation], stopped: StopTextCutter) -> list[Citation]:
     """Return the citations of a text that may have been cut."""
     numbers = {int(number) for number in _CITATION.findall(stopped.text)}
     return [c for c in citations if not stopped.is_over or c.number in numbers]
 
 
-async def _events(
-    reader: HomeReader,
+async def _stream_events(
+    reader: HomeService,
     threads: AnswerThreads[Answer],
     chat: ChatRequest,
     retrieval: Retrieval,
-    completion: Completion,
+    completion: ChatCompletion,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a streamed answer."""
-    stopped, work = StopText(chat.stops), partial(reader.read, retrieval, True)
+    stopped, work = StopTextCutter(chat.stop_texts), partial(reader.answer_from, retrieval, True)
     try:
-        yield event(completion.part(role="assistant", content=""))
+        yield encode_event(completion.to_stream_event(role="assistant", content=""))
         async with aclosing(threads.stream(work)) as items:
             async for item in items:
                 if isinstance(item, str):
-                    if text := stopped.add(item):
-                        yield event(completion.part(content=text))
+                    if text := stopped.add_piece(item):
+                        yield encode_event(completion.to_stream_event(content=text))
                     continue
-                for value in _end(item, stopped, completion, retrieval, reader):
-                    yield event(value)
+                for value in _end_of_stream(item, stopped, completion, retrieval, reader):
+                    yield encode_event(value)
                 if chat.stream_options and chat.stream_options.include_usage:
-                    yield event(completion.usage(item))
+                    yield encode_event(completion.to_usage_event(item))
         yield b"data: [DONE]\n\n"
     except Exception as error:  # noqa: BLE001  # the status was already sent
-        yield event(problem_response(OPENAI, *problem_of_error(error))[1])
+        yield encode_event(to_problem_response(OPENAI, *to_problem(error))[1])
 
 
-def _end(
+def _end_of_stream(
     answer: Answer,
-    stopped: StopText,
-    completion: Completion,
+    stopped: StopTextCutter,
+    completion: ChatCompletion,
     retrieval: Retrieval,
-    reader: HomeReader,
+    reader: HomeService,
 ) -> Iterator[dict[str, Any]]:
     """Yield the events after the last piece of an answer: the rest, and the sources."""
-    rest = stopped.add("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)
-    sources = _cited(citations_of(answer, retrieval, reader.link_of), stopped)
+    rest = stopped.add_piece("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)
+    sources = _cut_citations(to_citations(answer, retrieval, reader.link_of), stopped)
     rest += "" if stopped.is_over else sources_text(sources)
     if rest:
-        yield completion.part(content=rest)
-    yield completion.last(answer, sources)
+        yield completion.to_stream_event(content=rest)
+    yield completion.to_last_event(answer, sources)

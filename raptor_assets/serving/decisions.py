@@ -11,7 +11,7 @@ from raptor_assets.serving.endpoints import (
     APIRouter,
     Depends,
     HTTPException,
-    endpoint,
+    make_endpoint,
 )
 from raptor_assets.serving.identity import CALLER, current_readers
 from raptor_assets.serving.parameters import Line, Name
@@ -55,37 +55,37 @@ def decisions_router(curator: Curator, *, can_decide: bool) -> APIRouter:
     def decisions() -> Decisions:
         """List the decisions: texts set aside, summaries corrected, findings marked."""
         caller = CALLER.get()
-        decides = caller is not None and (caller.decides or (can_decide and not caller.readers))
-        return Decisions(can_decide=decides, decisions=of_caller().decisions())
+        decides = caller is not None and (caller.can_decide or (can_decide and not caller.readers))
+        return Decisions(can_decide=decides, decisions=of_caller().list_decisions())
 
-    router.get("")(endpoint(decisions))
+    router.get("")(make_endpoint(decisions))
     if not can_decide:
         return router
 
     def decide(decision: Decide) -> Decision:
         """Record a decision, which takes effect with the next build."""
-        subject, author = decision.subject, _author(decision.why)
+        subject, author = decision.subject, _caller_as_author(decision.why)
         match decision.kind:
             case "document":
                 return of_caller().set_document_aside(subject, author)
             case "chunk":
                 return of_caller().set_chunk_aside(subject, author)
             case "summary":
-                return of_caller().correct(subject, decision.value, author)
+                return of_caller().correct_summary(subject, decision.value, author)
             case "finding":
-                return of_caller().mark(subject, decision.sentence, decision.value, author)
+                return of_caller().mark_finding(subject, decision.sentence, decision.value, author)
 
     def take_back(decision_id: Line, why: Line = "") -> Decision:
         """Undo a decision, from the next build on."""
-        return of_caller().take_back(decision_id, _author(why))
+        return of_caller().undo_decision(decision_id, _caller_as_author(why))
 
     writes = [Depends(SCHEME), Depends(_require_decider)]
-    router.post("", dependencies=writes)(endpoint(decide))
-    router.delete("/{decision_id}", dependencies=writes)(endpoint(take_back))
+    router.post("", dependencies=writes)(make_endpoint(decide))
+    router.delete("/{decision_id}", dependencies=writes)(make_endpoint(take_back))
     return router
 
 
-def _author(why: str) -> Author:
+def _caller_as_author(why: str) -> Author:
     """Return the caller of this request as the author of a decision."""
     caller = CALLER.get()
     if caller is None or not caller.name:
@@ -95,7 +95,7 @@ def _author(why: str) -> Author:
 
 async def _require_decider() -> None:
     caller = CALLER.get()
-    if caller is None or not caller.decides:
+    if caller is None or not caller.can_decide:
         # If the keys are the server's own, the page then asks for the one that may decide.
         status = 403 if caller is not None and caller.readers else 401
         message = "this key may only read; decisions need one that may decide"

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.chat import require_corpus
-from raptor_assets.serving.endpoints import APIRouter, endpoint
+from raptor_assets.serving.endpoints import APIRouter, make_endpoint
 from raptor_assets.serving.parameters import Line, Question, Value
 from raptor_assets.serving.problems import DIFY
 from raptor_assets.serving.values import ApiModel
@@ -82,7 +82,7 @@ class Records(ApiModel):
     records: list[DifyRecord]
 
 
-def dify_router(reader: HomeReader) -> APIRouter:
+def dify_router(reader: HomeService) -> APIRouter:
     """Make the route /retrieval; Dify's documentation describes it."""
     router = APIRouter(include_in_schema=False)
 
@@ -92,22 +92,22 @@ def dify_router(reader: HomeReader) -> APIRouter:
         longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
         query = replace(
             Query.from_settings(settings),
-            scope=reader.corpora()[body.knowledge_id],
+            scope=reader.scopes_by_corpus()[body.knowledge_id],
             top_k=setting.top_k,
             budget_tokens=max(settings.retrieval.budget_tokens, setting.top_k * longest),
-            where=where_of(body.metadata_condition),
+            where=to_where(body.metadata_condition),
         )
-        retrieval = reader.hits(body.query, query)
+        retrieval = reader.search_with_query(body.query, query)
         ranked = best_hits(retrieval, setting.top_k, "score")
         least = setting.score_threshold or 0.0
-        records = [_record(*pair, retrieval, reader) for pair in ranked if pair[1] >= least]
+        records = [_to_record(*pair, retrieval, reader) for pair in ranked if pair[1] >= least]
         return Records(records=records)
 
-    router.post(DIFY)(endpoint(retrieve))
+    router.post(DIFY)(make_endpoint(retrieve))
     return router
 
 
-def _record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeReader) -> DifyRecord:
+def _to_record(hit: Hit, relevance: float, retrieval: Retrieval, reader: HomeService) -> DifyRecord:
     node = hit.node
     title = str(node.metadata.get("title", "")) or node.name or node.documents[0]
     metadata = {**hit_metadata(hit, relevance, retrieval), "link": reader.link_of(node)}
@@ -119,7 +119,7 @@ _EQUAL, _UNEQUAL = {"is", "=", "in"}, {"is not", "≠", "not in"}
 _PRESENCE = {"empty", "not empty"}
 
 
-def where_of(conditions: Conditions | None) -> Where:
+def to_where(conditions: Conditions | None) -> Where:
     """Convert conditions on metadata to a filter.
 
     Raises:
@@ -127,19 +127,25 @@ def where_of(conditions: Conditions | None) -> Where:
     """
     chosen = (conditions.conditions if conditions else None) or []
     if conditions and conditions.logical_operator == "or" and len(chosen) > 1:
-        chosen = [_either(chosen)]
+        chosen = [_merge_alternatives(chosen)]
     metadata: dict[str, Any] = {}
     excluded: dict[str, Any] = {}
     for condition in chosen:
         operator, key = condition.comparison_operator, condition.key
         if operator in _EQUAL:
-            _put(metadata, key, _values(condition), _refuse_both)
+            _put_condition(metadata, key, _accepted_values(condition), _refuse_two_conditions)
         elif operator in _UNEQUAL:
-            _put(excluded, key, _values(condition), lambda _key, old, new: [*old, *new])
+            _put_condition(
+                excluded, key, _accepted_values(condition), lambda _key, old, new: [*old, *new]
+            )
         elif operator in _PRESENCE:
-            _put(metadata if operator == "not empty" else excluded, key, {}, _refuse_both)
+            _put_condition(
+                metadata if operator == "not empty" else excluded, key, {}, _refuse_two_conditions
+            )
         elif operator in _BOUNDS:
-            _put(metadata, key, {_BOUNDS[operator]: _value(condition)}, _narrowed)
+            _put_condition(
+                metadata, key, {_BOUNDS[operator]: _to_single_value(condition)}, _narrow_range
+            )
         else:
             known = ", ".join([*sorted(_EQUAL | _UNEQUAL | _PRESENCE), *_BOUNDS])
             raise SettingsError(
@@ -149,27 +155,27 @@ def where_of(conditions: Conditions | None) -> Where:
     return Where(metadata=metadata, exclude=Where(metadata=excluded) if excluded else None)
 
 
-def _put(
+def _put_condition(
     target: dict[str, Any], key: str, value: Any, join: Callable[[str, Any, Any], Any]
 ) -> None:
     target[key] = join(key, target[key], value) if key in target else value
 
 
-def _refuse_both(key: str, _old: Any, _new: Any) -> Any:
+def _refuse_two_conditions(key: str, _old: Any, _new: Any) -> Any:
     raise SettingsError(
         f"metadata_condition has several conditions on {key!r:.80} that cannot be combined; send "
         "one list of values with the operator in, or both bounds of a range"
     )
 
 
-def _narrowed(key: str, old: Any, new: Mapping[str, Any]) -> Any:
+def _narrow_range(key: str, old: Any, new: Mapping[str, Any]) -> Any:
     """Add a bound to a range."""
     if not isinstance(old, Mapping) or not old or old.keys() & new.keys():
-        return _refuse_both(key, old, new)
+        return _refuse_two_conditions(key, old, new)
     return {**old, **new}
 
 
-def _either(conditions: list[MetadataCondition]) -> MetadataCondition:
+def _merge_alternatives(conditions: list[MetadataCondition]) -> MetadataCondition:
     """Combine conditions on the same key to one that is true if any of them is."""
     keys = {condition.key for condition in conditions}
     if len(keys) > 1 or any(c.comparison_operator not in _EQUAL for c in conditions):
@@ -177,19 +183,19 @@ def _either(conditions: list[MetadataCondition]) -> MetadataCondition:
             'logical_operator "or" combines only equalities on one key; send several requests, or '
             "one condition with the operator in"
         )
-    values = [value for condition in conditions for value in _values(condition)]
+    values = [value for condition in conditions for value in _accepted_values(condition)]
     return MetadataCondition(name=keys.pop(), comparison_operator="in", value=values)
 
 
-def _values(condition: MetadataCondition) -> list[Any]:
+def _accepted_values(condition: MetadataCondition) -> list[Any]:
     """Return the values of a condition, any of which matches."""
     value = condition.value
     if condition.comparison_operator in {"in", "not in"} and isinstance(value, str):
         value = [part.strip() for part in value.split(",")]  # the form of a list in some clients
-    return value if isinstance(value, list) else [_value(condition)]
+    return value if isinstance(value, list) else [_to_single_value(condition)]
 
 
-def _value(condition: MetadataCondition) -> Any:
+def _to_single_value(condition: MetadataCondition) -> Any:
     if condition.value is None or isinstance(condition.value, list):
         raise SettingsError(
             f"the condition {condition.comparison_operator!r:.40} on {condition.key!r:.80} needs "

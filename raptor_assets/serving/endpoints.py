@@ -41,8 +41,8 @@ __all__ = [
     "Scope",
     "Send",
     "TrustedHostMiddleware",
-    "endpoint",
-    "json_response",
+    "make_endpoint",
+    "to_json_response",
 ]
 
 SCHEME = HTTPBearer(auto_error=False, description="The key or token of the caller.")
@@ -53,7 +53,7 @@ PROBLEMS: dict[int | str, Any] = {
 """Errors that every route may return, for the API description."""
 
 
-def endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
+def make_endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
     """Make an endpoint that builds its response in the thread of the call.
 
     FastAPI would wait for a second thread to build the response of a model.
@@ -61,12 +61,12 @@ def endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
 
     @wraps(call)
     def respond(**values: Any) -> Response:
-        return json_response(call(**values))
+        return to_json_response(call(**values))
 
     return respond
 
 
-def json_response(value: object) -> Response:
+def to_json_response(value: object) -> Response:
     """Return a value as JSON; bytes are already JSON."""
     content = value if isinstance(value, bytes) else to_json(value)
     return Response(content, media_type="application/json")

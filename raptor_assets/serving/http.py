@@ -17,7 +17,7 @@ from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
 from raptor_assets.local.curate import Curator
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.chat import PREFIX, chat_router
 from raptor_assets.serving.decisions import decisions_router
 from raptor_assets.serving.dify import dify_router
@@ -39,8 +39,8 @@ from raptor_assets.serving.endpoints import (
     Scope,
     Send,
     TrustedHostMiddleware,
-    endpoint,
-    json_response,
+    make_endpoint,
+    to_json_response,
 )
 from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import (
@@ -56,24 +56,24 @@ from raptor_assets.serving.parameters import (
 from raptor_assets.serving.problems import (
     REQUEST_ERRORS,
     Problem,
-    problem_of_error,
-    problem_response,
+    to_problem,
+    to_problem_response,
 )
 from raptor_assets.serving.streams import (
     AnswerThreads,
     ClientLeftError,
     EventStream,
     Work,
-    event,
-    while_connected,
+    cancel_on_disconnect,
+    encode_event,
 )
 from raptor_assets.serving.values import ApiModel, AskResponse, SearchResponse
-from raptor_assets.serving.window import corpus_values, map_values, read_pages, read_report
+from raptor_assets.serving.window import call_on_corpus_of, corpus_values, map_values, read_report
 from raptor_core.errors import AccessError, RaptorError, SettingsError
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer
 from raptor_core.report.data import report_values
-from raptor_core.report.page import render_window
+from raptor_core.report.page import render_server_page
 from raptor_core.retrieval import Retrieval
 from raptor_core.tree.custom_components import require_reader
 
@@ -119,20 +119,27 @@ def make_app(
         summary="Reads published trees of chunks and summaries.",
         version=version("raptor-assets"),
     )
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimitMiddleware)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     for kind, *_ in REQUEST_ERRORS:
-        app.add_exception_handler(kind, _failed)
+        app.add_exception_handler(kind, _respond_to_failure)
     app.add_exception_handler(ClientLeftError, lambda _request, _error: Response(status_code=499))
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _respond_to_invalid_request)
+    app.add_exception_handler(HTTPException, _respond_to_rejection)
     app.get("/health")(health)
-    app.include_router(_pages())
+    app.include_router(_page_router())
     described = [] if callers.is_open else [Depends(SCHEME)]
-    reads = [*described, _identified(callers), Depends(_refuse_unknown)]
-    reader, threads = HomeReader(retriever), AnswerThreads[Answer](retriever.settings.reader.share)
-    routers = [_router(reader), _ask_router(reader, threads), _window(retriever, reader)]
+    reads = [*described, _make_identifying_dependency(callers), Depends(_refuse_unknown)]
+    reader, threads = (
+        HomeService(retriever),
+        AnswerThreads[Answer](retriever.settings.reader.max_concurrent_calls),
+    )
+    routers = [
+        _reader_router(reader),
+        _ask_router(reader, threads),
+        _page_data_router(retriever, reader),
+    ]
     routers += [chat_router(reader, threads), dify_router(reader)]
     if retriever.settings.serving.questions:
         routers.append(_vote_router(reader))
@@ -148,7 +155,7 @@ async def health() -> Health:  # async, so that it needs no thread: searches may
     return Health(status="ok", version=version("raptor-assets"))
 
 
-def _pages() -> APIRouter:
+def _page_router() -> APIRouter:
     """Make the routes of the pages, which need no key and contain no published text."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -156,12 +163,12 @@ def _pages() -> APIRouter:
     async def window() -> HTMLResponse:
         # The page contains the rest of its policy; only a header can forbid framing.
         framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
-        return HTMLResponse(render_window(), headers=framing)
+        return HTMLResponse(render_server_page(), headers=framing)
 
     return router
 
 
-def _router(reader: HomeReader) -> APIRouter:
+def _reader_router(reader: HomeService) -> APIRouter:
     router = APIRouter(responses=PROBLEMS)
 
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
@@ -172,7 +179,7 @@ def _router(reader: HomeReader) -> APIRouter:
         ("/search", reader.search),
         ("/nodes/{node_id}/search", search_within),
     ):
-        router.post(path)(endpoint(call))
+        router.post(path)(make_endpoint(call))
     for path, read in (
         ("/outline", reader.outline),
         ("/nodes/{node_id}", reader.read_node),
@@ -180,11 +187,11 @@ def _router(reader: HomeReader) -> APIRouter:
         ("/nodes/{node_id}/spans", reader.trace),
         ("/trees", reader.list_trees),
     ):
-        router.get(path)(endpoint(read))
+        router.get(path)(make_endpoint(read))
     return router
 
 
-def _ask_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter:
+def _ask_router(reader: HomeService, threads: AnswerThreads[Answer]) -> APIRouter:
     failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     streamed: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
     router = APIRouter(responses=PROBLEMS | failures | streamed)
@@ -192,64 +199,66 @@ def _ask_router(reader: HomeReader, threads: AnswerThreads[Answer]) -> APIRouter
     @router.post("/ask", response_model=AskResponse)
     async def ask(request: Request, parameters: AskParameters) -> Response:
         """Answer a question from the hits of a search; [k] in it cites citation k."""
-        query = parameters.query(reader.settings)
+        query = parameters.to_query(reader.settings)
         retrieval = await to_thread.run_sync(reader.search_for_answer, parameters.question, query)
-        work = partial(reader.read, retrieval, parameters.stream)
+        work = partial(reader.answer_from, retrieval, parameters.stream)
         if parameters.stream:
             return EventStream(events(work, retrieval))
-        answer = await while_connected(request, threads.result(work))
-        return json_response(AskResponse.of(answer, retrieval, reader.link_of))
+        answer = await cancel_on_disconnect(request, threads.run(work))
+        return to_json_response(AskResponse.of(answer, retrieval, reader.link_of))
 
     async def events(work: Work[Answer], retrieval: Retrieval) -> AsyncGenerator[bytes, None]:
         try:
             async with aclosing(threads.stream(work)) as items:
                 async for item in items:
                     if isinstance(item, str):
-                        yield event({"text": item}, "text")
+                        yield encode_event({"text": item}, "text")
                     else:
-                        yield event(AskResponse.of(item, retrieval, reader.link_of), "answer")
+                        yield encode_event(
+                            AskResponse.of(item, retrieval, reader.link_of), "answer"
+                        )
         except Exception as error:  # noqa: BLE001  # the status was already sent
-            yield event(problem_of_error(error)[1], "error")
+            yield encode_event(to_problem(error)[1], "error")
 
     return router
 
 
-def _vote_router(reader: HomeReader) -> APIRouter:
+def _vote_router(reader: HomeService) -> APIRouter:
     router = APIRouter(responses=PROBLEMS)
 
     def vote(vote: Vote) -> Vote:
         """Say whether an answer was good. Only the caller who asked may vote on it."""
-        reader.vote(vote.id.removeprefix(PREFIX), 1 if vote.vote == "up" else -1)
+        reader.record_vote(vote.id.removeprefix(PREFIX), 1 if vote.vote == "up" else -1)
         return vote
 
-    router.post("/vote")(endpoint(vote))
+    router.post("/vote")(make_endpoint(vote))
     return router
 
 
-def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
+def _page_data_router(retriever: HomeRetriever, reader: HomeService) -> APIRouter:
     """Make the routes that the page of the server calls; the API description omits them."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
     def read(tree: str | None, call: Callable[..., Any]) -> Any:
-        return read_pages(retriever.for_readers(current_readers()), tree, call)
+        return call_on_corpus_of(retriever.for_readers(current_readers()), tree, call)
 
     def corpus() -> bytes:
         values = read(None, corpus_values)
         try:
             require_reader(retriever.settings)
         except RaptorError as error:
-            return _encode({**values, "no_reader": str(error)})
-        return _encode({**values, "no_reader": ""})
+            return _encode_json({**values, "no_reader": str(error)})
+        return _encode_json({**values, "no_reader": ""})
 
     def report(tree: Name) -> bytes:
         report = read(tree, partial(read_report, tree=tree, with_map=False))
-        return _encode(report_values(report))
+        return _encode_json(report_values(report))
 
     def map_of(tree: Name | None = None) -> bytes:
-        return _encode(read(tree, partial(map_values, tree=tree)))
+        return _encode_json(read(tree, partial(map_values, tree=tree)))
 
     def find(words: Question, limit: Limit = 40) -> SearchResponse:
-        return reader.find(words, limit)
+        return reader.find_by_words(words, limit)
 
     for path, call in (
         ("/corpus", corpus),
@@ -257,11 +266,11 @@ def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
         ("/map", map_of),
         ("/find", find),
     ):
-        router.get(path, response_model=None)(endpoint(call))
+        router.get(path, response_model=None)(make_endpoint(call))
     return router
 
 
-def _encode(values: object) -> bytes:
+def _encode_json(values: object) -> bytes:
     return json.dumps(values, ensure_ascii=False).encode(errors="replace")
 
 
@@ -281,7 +290,7 @@ async def _refuse_unknown(request: Request) -> None:
         )
 
 
-def _identified(callers: Callers) -> Any:
+def _make_identifying_dependency(callers: Callers) -> Any:
     """Return the dependency that identifies the caller of a request, or rejects the request."""
 
     async def identify(request: Request) -> None:
@@ -293,20 +302,22 @@ def _identified(callers: Callers) -> Any:
     return Depends(identify)
 
 
-def _failed(request: Request, error: Exception) -> JSONResponse:
-    status, problem = problem_of_error(error)
-    return _answer(request, status, problem, {"Retry-After": "1"} if status == 503 else {})
+def _respond_to_failure(request: Request, error: Exception) -> JSONResponse:
+    status, problem = to_problem(error)
+    return _problem_response(
+        request, status, problem, {"Retry-After": "1"} if status == 503 else {}
+    )
 
 
-def _invalid(request: Request, error: Exception) -> JSONResponse:
+def _respond_to_invalid_request(request: Request, error: Exception) -> JSONResponse:
     """Name the invalid fields of a request, without their values, which may not be valid text."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
     messages = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
     problem = Problem(error="InvalidRequestError", message="; ".join(messages))
-    return _answer(request, 422, problem, {})
+    return _problem_response(request, 422, problem, {})
 
 
-def _refused(request: Request, error: Exception) -> JSONResponse:
+def _respond_to_rejection(request: Request, error: Exception) -> JSONResponse:
     """Answer a request with a rejected key, path, method, or body that is not JSON."""
     if not isinstance(error, HTTPException):
         raise error
@@ -314,17 +325,17 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
     names = {401: "WrongKey", 413: "TooLarge"}
     name = names.get(error.status_code, phrase)
     problem = Problem(error=f"{name}Error", message=str(error.detail))
-    return _answer(request, error.status_code, problem, dict(error.headers or {}))
+    return _problem_response(request, error.status_code, problem, dict(error.headers or {}))
 
 
-def _answer(
+def _problem_response(
     request: Request, status: int, problem: Problem, headers: dict[str, str]
 ) -> JSONResponse:
-    shown_status, content = problem_response(request.scope["path"], status, problem)
+    shown_status, content = to_problem_response(request.scope["path"], status, problem)
     return JSONResponse(content, shown_status, headers)
 
 
-class BodyLimit:
+class BodyLimitMiddleware:
     """ASGI middleware that answers 413 if a body is too long, and HEAD like GET without a body.
 
     It stops reading a body that is too long.

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from raptor_core.documents.base import EVERYONE
 from raptor_core.errors import AccessError, MissingExtraError, SettingsError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.settings.access import AccessSettings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
@@ -40,12 +40,12 @@ class Caller:
 
     Attributes:
         readers: names of the caller and of the caller's groups; None if it may read everything.
-        decides: whether the caller may record decisions.
+        can_decide: whether the caller may record decisions.
         name: name of the key, or subject of the token; decisions are recorded under it.
     """
 
     readers: tuple[str, ...] | None
-    decides: bool = False
+    can_decide: bool = False
     name: str = ""
 
 
@@ -67,7 +67,7 @@ class Callers(Protocol):
     is_open: bool
     """Whether everyone is accepted without a key."""
 
-    def of(self, token: str | None) -> Caller:
+    def identify(self, token: str | None) -> Caller:
         """Identify the caller from a bearer token, or from its absence.
 
         Raises:
@@ -84,7 +84,7 @@ async def set_caller(callers: Callers, authorization: str) -> None:
     scheme, _, token = authorization.partition(" ")
     sent = token.strip() if scheme.lower() == "bearer" else None
     # In a thread, because the keys of an issuer may have to be fetched.
-    CALLER.set(await asyncio.to_thread(callers.of, sent))
+    CALLER.set(await asyncio.to_thread(callers.identify, sent))
 
 
 WRITING_KEY = "writing key"
@@ -105,21 +105,21 @@ class ServerKeys(Callers):
         self.can_decide = writing_key is not None
         self.is_open = key is None
 
-    def of(self, token: str | None) -> Caller:
+    def identify(self, token: str | None) -> Caller:
         """Return the caller who sent a key."""
         sent = (token or "").encode()
         keys = [(key or "").encode() for key in (self._key, self._writing_key)]
         # Both are always compared, so that the time taken reveals nothing.
         reads, decides = (secrets.compare_digest(sent, key) for key in keys)
         if self._writing_key is not None and decides:
-            return Caller(None, decides=True, name=WRITING_KEY)
+            return Caller(None, can_decide=True, name=WRITING_KEY)
         if self._key is not None and not reads:
             raise AccessError("send the server's key as 'Authorization: Bearer KEY'")
         return Caller(None)
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class KeyHolder:
     """Holder of a key or token: its name and its readers."""
 
     name: str
@@ -142,27 +142,27 @@ class KnownCallers(Callers):
                 "access.required needs a way to identify callers: set access.keys to a file of "
                 "keys, or access.jwt_issuer to the issuer of their tokens"
             )
-        self._keys = Reloaded(folder / access.keys, read_keys) if access.keys else None
-        self._tokens = Tokens(access, folder) if access.jwt_issuer else None
-        self._deciders = frozenset(map(composed, access.deciders))
+        self._keys = ReloadedFile(folder / access.keys, parse_keys) if access.keys else None
+        self._tokens = IssuerTokens(access, folder) if access.jwt_issuer else None
+        self._deciders = frozenset(map(to_nfc, access.deciders))
         self.can_decide = bool(access.deciders)
         self.is_open = False
         if self._keys is not None:
             self._keys.value()
 
-    def of(self, token: str | None) -> Caller:
+    def identify(self, token: str | None) -> Caller:
         """Return the caller who sent a key or token."""
         try:
-            known = self._identify(token) if token else None
+            known = self._find_holder(token) if token else None
         except SettingsError as error:
             logging.getLogger(__name__).warning("no caller can be identified: %s", error)
             raise AccessError("the server cannot identify callers now; see its log") from error
         if known is None:
             raise AccessError("send your key or token as 'Authorization: Bearer KEY'")
-        decides = not self._deciders.isdisjoint(map(composed, known.readers))
+        decides = not self._deciders.isdisjoint(map(to_nfc, known.readers))
         return Caller(tuple(sorted({*known.readers, EVERYONE})), decides, known.name)
 
-    def _identify(self, token: str) -> Identity | None:
+    def _find_holder(self, token: str) -> KeyHolder | None:
         """Return the holder of a key or token; None if nobody has it."""
         digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()
         if self._keys is not None and (holder := self._keys.value().get(digest)) is not None:
@@ -170,7 +170,7 @@ class KnownCallers(Callers):
         return None if self._tokens is None else self._tokens.identify(token)
 
 
-class Reloaded(Generic[Value]):
+class ReloadedFile(Generic[Value]):
     """Value of a file that is read again when the file changes; SettingsError if it is invalid."""
 
     def __init__(self, path: Path, read: Callable[[str], Value]) -> None:
@@ -192,7 +192,7 @@ class Reloaded(Generic[Value]):
             return self._known[1]
 
 
-class _Entry(BaseModel):
+class _KeyEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     name: str = ""
@@ -200,13 +200,13 @@ class _Entry(BaseModel):
     readers: tuple[Annotated[str, StringConstraints(min_length=1)], ...]
 
 
-class _Keys(BaseModel):
+class _KeyFile(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    keys: tuple[_Entry, ...]
+    keys: tuple[_KeyEntry, ...]
 
 
-def read_keys(text: str) -> dict[str, Identity]:
+def parse_keys(text: str) -> dict[str, KeyHolder]:
     """Parse TOML with a table ``[[keys]]`` for each key; return the holders by digest of their key.
 
     ``digest`` is the key's SHA-256, 64 hexadecimal digits. Decisions are recorded under the key's
@@ -215,9 +215,9 @@ def read_keys(text: str) -> dict[str, Identity]:
     Raises:
         ValueError: the text is malformed, or two keys are the same.
     """
-    entries = _Keys.model_validate(tomllib.loads(text)).keys
+    entries = _KeyFile.model_validate(tomllib.loads(text)).keys
     holders = {
-        entry.digest: Identity(entry.name or f"key {entry.digest[:8]}", entry.readers)
+        entry.digest: KeyHolder(entry.name or f"key {entry.digest[:8]}", entry.readers)
         for entry in entries
     }
     if len(holders) < len(entries):
@@ -229,7 +229,7 @@ _MALFORMED = (ValueError, TypeError, AttributeError, LookupError)
 """Errors of a key set that is not UTF-8, not JSON, or JSON of another form."""
 
 
-class Tokens:
+class IssuerTokens:
     """Tokens (JWT) of one issuer, which its published keys verify.
 
     Raises:
@@ -245,11 +245,11 @@ class Tokens:
         self._access = access
         self._warned: set[str] = set()
         self._client: Any = None
-        self._file = Reloaded(folder / access.jwt_keys, self._read_key_set)
+        self._file = ReloadedFile(folder / access.jwt_keys, self._read_key_set)
         if access.jwt_keys.startswith("https://"):
             self._client = jwt.PyJWKClient(access.jwt_keys, timeout=10)
 
-    def identify(self, token: str) -> Identity | None:
+    def identify(self, token: str) -> KeyHolder | None:
         """Return the subject and readers from a token's claims; None for tokens of other issuers.
 
         Raises:
@@ -259,7 +259,7 @@ class Tokens:
         try:
             claims: Mapping[str, Any] = jwt.decode(
                 token,
-                self._key(token),
+                self._find_key(token),
                 algorithms=ALGORITHMS,
                 audience=self._access.jwt_audience,
                 issuer=self._access.jwt_issuer,
@@ -268,10 +268,12 @@ class Tokens:
             )
         except jwt.PyJWTError:
             return None
-        subject = next(_names(claims, "sub"), "")
+        subject = next(_names_in_claim(claims, "sub"), "")
         self._warn_of_overage(claims, subject)
-        readers = {name for claim in self._access.jwt_claims for name in _names(claims, claim)}
-        return Identity(subject, readers)
+        readers = {
+            name for claim in self._access.jwt_claims for name in _names_in_claim(claims, claim)
+        }
+        return KeyHolder(subject, readers)
 
     def _warn_of_overage(self, claims: Mapping[str, Any], subject: str) -> None:
         """Log that a token omits groups, as some login services do above 200 groups."""
@@ -286,7 +288,7 @@ class Tokens:
                 subject,
             )
 
-    def _key(self, token: str) -> Any:
+    def _find_key(self, token: str) -> Any:
         """Return the key that a token names; raise SettingsError if the key set is unusable."""
         name = self._jwt.get_unverified_header(token).get("kid")
         if self._client is None:
@@ -309,7 +311,7 @@ class Tokens:
             raise ValueError(f"expected a key set (JWKS): {error}") from error
 
 
-def _names(claims: Mapping[str, Any], claim: str) -> Iterator[str]:
+def _names_in_claim(claims: Mapping[str, Any], claim: str) -> Iterator[str]:
     """Yield the names in a claim, which may be nested in others."""
     value: Any = claims.get(claim)
     if value is None:

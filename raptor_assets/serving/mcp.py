@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel
 
-from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.answers import HomeService
 from raptor_assets.serving.identity import Callers, current_readers, set_caller
 from raptor_assets.serving.parameters import SearchParameters, SubtreeSearchParameters
 from raptor_assets.serving.problems import REQUEST_ERRORS
@@ -36,7 +36,7 @@ def make_server(retriever: HomeRetriever) -> Any:
     except ModuleNotFoundError as missing:
         raise MissingExtraError("mcp", "serving the Model Context Protocol") from missing
 
-    reader = HomeReader(retriever)
+    reader = HomeService(retriever)
     values: dict[str, Any] = {"instructions": INSTRUCTIONS, "log_level": "WARNING"}
     name, package = "MCPServer", "mcp.server.mcpserver"
     if hasattr(mcp.server, name):
@@ -50,9 +50,9 @@ def make_server(retriever: HomeRetriever) -> Any:
         reader.search_within: SubtreeSearchParameters,
     }
     looks = (reader.outline, reader.browse, reader.read_node, reader.trace, reader.list_trees)
-    calls: list[Callable[..., Any]] = [_flat(*pair) for pair in searches.items()]
+    calls: list[Callable[..., Any]] = [_flatten_parameters(*pair) for pair in searches.items()]
     calls += looks
-    tools = [_make_tool(tool, _report(call, retriever, error)) for call in calls]
+    tools = [_make_tool(tool, _report_errors_to_client(call, retriever, error)) for call in calls]
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
 
 
@@ -73,14 +73,14 @@ def make_http_app(retriever: HomeRetriever, callers: Callers) -> Any:
     else:
         host = "127.0.0.1" if callers.is_open else ""
         app = server.streamable_http_app(stateless_http=True, host=host)
-    return Identified(app, callers, retriever.settings.access.jwt_issuer)
+    return IdentifyingMiddleware(app, callers, retriever.settings.access.jwt_issuer)
 
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 PATH = "/mcp"
 
 
-class Identified:
+class IdentifyingMiddleware:
     """ASGI middleware that identifies the caller of each request, or rejects the request.
 
     If callers send tokens, it tells clients which service issues them (RFC 9728).
@@ -120,7 +120,7 @@ class Identified:
         await self._app(scope, receive, send)
 
 
-def _flat(call: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any]:
+def _flatten_parameters(call: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any]:
     """Wrap a function so that it takes the fields of a model as parameters of its own."""
 
     @wraps(call)
@@ -157,7 +157,7 @@ def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:
     return tool
 
 
-def _report(
+def _report_errors_to_client(
     call: Callable[..., Any], retriever: HomeRetriever, error_class: type[Exception]
 ) -> Callable[..., Any]:
     """Send the message of a RaptorError to the client; the protocol hides other messages.

@@ -53,7 +53,7 @@ _TAKEN_BY = {
 """The only strategy that takes an option, by option."""
 
 
-def _of_setting(name: str) -> Any:
+def _make_setting_field(name: str) -> Any:
     """Make an optional field with the limits and the description of a retrieval setting."""
     setting = RetrievalSettings.model_fields[name]
     marks = [(bound, mark) for bound in ("ge", "le") for mark in setting.metadata]
@@ -101,7 +101,7 @@ class Filters(BaseModel):
         'any of its values, and {"gte": "2024-01-01"} is a range.',
     )
 
-    def where(self) -> Where:
+    def to_where(self) -> Where:
         """Return the filter."""
         values = {name: getattr(self, name, None) for name in (*Filters.model_fields, "readers")}
         accepted = {
@@ -113,7 +113,7 @@ class Filters(BaseModel):
             for key, value in (values.pop("metadata") or {}).items()
         }
         exclude = getattr(self, "exclude", None)
-        return Where(**values, metadata=accepted, exclude=exclude and exclude.where())
+        return Where(**values, metadata=accepted, exclude=exclude and exclude.to_where())
 
 
 class QueryOptions(Filters):
@@ -132,15 +132,15 @@ class QueryOptions(Filters):
         description="Earlier questions of the conversation, the latest last. Words of these are "
         'added to a question that needs them ("And why?").',
     )
-    strategy: Strategy | None = _of_setting("strategy")
+    strategy: Strategy | None = _make_setting_field("strategy")
     kind: Kind | None = Field(
         None,
         description='Kind of the question: "detail", "general" (it asks for an overview) or '
         '"auto", the default, which decides by the words of the question.',
     )
-    budget_tokens: int | None = _of_setting("budget_tokens")
-    top_k: int | None = _of_setting("top_k")
-    max_per_document: int | None = _of_setting("max_per_document")
+    budget_tokens: int | None = _make_setting_field("budget_tokens")
+    top_k: int | None = _make_setting_field("top_k")
+    max_per_document: int | None = _make_setting_field("max_per_document")
     n_layers: int | None = Field(
         None, ge=1, le=1000, description="Number of layers that a traversal searches."
     )
@@ -161,7 +161,7 @@ class QueryOptions(Filters):
         "budget_tokens", "top_k", "max_per_document", "n_layers", "threshold", mode="before"
     )(_refuse_truth_value)
 
-    def query(self, settings: Settings) -> Query:
+    def to_query(self, settings: Settings) -> Query:
         """Return the query of a home with these settings.
 
         Raises:
@@ -184,7 +184,7 @@ class QueryOptions(Filters):
         }
         retrieval = settings.retrieval.model_copy(update=defaults)
         query = Query.from_settings(settings.model_copy(update={"retrieval": retrieval}))
-        return replace(query, where=self.where(), **chosen)
+        return replace(query, where=self.to_where(), **chosen)
 
 
 class ScopedOptions(QueryOptions):

@@ -43,7 +43,7 @@ class Problem(ApiModel):
     message: str
 
 
-def problem_of_error(error: Exception) -> tuple[int, Problem]:
+def to_problem(error: Exception) -> tuple[int, Problem]:
     """Return status and problem for an error; hide the text unless the request caused it."""
     for kind, status, name in REQUEST_ERRORS:
         if isinstance(error, kind):
@@ -52,17 +52,17 @@ def problem_of_error(error: Exception) -> tuple[int, Problem]:
     return 500, Problem(error="ServerError", message="the server failed; its log says why")
 
 
-def problem_response(path: str, status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
+def to_problem_response(path: str, status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
     """Return the status and the body of a problem in the format that a path's clients expect."""
     if path.startswith(OPENAI):
-        return _openai(status, problem)
+        return _to_openai_format(status, problem)
     if path == DIFY:
         codes = {401: 1002, 403: 1002, 404: 2001}
         return status, {"error_code": codes.get(status, status), "error_msg": problem.message}
     return status, problem.model_dump()
 
 
-def _openai(status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
+def _to_openai_format(status: int, problem: Problem) -> tuple[int, dict[str, Any]]:
     codes = {"WrongKeyError": "invalid_api_key", "UnknownTreeError": "model_not_found"}
     kind = "invalid_request_error" if status < 500 else "server_error"
     error = {"message": problem.message, "type": kind, "param": None}

@@ -58,7 +58,7 @@ class AnswerThreads(Generic[Result]):
             stop.set()
             task.cancel()
 
-    async def result(self, work: Work[Result]) -> Result:
+    async def run(self, work: Work[Result]) -> Result:
         """Return the result of ``work``."""
         async with aclosing(self.stream(work)) as items:
             async for item in items:
@@ -71,10 +71,10 @@ class ClientLeftError(Exception):
     """The client disconnected before it got the answer."""
 
 
-async def while_connected(request: Request, answering: Coroutine[Any, Any, Result]) -> Result:
+async def cancel_on_disconnect(request: Request, answering: Coroutine[Any, Any, Result]) -> Result:
     """Return a result, or cancel its computation and raise ClientLeftError on a disconnect."""
     answer = asyncio.ensure_future(answering)
-    departure = asyncio.ensure_future(_disconnected(request))
+    departure = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
@@ -85,7 +85,7 @@ async def while_connected(request: Request, answering: Coroutine[Any, Any, Resul
         departure.cancel()
 
 
-async def _disconnected(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -107,7 +107,7 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def event(value: object, name: str = "") -> bytes:
+def encode_event(value: object, name: str = "") -> bytes:
     """Return a server-sent event with a value as JSON."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + to_json(value) + b"\n\n"

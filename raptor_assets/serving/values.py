@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from raptor_assets.shown.markdown import shorten
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.models.reading.reader import Passage
-from raptor_core.nodes import Node, grouped
+from raptor_core.nodes import Node, group_nodes
 from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store.base import Hit, Manifest
@@ -45,9 +45,9 @@ LinkOf = Callable[[Node], str]
 """Function that returns the address of a node's document in its own place, or ""."""
 
 
-def links_of(settings: Settings) -> LinkOf:
+def make_link_function(settings: Settings) -> LinkOf:
     """Return the addresses by ``source.link``; a node of the corpus tree has none."""
-    link_to = settings.source.link_to
+    link_to = settings.source.document_link
     return lambda node: "" if is_corpus_tree(node.tree) else link_to(node.documents, node.pages)
 
 
@@ -82,14 +82,14 @@ class FullNode(ApiModel):
     text: str
 
 
-def _title(node: Node) -> str:
+def _document_title(node: Node) -> str:
     return str(node.metadata.get("title", ""))
 
 
-def _derived(node: Node) -> dict[str, Any]:
+def _derived_fields(node: Node) -> dict[str, Any]:
     """Return the fields of ``FullNode`` that are no attributes of a node."""
     return {
-        "title": _title(node),
+        "title": _document_title(node),
         "n_documents": len(node.documents),
         "documents": node.documents[:NAMED_DOCUMENTS],
         "start": node.start if node.is_leaf else None,
@@ -108,7 +108,7 @@ class FoundNode(FullNode):
         """Convert a hit."""
         parts = {name: round(part, 4) for name, part in hit.why.items()}
         values = {"score": round(hit.score, 4), "parts": parts, "link": link_of(hit.node)}
-        return cls.from_attributes(hit.node, **values, **_derived(hit.node))
+        return cls.from_attributes(hit.node, **values, **_derived_fields(hit.node))
 
 
 class SearchResponse(ApiModel):
@@ -171,10 +171,10 @@ class Citation(ApiModel):
     def of(cls, number: int, passage: Passage, link: str) -> Citation:
         """Convert a cited passage."""
         documents, span = passage.documents[:NAMED_DOCUMENTS], passage.span
-        shown = passage.behind[:NAMED_SPANS]
+        shown = passage.source_spans[:NAMED_SPANS]
         behind = [CitedSpan(document=name, start=start, end=end) for name, start, end in shown]
         values = {"documents": list(documents), "span": span and list(span), "link": link}
-        numbers = {"number": number, "n_behind": len(passage.behind)}
+        numbers = {"number": number, "n_behind": len(passage.source_spans)}
         return cls.from_attributes(
             passage, node=passage.node_id, behind=behind, **numbers, **values
         )
@@ -190,12 +190,12 @@ class AskResponse(ApiModel):
     @classmethod
     def of(cls, answer: ReaderAnswer, retrieval: Retrieval, link_of: LinkOf) -> AskResponse:
         """Convert a reader's answer and the retrieval that it was read from."""
-        citations = citations_of(answer, retrieval, link_of)
+        citations = to_citations(answer, retrieval, link_of)
         found = SearchResponse.of(retrieval, link_of)
         return cls(answer=answer.text, citations=citations, found=found)
 
 
-def citations_of(answer: ReaderAnswer, retrieval: Retrieval, link_of: LinkOf) -> list[Citation]:
+def to_citations(answer: ReaderAnswer, retrieval: Retrieval, link_of: LinkOf) -> list[Citation]:
     """Return what an answer cites, in the order of its numbers."""
     links = {hit.node.id: link_of(hit.node) for hit in retrieval.hits}
     numbered = enumerate(answer.citations, 1)
@@ -216,7 +216,7 @@ class NearNode(ApiModel):
     def of(cls, node: Node) -> NearNode:
         """Convert a node."""
         beginning = shorten(node.text, BEGINNING_CHARS)
-        return cls.from_attributes(node, title=_title(node), beginning=beginning)
+        return cls.from_attributes(node, title=_document_title(node), beginning=beginning)
 
 
 class ReadNode(FullNode):
@@ -235,7 +235,7 @@ class ReadNode(FullNode):
             metadata=dict(family.node.metadata),
             parents=list(map(NearNode.of, family.parents)),
             children=list(map(NearNode.of, family.children)),
-            **_derived(family.node),
+            **_derived_fields(family.node),
         )
 
 
@@ -254,8 +254,10 @@ class NamedNode(ApiModel):
     @classmethod
     def of(cls, node: Node, **fields: Any) -> Self:
         """Convert a node."""
-        name = shorten(node.name or (node.stands_for and _title(node)) or node.text, NAME_CHARS)
-        n_children = len(node.children) or int(bool(node.stands_for))
+        name = shorten(
+            node.name or (node.copied_node_id and _document_title(node)) or node.text, NAME_CHARS
+        )
+        n_children = len(node.children) or int(bool(node.copied_node_id))
         return cls.from_attributes(node, name=name, n_children=n_children, **fields)
 
 
@@ -280,14 +282,14 @@ class OutlineResponse(ApiModel):
         cls, nodes: Sequence[Node], offset: int, budget_tokens: int, counter: TokenCounter
     ) -> OutlineResponse:
         """Show as many of a tree's nodes as the budget holds, at least one."""
-        layers = list(grouped(nodes, lambda node: node.layer).values())
+        layers = list(group_nodes(nodes, lambda node: node.layer).values())
         from_top = [node for layer in reversed(layers) for node in layer]
         shown = list(map(NamedNode.of, from_top[offset : offset + budget_tokens]))
         spent = [0, *accumulate(counter.count([node.model_dump_json() for node in shown]))]
         n_shown = min(len(shown), max(1, bisect_right(spent, budget_tokens) - 1))
         end, top = offset + n_shown, layers[-1]
         return cls(
-            title=_title(top[0]) or top[0].name if len(top) == 1 else "",
+            title=_document_title(top[0]) or top[0].name if len(top) == 1 else "",
             tree=nodes[0].tree,
             layer_sizes=list(map(len, layers)),
             layer_tokens=[sum(node.n_tokens for node in layer) for layer in layers],
@@ -344,7 +346,7 @@ class TraceResponse(ApiModel):
     def of(cls, trace: Trace, offset: int, limit: int, source: SourceSettings) -> TraceResponse:
         """Convert at most ``limit`` spans of a trace."""
         shown = trace.spans[offset : offset + limit]
-        links = [source.link_to([span.document], span.pages) for span in shown]
+        links = [source.document_link([span.document], span.pages) for span in shown]
         pairs = zip(shown, links, strict=True)
         spans = [Span.from_attributes(span, node=span.node_id, link=link) for span, link in pairs]
         n_spans = len(trace.spans)

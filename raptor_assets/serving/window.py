@@ -1,9 +1,9 @@
 """Values of the pages about published trees: the corpus, one tree, the map.
 
-All texts come from the published build, from the store that ``read_pages`` opens. Tables belong to
-the last build, which may have been rolled back or wait for approval; what they say about a tree is
-only shown if it applies to the published build. The pages are in ``raptor_core.report``. The
-functions raise UnknownTreeError, StoreError and TableError.
+All texts come from the published build, from the store that ``call_on_corpus_of`` opens. Tables
+belong to the last build, which may have been rolled back or wait for approval; what they say about
+a tree is only shown if it applies to the published build. The pages are in ``raptor_core.report``.
+The functions raise UnknownTreeError, StoreError and TableError.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from raptor_assets.home.folder import Home
 from raptor_assets.local.status import (
     TreeStatus,
+    make_status,
     read_tree_records,
-    status_of,
 )
-from raptor_assets.serving.values import NAMED_DOCUMENTS, links_of
-from raptor_assets.shown.tree_records import TreeRecord, read_findings, read_records
+from raptor_assets.serving.values import NAMED_DOCUMENTS, make_link_function
+from raptor_assets.shown.tree_records import TreeRecord, read_findings, read_partition_records
 from raptor_core.checks.base import without_quotations
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
@@ -29,8 +29,8 @@ from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
-from raptor_core.report.data import published_findings, published_texts, settings_text
-from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
+from raptor_core.report.data import published_findings, rebuild_documents, settings_text
+from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, compute_layout, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -48,7 +48,7 @@ ABOVE = "The corpus tree"
 Values = TypeVar("Values")
 
 
-def read_pages(
+def call_on_corpus_of(
     retriever: HomeRetriever,
     tree: str | None,
     call: Callable[[Home, Settings, VectorStore], Values],
@@ -57,7 +57,7 @@ def read_pages(
 
     The store, and so the values, are restricted to what the retriever's caller may read.
     """
-    return retriever.read(
+    return retriever.call_with_home(
         tree, lambda folder, settings, store: call(Home(folder.path), settings, store)
     )
 
@@ -68,27 +68,27 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     Checks and costs are about whole partitions, so callers with readers do not get them.
     """
     if store.readers is not None:
-        return _readable_values(home, settings, store)
-    status = status_of(home, settings, store.manifests())
+        return _readable_tree_values(home, settings, store)
+    status = make_status(home, settings, store.manifests())
     trees = status.trees
     titles = store.titles([tree.name for tree in trees])
     has_top = has_corpus_tree(home, settings)
     records = read_tree_records(home, settings, dict.fromkeys(tree.partition for tree in trees))
-    rows = [_row(tree, titles, records.get(tree.name), has_top=has_top) for tree in trees]
+    rows = [_tree_values(tree, titles, records.get(tree.name), has_top=has_top) for tree in trees]
     return {
-        "home": _shown_name(home),
+        "home": _corpus_title(home),
         "sources": settings.source.shown_paths(),
         "trees": rows,
         "unpublished": list(status.unpublished),
-        "checks": [_check(result) for result in status.checks],
+        "checks": [_check_values(result) for result in status.checks],
     }
 
 
-def _shown_name(home: Home) -> str:
+def _corpus_title(home: Home) -> str:
     return home.path.parent.name if home.path.name.startswith(".") else home.path.name
 
 
-def _readable_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
+def _readable_tree_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
     """Return the trees of which a caller with readers may read at least a part."""
     trees = [
         TreeStatus(manifest, partition_key(manifest.tree, settings.grouping), ())
@@ -96,15 +96,15 @@ def _readable_values(home: Home, settings: Settings, store: VectorStore) -> dict
     ]
     titles = store.titles([tree.name for tree in trees])
     return {
-        "home": _shown_name(home),
+        "home": _corpus_title(home),
         "sources": [],
-        "trees": [_row(tree, titles, None, has_top=False) for tree in trees],
+        "trees": [_tree_values(tree, titles, None, has_top=False) for tree in trees],
         "unpublished": [],
         "checks": [],
     }
 
 
-def _row(
+def _tree_values(
     tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None, *, has_top: bool
 ) -> dict[str, Any]:
     manifest = tree.manifest
@@ -126,8 +126,8 @@ def _row(
         "pin": manifest.pin,
         "build": manifest.build_id,
         "checks": len(tree.checks),
-        "failed": [_check(result) for result in tree.checks if not result.passed],
-        "passed": tree.structural_passed,
+        "failed": [_check_values(result) for result in tree.checks if not result.passed],
+        "passed": tree.structural_checks_passed,
         "cost": None if record is None or record.cost is None else dict(record.cost),
         "change": None
         if record is None
@@ -139,7 +139,7 @@ def _row(
     }
 
 
-def _check(result: Any) -> dict[str, Any]:
+def _check_values(result: Any) -> dict[str, Any]:
     """Return the result of a check, without quotations, which may come from another build."""
     names = ("asset", "name", "passed", "severity")
     described = {"description": without_quotations(result.description)}
@@ -159,7 +159,7 @@ def read_report(
     partition = partition_key(tree, settings.grouping)
     layers = range(1, len(manifest.layer_sizes))
     findings = read_findings(tables, partition, layers, read_curation(tables))
-    record = read_records(tables, partition).get(tree) if store.readers is None else None
+    record = read_partition_records(tables, partition).get(tree) if store.readers is None else None
     if record and record.build_id != manifest.build_id:
         record = None
     shown = ReportTree(
@@ -168,7 +168,7 @@ def read_report(
         published_at=manifest.published_at,
         ended=manifest.end,
         nodes=tuple(nodes),
-        documents=published_texts(nodes),
+        documents=rebuild_documents(nodes),
         change=record.change if record else None,
     )
     return Report(
@@ -177,8 +177,8 @@ def read_report(
         findings=None if findings is None else published_findings(findings, nodes),
         settings=settings_text(settings) if store.readers is None else "",
         cost=record.cost if record else None,
-        points=read_points(home, store, nodes, tree) if with_map else None,
-        link_of=links_of(settings),
+        points=read_map_points(home, store, nodes, tree) if with_map else None,
+        link_of=make_link_function(settings),
     )
 
 
@@ -189,11 +189,11 @@ def map_values(
     if tree is not None:
         require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
-    points = read_points(home, store, nodes, tree or "")
+    points = read_map_points(home, store, nodes, tree or "")
     return atlas_values(nodes, points, tree_titles(nodes))
 
 
-def read_points(
+def read_map_points(
     home: Home, store: VectorStore, nodes: Sequence[Node], tree: str
 ) -> NDArray[np.float32]:
     """Return the positions of nodes on a plane, shape ``(n_nodes, 2)``.
@@ -206,11 +206,11 @@ def read_points(
 
     parts = [LAYOUT_VERSION, *(f"{node.tree}\0{node.id}\0{node.embedding_key}" for node in nodes)]
     key = hashlib.sha256("\n".join(parts).encode()).digest()
-    path = home.map_of(tree if store.readers is None else digest("map", tree, *store.readers))
+    path = home.map_path(tree if store.readers is None else digest("map", tree, *store.readers))
     cached = _read_layout(path, key, len(nodes))
     if cached is not None:
         return cached
-    points = lay_out(nodes, store.vectors(node.embedding_key for node in nodes))
+    points = compute_layout(nodes, store.vectors(node.embedding_key for node in nodes))
     try:
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:

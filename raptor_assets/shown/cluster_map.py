@@ -12,7 +12,7 @@ import dagster as dg
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.reduction import project
+from raptor_core.clustering.reduction import project_to_plane
 from raptor_core.nodes import Layer
 from raptor_core.tree.cluster import Clustering
 
@@ -28,7 +28,7 @@ _PALETTE = (
 """Colours of clusters, distinct on light and dark backgrounds."""
 
 
-def cluster_map(
+def draw_cluster_map(
     clusterings: Sequence[Clustering], below: Mapping[str, Layer]
 ) -> dict[str, dg.MetadataValue[Any]]:
     """Draw the clusters of the tree with the most clusters; draw nothing if they are few."""
@@ -41,13 +41,15 @@ def cluster_map(
     cluster_of = np.zeros(len(layer.nodes), dtype=np.int64)
     for at in reversed(range(len(groups))):  # a node in several clusters shows its first
         cluster_of[groups[at]] = at
-    data = base64.b64encode(map_svg(project(layer.vectors), cluster_of).encode()).decode()
+    data = base64.b64encode(
+        draw_map_svg(project_to_plane(layer.vectors), cluster_of).encode()
+    ).decode()
     tree = " ".join(largest.tree.replace("[", "(").replace("]", ")").split())
     alt = f"Map of the nodes of tree {tree}, coloured by cluster"
     return {"map": dg.MetadataValue.md(f"![{alt}](data:image/svg+xml;base64,{data})")}
 
 
-def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
+def draw_map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
     """Draw a layer's nodes at ``points`` of shape ``(n, 2)``, coloured by cluster."""
     title = f"{len(points)} nodes in {len(np.unique(cluster_of))} clusters"
     if len(points) > _MAX_POINTS:

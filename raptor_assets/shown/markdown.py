@@ -16,7 +16,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
 """Characters to escape, so that no text ends its cell or becomes markup, HTML or a link."""
 
 
-class Markdown(str):
+class MarkdownCell(str):
     """Cell that is already Markdown, on one line and without a vertical bar."""
 
     __slots__ = ()
@@ -35,7 +35,7 @@ def nodes_markdown(nodes: Sequence[Node]) -> str:
     return markdown_table(head, rows)
 
 
-def worst_markdown(worst: Sequence[WorstNode]) -> str:
+def worst_nodes_markdown(worst: Sequence[WorstNode]) -> str:
     """Return a table of a check's worst nodes, and the commands that show one."""
     if not worst:
         return ""
@@ -47,15 +47,15 @@ def worst_markdown(worst: Sequence[WorstNode]) -> str:
     if named is None:
         return table
     tree = shlex.quote(named.tree)
-    trace = code(f"raptor tree {tree} --trace {named.node_id}")
-    report = code(f"raptor report {tree} --node {named.node_id}")
+    trace = code_markdown(f"raptor tree {tree} --trace {named.node_id}")
+    report = code_markdown(f"raptor report {tree} --node {named.node_id}")
     return (
         f"{table}\n\nOnce published, {trace} shows the first one and the spans of the documents "
         f"below it, {report} opens it in the tree's page."
     )
 
 
-def code(text: str) -> str:
+def code_markdown(text: str) -> str:
     """Return Markdown that shows ``text``, with any backticks, as code."""
     line = "".join(c if c.isprintable() else " " for c in text)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
@@ -64,13 +64,13 @@ def code(text: str) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table with a line for each row; plain texts are escaped, ``Markdown`` is not."""
-    head, *lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (headers, *rows)]
+    """Return a table with a line for each row; plain texts are escaped, ``MarkdownCell`` is not."""
+    head, *lines = ["| " + " | ".join(map(_cell_markdown, row)) + " |" for row in (headers, *rows)]
     return "\n".join([head, "| " + " | ".join(["---"] * len(headers)) + " |", *lines])
 
 
-def _cell(text: str) -> str:
-    return text if isinstance(text, Markdown) else escape_cell(text)
+def _cell_markdown(text: str) -> str:
+    return text if isinstance(text, MarkdownCell) else escape_cell(text)
 
 
 def escape_cell(text: str) -> str:

@@ -12,12 +12,12 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets.assets.versions import PAST_TOP
-from raptor_assets.shown.cluster_map import cluster_map
+from raptor_assets.shown.cluster_map import draw_cluster_map
 from raptor_assets.shown.markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.report import AuditReport
-from raptor_core.checks.base import distribution
-from raptor_core.checks.sizes import compressions
+from raptor_core.checks.base import describe_distribution
+from raptor_core.checks.sizes import compression_ratios
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
@@ -50,11 +50,11 @@ def documents_metadata(
         "n_chars": sum(len(document.text) for document in documents),
         "n_not_read": len(corpus.skipped),
         "documents": dg.MetadataValue.md(markdown_table(("document", "title", "chars"), rows)),
-        **_uri(paths, documents),
+        **_uri_of_document(paths, documents),
     }
 
 
-def _uri(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
+def _uri_of_document(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
     """Return the URI of a partition's only document, if it comes from the only path."""
     if not (len(paths) == len(documents) == 1 and documents[0].source):
         return {}
@@ -66,7 +66,7 @@ def _uri(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
 
 def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
     """Return metadata of ``chunks``: counts, tokens, sample nodes."""
-    flat = _flat(nodes)
+    flat = _flatten_nodes(nodes)
     tokens = [node.n_tokens for node in flat]
     return {
         "state": BUILT,
@@ -111,7 +111,7 @@ def clusters_metadata(
         metadata["cluster_size_mean"] = sum(sizes) / len(sizes)
         metadata["cluster_size_maximum"] = max(sizes)
     if pictured:
-        metadata |= cluster_map(clusterings, below)
+        metadata |= draw_cluster_map(clusterings, below)
     if ended:
         rows = [
             (tree, f"layer {end.layer}", end.reason)
@@ -127,18 +127,18 @@ def summaries_metadata(
     known: frozenset[str] | None,
 ) -> Metadata:
     """Return metadata of ``summaries``; ``known`` are reused content keys, None for all."""
-    flat = _flat(nodes)
+    flat = _flatten_nodes(nodes)
     content = {node.content_key for node in flat}
     n_made = 0 if known is None else len(content - known)
     sizes = [len(node.children) for node in flat]
-    by_id = {node.id: node for node in _flat(below)}
-    ratios = [ratio for _, ratio in compressions(flat, by_id)]
+    by_id = {node.id: node for node in _flatten_nodes(below)}
+    ratios = [ratio for _, ratio in compression_ratios(flat, by_id)]
     return {
         **nodes_metadata(nodes),
         "n_made": n_made,
         "n_reused": len(content) - n_made,
-        **distribution("children", sizes),
-        **distribution("compression", ratios),
+        **describe_distribution("children", sizes),
+        **describe_distribution("compression", ratios),
     }
 
 
@@ -163,7 +163,7 @@ def published_metadata(
     rows = [
         (
             tree.name,
-            shorten(", ".join(_titles(tree)), 60),
+            shorten(", ".join(_titles_of_tree(tree)), 60),
             " → ".join(map(str, manifests[tree.name].layer_sizes)),
             tree.end.reason,
         )
@@ -189,12 +189,12 @@ def published_metadata(
     }
 
 
-def _titles(tree: Tree) -> list[str]:
+def _titles_of_tree(tree: Tree) -> list[str]:
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
 
 
-def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
+def _flatten_nodes(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
     return [node for members in nodes.values() for node in members]
 
 
@@ -205,7 +205,7 @@ def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Meta
     plan = RebuildPlan(plans)
     metadata: Metadata = {
         "plan_is_exact": plan.exact,
-        "summaries_planned": plan.summaries.calls,
+        "summaries_planned": plan.summary_usage.calls,
         "summaries_made": costs.n_summarized,
         "summaries_lower_bound": plan.lower_bound,
         "summaries_reused": sum(layer.n_reused for tree in plan.trees for layer in tree.layers),
@@ -222,7 +222,7 @@ def rebuild_metadata(plans: tuple[TreePlan, ...], costs: PartitionCosts) -> Meta
     return metadata
 
 
-def drift_metadata(trees: Sequence[Tree]) -> Metadata:
+def layer_drift_metadata(trees: Sequence[Tree]) -> Metadata:
     """Return each layer's share of nodes placed since its last fit, and its mean cohesion."""
     metadata: Metadata = {}
     depth = max(len(tree.fits) for tree in trees)
@@ -250,20 +250,20 @@ def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
             shorten("; ".join((f.reason, *f.missing[:3])), SHOWN_CHARS),
             shorten(f.evidence, SHOWN_CHARS),
         )
-        for f in report.unsupported[:SHOWN_ROWS]
+        for f in report.unsupported_findings[:SHOWN_ROWS]
     ]
     metadata: Metadata = {
         "state": BUILT,
         "judge": f"{report.judge} {report.version}",
         "n_summaries": report.population,
-        "n_audited": len(report.audited),
+        "n_audited": len(report.audited_nodes),
         "n_judged": report.n_judged,
         "n_unsupported": len(report.unsupported_nodes),
         "n_sentences": len(report.findings),
-        "n_sentences_unsupported": len(report.unsupported),
-        "n_sentences_not_judged": len(report.not_judged),
-        "n_marked_right": report.n_right,
-        "n_marked_wrong": report.n_wrong,
+        "n_sentences_unsupported": len(report.unsupported_findings),
+        "n_sentences_not_judged": len(report.unjudged_findings),
+        "n_marked_right": report.n_marked_right,
+        "n_marked_wrong": report.n_marked_wrong,
     }
     metadata |= usage_metadata(usage)
     if rows:
@@ -277,7 +277,7 @@ def audit_metadata(audits: Collection[AuditReport], usage: Usage) -> Metadata:
     if not audits:
         return {}
     return {
-        "summaries_audited": sum(len(report.audited) for report in audits),
+        "summaries_audited": sum(len(report.audited_nodes) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
         **usage_metadata(usage, "audit_"),

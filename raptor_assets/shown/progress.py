@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from raptor_assets.assets.names import counted
+from raptor_assets.assets.names import count_phrase
 from raptor_core.models.money.usage import Usage
 
 
@@ -36,7 +36,7 @@ def describe_checks(failed: Iterable[FailedCheck]) -> str:
         counts = Counter(check.name for check in failed if check.severity == severity)
         if counts:
             named = (f"{name} {n}" if n > 1 else name for name, n in counts.most_common())
-            parts.append(f"{counted(counts.total(), noun)} ({', '.join(named)})")
+            parts.append(f"{count_phrase(counts.total(), noun)} ({', '.join(named)})")
     return ", ".join(parts)
 
 
@@ -45,10 +45,10 @@ class Progress:
     """Progress of a step over some partitions.
 
     Attributes:
-        n_made: number of texts that were embedded or written, not counting reused ones.
+        n_new_texts: number of texts that were embedded or written, not counting reused ones.
         failed: failures by partition.
         failed_checks: checks that failed in the step.
-        share: completed share of the step; 1 once it is done.
+        completed_share: completed share of the step; 1 once it is done.
         usage: usage of endpoints by the step so far.
         waiting: partitions whose build waits for approval.
     """
@@ -57,10 +57,10 @@ class Progress:
     partitions: tuple[str, ...]
     n_rows: int
     seconds: float
-    n_made: int = 0
+    n_new_texts: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
     failed_checks: tuple[FailedCheck, ...] = ()
-    share: float = 1.0
+    completed_share: float = 1.0
     usage: Usage = field(default_factory=Usage)
     waiting: tuple[str, ...] = ()
 
@@ -72,7 +72,7 @@ def ignore_progress(_progress: Progress) -> None:
     """Ignore all progress."""
 
 
-def by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]:
+def group_by_cause(failures: Mapping[str, Failure]) -> list[tuple[list[str], Failure]]:
     """Group partitions by what stopped them; one entry may cover many partitions."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, failure in failures.items():
@@ -94,7 +94,7 @@ class StepProgress:
         self._spent_at_start, self._started = self._spent(), time.monotonic()
 
     @property
-    def seconds(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Seconds since the step began."""
         return time.monotonic() - self._started
 
@@ -106,13 +106,20 @@ class StepProgress:
     def report(self, n_done: int, n_texts: int) -> None:
         """Report how many of the step's texts are done."""
         share = n_done / (n_texts + 1)  # the step continues after the last text
-        at = Progress(self._asset, self._partitions, 0, self.seconds, share=share, usage=self.usage)
+        at = Progress(
+            self._asset,
+            self._partitions,
+            0,
+            self.elapsed_seconds,
+            completed_share=share,
+            usage=self.usage,
+        )
         self._watch(at)
 
 
 def describe_step(done: Progress) -> str:
     """Describe a step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
-    phrases = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
+    phrases = [count_phrase(len(done.partitions), "partition"), count_phrase(done.n_rows, "row")]
     phrases += [f"{done.seconds:.1f} s", *usage_phrases(done.usage), *speed_phrases(done)]
     return f"{done.asset}: {', '.join(phrases)}"
 
@@ -127,7 +134,10 @@ def usage_phrases(usage: Usage) -> list[str]:
     """Return phrases such as "53 calls" and "0.021 USD", none without calls."""
     if not usage.calls:
         return []
-    return [counted(usage.calls, "call"), *([] if usage.usd is None else [f"{usage.usd:.4g} USD"])]
+    return [
+        count_phrase(usage.calls, "call"),
+        *([] if usage.usd is None else [f"{usage.usd:.4g} USD"]),
+    ]
 
 
 COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
@@ -142,14 +152,14 @@ class PartitionCosts:
         n_summarized, n_embedded: texts that this run wrote or embedded.
         usage: usage for these texts.
         audit_usage: usage for audits.
-        paid: usage for the summaries of each layer.
+        paid_usage_by_layer: usage for the summaries of each layer.
     """
 
     n_summarized: int = 0
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
-    paid: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
+    paid_usage_by_layer: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
 
     def add_embeddings(self, n_texts: int, usage: Usage) -> None:
         """Count the texts that were embedded."""
@@ -159,4 +169,4 @@ class PartitionCosts:
     def add_summary(self, layer: int, usage: Usage) -> None:
         """Add the usage for a summary of a layer."""
         self.usage += usage
-        self.paid[layer] += usage
+        self.paid_usage_by_layer[layer] += usage

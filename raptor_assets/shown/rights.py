@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from raptor_assets.assets.names import counted, listed
+from raptor_assets.assets.names import count_phrase, join_first
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
@@ -10,28 +10,28 @@ from raptor_core.store.base import Manifest
 _NAMED = 10
 
 
-def has_rights(settings: Settings) -> bool:
+def uses_rights(settings: Settings) -> bool:
     """Return whether the settings restrict who may read, or require that somebody does."""
-    return bool(settings.source.readers) or settings.access.identifies
+    return bool(settings.source.readers) or settings.access.requires_caller
 
 
-def describe_unmatched(rules: Sequence[str]) -> list[str]:
+def describe_unmatched_rules(rules: Sequence[str]) -> list[str]:
     """Return a line for each pattern in the rules that matches no document."""
     return [
         f"the rule {rule} matches no document, so it grants and revokes nothing" for rule in rules
     ]
 
 
-def published_findings(manifests: Iterable[Manifest], settings: Settings) -> list[str]:
+def find_rights_problems(manifests: Iterable[Manifest], settings: Settings) -> list[str]:
     """Return problems with the rights of published trees; nothing if there are none."""
     documents = [(manifest, d) for manifest in manifests for d in manifest.published_documents]
-    if not has_rights(settings) and not any(manifest.readers for manifest, _ in documents):
+    if not uses_rights(settings) and not any(manifest.readers for manifest, _ in documents):
         return []
     names = [(document.id, document.source) for _, document in documents]
-    findings = describe_unmatched(ReaderRules(settings.source).unmatched(names))
+    findings = describe_unmatched_rules(ReaderRules(settings.source).describe_unmatched(names))
     if hidden := sorted(d.id for manifest, d in documents if not manifest.readers.get(d.id)):
         findings.append(
-            f"{counted(len(hidden), 'document')} that no caller may read, because no readers are "
-            f"declared or they cannot be read now: {listed(hidden, _NAMED)}"
+            f"{count_phrase(len(hidden), 'document')} that no caller may read, because no readers "
+            f"are declared or they cannot be read now: {join_first(hidden, _NAMED)}"
         )
     return findings

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from raptor_core.redaction import UNPRINTABLE, printable
+from raptor_core.redaction import UNPRINTABLE, escape_control_characters
 
 _COLORS = r"\x1b\[[0-9;]*m"
 _COLORED = re.compile(f"(?P<color>{_COLORS})|{UNPRINTABLE.pattern}")
@@ -20,12 +20,12 @@ _COLORED = re.compile(f"(?P<color>{_COLORS})|{UNPRINTABLE.pattern}")
 
 def say(line: str = "", *, err: bool = False, **style: Any) -> None:
     """Print one line in a ``click`` style, with line breaks escaped."""
-    click.secho(printable(line, lines=False), err=err, **style)
+    click.secho(escape_control_characters(line, lines=False), err=err, **style)
 
 
 def say_text(text: str, *, err: bool = False, indent: str = "", **style: Any) -> None:
     """Print a text of several lines; indent all but the first."""
-    lines = printable(text).splitlines()
+    lines = escape_control_characters(text).splitlines()
     click.secho(f"\n{indent}".join(lines), err=err, **style)
 
 
@@ -55,7 +55,7 @@ class CleanStream:
 
 
 def _escape_uncolored(match: re.Match[str]) -> str:
-    return match["color"] or printable(match.group())
+    return match["color"] or escape_control_characters(match.group())
 
 
 def clean_streams() -> None:

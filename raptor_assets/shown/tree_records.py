@@ -46,15 +46,15 @@ class TreeRecord:
             change = RebuildChange(replaced.published_at, counts.new_ids, counts.removed)
         return cls(new.build_id, change, cost)
 
-    def notes(self) -> dict[str, object]:
+    def to_notes(self) -> dict[str, object]:
         """Return notes for a kept build: numbers of nodes added and removed, and the cost."""
         counts = {"n_added": len(self.change.added), "n_removed": self.change.n_removed}
         return {**counts, "cost": dict(self.cost) if self.cost else None}
 
 
-def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
+def read_partition_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """Return the records of a partition's published trees by name."""
-    table = tables.find(CHAIN_NAMES.tree.path, partition)
+    table = tables.read_if_exists(CHAIN_NAMES.tree.table_path, partition)
     records = {}
     for tree, build_id, *_, change, cost in () if table is None else TREES.rows(table):
         made = RebuildChange(change["previous"], tuple(change["added"]), change["n_removed"])
@@ -64,7 +64,7 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
 
 def trees_table(manifests: Iterable[Manifest], records: Mapping[str, TreeRecord]) -> pa.Table:
     """Make the table of a partition's published trees; ``records`` are by tree."""
-    return TREES.table(
+    return TREES.to_table(
         (
             m.tree,
             m.build_id,
@@ -80,7 +80,7 @@ def trees_table(manifests: Iterable[Manifest], records: Mapping[str, TreeRecord]
     )
 
 
-def build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
+def to_build_cost(costs: PartitionCosts, n_audited: int) -> Cost:
     """Return the cost of a build, with its audits."""
     used = costs.usage + costs.audit_usage
     cost: dict[str, Figure] = {
@@ -97,7 +97,9 @@ def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
     """Return the findings of judges, with people's marks; None if there is no table."""
-    tables_found = (tables.find(CHAIN_NAMES.findings(layer).path, partition) for layer in layers)
+    tables_found = (
+        tables.read_if_exists(CHAIN_NAMES.findings(layer).table_path, partition) for layer in layers
+    )
     known = [table for table in tables_found if table is not None]
     if not known:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from raptor_core.chunking.sentences import sentences
+from raptor_core.chunking.sentences import find_sentence_spans
 from raptor_core.nodes import Node
 
 Judgement = Literal["supported", "unsupported", "not judged"]
@@ -50,12 +50,12 @@ Text = Node | NamedText
 class AuditedSummary:
     """A summary with its children in document order.
 
-    ``leaves`` are the texts of the leaves below; empty if the children are leaves themselves.
+    ``leaf_texts`` are the texts of the leaves below; empty if the children are leaves themselves.
     """
 
     node: Text
     children: tuple[Text, ...]
-    leaves: tuple[str, ...] = ()
+    leaf_texts: tuple[str, ...] = ()
 
 
 class Judge(Protocol):
@@ -78,5 +78,5 @@ class Judge(Protocol):
 
 def sentence_texts(text: str) -> list[str]:
     """Split a text into stripped sentences, without blank ones."""
-    stripped = (text[start:end].strip() for start, end in sentences(text))
+    stripped = (text[start:end].strip() for start, end in find_sentence_spans(text))
     return [sentence for sentence in stripped if sentence]

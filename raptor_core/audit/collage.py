@@ -20,13 +20,15 @@ def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PI
     """
     if not children:
         return False
-    sources = [_letters(child) for child in children]
+    sources = [_letters_only(child) for child in children]
     units: set[str] = set()
-    rest = _letters(text)
+    rest = _letters_only(text)
     while rest:
-        length = max(_longest_prefix(rest, source) for source in sources)
+        length = max(_longest_prefix_chars(rest, source) for source in sources)
         if length < min(min_piece_chars, len(rest)):
-            units = units or {_letters(unit) for text in children for unit in _UNIT_END.split(text)}
+            units = units or {
+                _letters_only(unit) for text in children for unit in _UNIT_END.split(text)
+            }
             length = max((n for n in range(1, length + 1) if rest[:n] in units), default=0)
         if not length:
             return False
@@ -34,12 +36,12 @@ def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PI
     return True
 
 
-def folded(text: str) -> str:
+def fold_case_and_spaces(text: str) -> str:
     """Return ``text`` in lower case with single spaces, so that equal words compare equal."""
     return normalize_text(text).casefold()
 
 
-def _longest_prefix(text: str, source: str) -> int:
+def _longest_prefix_chars(text: str, source: str) -> int:
     """Return the length of the longest prefix of ``text`` that ``source`` contains."""
     low, high = 0, len(text)
     while low < high:
@@ -49,5 +51,5 @@ def _longest_prefix(text: str, source: str) -> int:
 
 
 @lru_cache(maxsize=4096)  # because a child is compared with every sentence of its parents
-def _letters(text: str) -> str:
-    return "".join(words(folded(text)))
+def _letters_only(text: str) -> str:
+    return "".join(words(fold_case_and_spaces(text)))

@@ -12,10 +12,16 @@ from functools import cached_property, lru_cache
 from itertools import chain, combinations
 
 from raptor_core.audit.base import sentence_texts
-from raptor_core.audit.numbers import COUNTABLE, decimal, find_numbers
-from raptor_core.audit.terms import Item, find_missing, find_needs, terms, union
-from raptor_core.chunking.sentences import sentences
-from raptor_core.models.summarizing.base import Foreign
+from raptor_core.audit.numbers import COUNTABLE, find_numbers, parse_decimal
+from raptor_core.audit.terms import (
+    RequiredTerm,
+    find_missing_terms,
+    find_required_terms,
+    find_supported_terms,
+    merge_supported_terms,
+)
+from raptor_core.chunking.sentences import find_sentence_spans
+from raptor_core.models.summarizing.base import ForeignFacts
 from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
@@ -46,18 +52,20 @@ _ABOUT = re.compile(
 _ABOUT_CHARS = 20
 
 
-class Sources:
+class SourceFacts:
     """The leaves below a summary, with which its facts are compared."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
-        self._terms = union([terms(text) for text in texts])
+        self._terms = merge_supported_terms([find_supported_terms(text) for text in texts])
 
-    def foreign_facts(self, summary: str) -> dict[Span, tuple[str, ...]]:
+    def foreign_facts_by_sentence(self, summary: str) -> dict[Span, tuple[str, ...]]:
         """Return the foreign facts of each sentence of a summary that contains some, in order."""
-        spans = sentences(summary)
-        needs = [find_needs(summary[start:end].strip(), self._terms) for start, end in spans]
-        missing_names = [find_missing(need.names, self._terms) for need in needs]
+        spans = find_sentence_spans(summary)
+        needs = [
+            find_required_terms(summary[start:end].strip(), self._terms) for start, end in spans
+        ]
+        missing_names = [find_missing_terms(need.names, self._terms) for need in needs]
         foreign_names = frozenset().union(*missing_names)
         found: dict[Span, tuple[str, ...]] = {}
         for span, need, names in zip(spans, needs, missing_names, strict=True):
@@ -65,7 +73,7 @@ class Sources:
             facts = [
                 item.text
                 for item in numbers
-                if not (item.counts or self._is_derived(item, need.text))
+                if not (item.may_be_count or self._is_derived(item, need.text))
             ]
             # The first word of a sentence is a name if it is one in another sentence.
             facts += [*names, *(word.text for word in need.words if word.text in foreign_names)]
@@ -73,39 +81,45 @@ class Sources:
                 found[span] = tuple(dict.fromkeys(facts))
         return found
 
-    def _is_derived(self, item: Item, sentence: str) -> bool:
+    def _is_derived(self, item: RequiredTerm, sentence: str) -> bool:
         """Return whether a number is a sum, difference or rounding of numbers of a leaf."""
         values = {
-            v for form in item.forms if form[0] == "#" and (v := decimal(form[1:])) is not None
+            v
+            for form in item.forms
+            if form[0] == "#" and (v := parse_decimal(form[1:])) is not None
         }
         if not values:
             return False
         at = sentence.find(item.text)
         is_about = _ABOUT.search(sentence[max(0, at - _ABOUT_CHARS) : max(at, 0)]) is not None
         return any(
-            value in self._derived
-            or any(_rounds(exact, value, is_about=is_about) for exact in self._values)
+            value in self._derivable_values
+            or any(
+                _is_rounded_value(exact, value, is_about=is_about) for exact in self._number_values
+            )
             for value in values
         )
 
     @cached_property
-    def _values(self) -> frozenset[Decimal]:
-        return frozenset().union(*map(leaf_values, self._texts))
+    def _number_values(self) -> frozenset[Decimal]:
+        return frozenset().union(*map(leaf_number_values, self._texts))
 
     @cached_property
-    def _derived(self) -> frozenset[Decimal]:
-        leaves = [self._values, *map(leaf_values, self._texts)]
-        return frozenset(v for values in leaves for v in _combined(values) if v > COUNTABLE)
+    def _derivable_values(self) -> frozenset[Decimal]:
+        leaves = [self._number_values, *map(leaf_number_values, self._texts)]
+        return frozenset(
+            v for values in leaves for v in _sums_and_differences(values) if v > COUNTABLE
+        )
 
 
 @lru_cache(maxsize=1024)
-def leaf_values(text: str) -> frozenset[Decimal]:
+def leaf_number_values(text: str) -> frozenset[Decimal]:
     """Return the values of the numbers of a leaf."""
     shown = {value for number in find_numbers(text) for value in number.values}
-    return frozenset(value for v in shown if (value := decimal(v)) is not None)
+    return frozenset(value for v in shown if (value := parse_decimal(v)) is not None)
 
 
-def _combined(values: frozenset[Decimal]) -> Iterator[Decimal]:
+def _sums_and_differences(values: frozenset[Decimal]) -> Iterator[Decimal]:
     """Yield the sum of all values, and the sum and difference of each two of them."""
     if 1 < len(values) <= _MAX_ADDED:
         yield sum(values, Decimal())
@@ -113,7 +127,7 @@ def _combined(values: frozenset[Decimal]) -> Iterator[Decimal]:
             yield from (a + b, abs(a - b))
 
 
-def _rounds(exact: Decimal, value: Decimal, *, is_about: bool) -> bool:
+def _is_rounded_value(exact: Decimal, value: Decimal, *, is_about: bool) -> bool:
     """Return whether ``value`` is ``exact`` with fewer decimals or, if ``is_about``, near it."""
     if is_about:
         return abs(exact - value) <= _ROUNDED * abs(exact)
@@ -123,34 +137,40 @@ def _rounds(exact: Decimal, value: Decimal, *, is_about: bool) -> bool:
     return exact.quantize(value) == value
 
 
-def find_foreign(summary: str, leaves: Sequence[str], embed: Embed | None = None) -> Foreign:
+def find_foreign_facts(
+    summary: str, leaves: Sequence[str], embed: Embed | None = None
+) -> ForeignFacts:
     """Return the foreign facts of a summary, and the summary without the sentences with them.
 
     With ``embed``, sentences that resemble no sentence of the leaves are removed, too, and each
     removed sentence is replaced by the leaves' most similar one, if any is near.
     """
-    found = Sources(leaves).foreign_facts(summary)
+    found = SourceFacts(leaves).foreign_facts_by_sentence(summary)
     removed = dict.fromkeys(found, "")
     if embed:
-        removed |= _quotations(summary, leaves, embed, removed)
+        removed |= _find_replacement_quotations(summary, leaves, embed, removed)
     kept, start = [], 0
     for (begin, end), quotation in sorted(removed.items()):
         kept.append(f"{summary[start:begin].rstrip(' ')} {quotation}".rstrip(" "))
         start = end
     rest = "".join([*kept, summary[start:]]).strip()
     facts = dict.fromkeys(chain.from_iterable(found.values()))
-    return Foreign(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))
+    return ForeignFacts(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))
 
 
 @one_blas_thread
-def _quotations(
+def _find_replacement_quotations(
     summary: str, leaves: Sequence[str], embed: Embed, foreign: Collection[Span]
 ) -> dict[Span, str]:
     """Return the spans of sentences to replace, each with a quotation of the leaves, or "".
 
     They are the ``foreign`` sentences, and complete ones that resemble no sentence of the leaves.
     """
-    spans = [(start, end) for start, end in sentences(summary) if ends_sentence(summary[start:end])]
+    spans = [
+        (start, end)
+        for start, end in find_sentence_spans(summary)
+        if ends_sentence(summary[start:end])
+    ]
     texts = (" ".join(text.split()) for leaf in leaves for text in sentence_texts(leaf))
     sources = list(dict.fromkeys(texts))
     vectors = embed([*(summary[start:end].strip() for start, end in spans), *sources])

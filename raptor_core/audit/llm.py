@@ -8,15 +8,15 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
-from raptor_core.audit.collage import folded
+from raptor_core.audit.collage import fold_case_and_spaces
 from raptor_core.audit.report import audit_key
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.limits import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk, fence_all, form_line
-from raptor_core.models.local.files import identity_of
+from raptor_core.models.endpoints.values import ChatModelRequest, json_schema_line, wrap_all_in_tags
+from raptor_core.models.local.files import model_identity
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS
 from raptor_core.nodes import Node
@@ -39,7 +39,7 @@ class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Unsupported(_StrictModel):
+class _UnsupportedSentence(_StrictModel):
     """One faulty sentence."""
 
     sentence: int = Field(description="number of the sentence")
@@ -52,15 +52,15 @@ class _Unsupported(_StrictModel):
 class _Answer(_StrictModel):
     """What the model must answer."""
 
-    unsupported: list[_Unsupported]
+    unsupported: list[_UnsupportedSentence]
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _NumberedSummary:
     """A summary with its sentences, and its position among all summaries."""
 
-    at: int
-    item: AuditedSummary
+    index: int
+    summary: AuditedSummary
     sentences: tuple[str, ...]
 
 
@@ -70,7 +70,7 @@ class KeptAnswers(Protocol):
     def texts(self, content_keys: Iterable[str], /) -> Mapping[str, str]:
         """Return the answers that are kept."""
 
-    def want(self, pairs: Iterable[tuple[str, str]], /) -> None:
+    def record_needed_keys(self, pairs: Iterable[tuple[str, str]], /) -> None:
         """Record which trees need which keys."""
 
     def keep_texts(self, texts: Mapping[str, str], /) -> None:
@@ -96,7 +96,7 @@ class LlmJudge:
         self._kept = kept
         self.name = settings.judge
         # Only the model and the prompt change judgements, not the URL.
-        self.version = f"1-{digest('llm', identity_of(settings), SYSTEM)[:12]}"
+        self.version = f"1-{digest('llm', model_identity(settings), SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
@@ -107,45 +107,58 @@ class LlmJudge:
             BudgetError: the next call would exceed the budget.
         """
         questions = [
-            _Question(at, item, tuple(sentence_texts(item.node.text)))
+            _NumberedSummary(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
-        findings_by_summary = [_same_finding(q, "unsupported", "no child") for q in questions]
-        to_ask = [q for q in questions if q.sentences and q.item.children]
+        findings_by_summary = [
+            _same_finding_for_all(q, "unsupported", "no child") for q in questions
+        ]
+        to_ask = [q for q in questions if q.sentences and q.summary.children]
         if to_ask:
             self._client.require_key()
-        for at, findings in run_concurrently(self._ask, to_ask, self._settings.share):
+        for at, findings in run_concurrently(
+            self._judge_summary, to_ask, self._settings.max_concurrent_calls
+        ):
             findings_by_summary[at] = findings
         return findings_by_summary
 
-    def _ask(self, question: _Question, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
-        key = audit_key(question.item, self)
+    def _judge_summary(
+        self, question: _NumberedSummary, stop: threading.Event
+    ) -> tuple[int, list[SentenceFinding]]:
+        key = audit_key(question.summary, self)
         text = self._kept.texts([key]).get(key) if self._kept else None
         try:
-            text = text or self._answer(question, stop)
+            text = text or self._request_answer(question, stop)
         except EndpointError as error:
-            return question.at, _same_finding(question, "not judged", str(error))
-        if self._kept and isinstance(question.item.node, Node):
-            self._kept.want([(question.item.node.tree, key)])
+            return question.index, _same_finding_for_all(question, "not judged", str(error))
+        if self._kept and isinstance(question.summary.node, Node):
+            self._kept.record_needed_keys([(question.summary.node.tree, key)])
             self._kept.keep_texts({key: text})
         faults = _Answer.model_validate_json(text).unsupported
-        return question.at, [
-            _finding(question, sentence, [fault for fault in faults if fault.sentence == number])
+        return question.index, [
+            _make_finding(
+                question, sentence, [fault for fault in faults if fault.sentence == number]
+            )
             for number, sentence in enumerate(question.sentences, 1)
         ]
 
-    def _answer(self, question: _Question, stop: threading.Event) -> str:
+    def _request_answer(self, question: _NumberedSummary, stop: threading.Event) -> str:
         """Ask the model, and return its valid answer."""
-        texts = [child.text for child in question.item.children]
-        sentences = fence_all("sentence", question.sentences, *_TAGS)
-        user = ["Sources:", *fence_all("source", texts, *_TAGS), "", "Sentences of the summary:"]
-        ask = ChatAsk(
+        texts = [child.text for child in question.summary.children]
+        sentences = wrap_all_in_tags("sentence", question.sentences, *_TAGS)
+        user = [
+            "Sources:",
+            *wrap_all_in_tags("source", texts, *_TAGS),
+            "",
+            "Sentences of the summary:",
+        ]
+        ask = ChatModelRequest(
             system=SYSTEM,
             user="\n".join([*user, *sentences]),
             max_tokens=self._settings.max_tokens,
             temperature=0.0,
             shorten=lambda _n: _SHORTER,
-            check=lambda text: _check(text, question),
+            check=lambda text: _check_answer(text, question),
             response_format=_response_format(),
         )
         return self._client.chat(ask, stop=stop).text
@@ -156,15 +169,15 @@ def _response_format() -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": json_schema}
 
 
-def _check(text: str, question: _Question) -> None:
+def _check_answer(text: str, question: _NumberedSummary) -> None:
     try:
         answer = _Answer.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         message = f"the audit is not JSON of the required form ({where}: {first['msg']})"
-        raise CallFaultError(message, retry_line=form_line(_response_format())) from None
-    n_sentences, n_sources = len(question.sentences), len(question.item.children)
+        raise CallFaultError(message, retry_line=json_schema_line(_response_format())) from None
+    n_sentences, n_sources = len(question.sentences), len(question.summary.children)
     for fault in answer.unsupported:
         if not 1 <= fault.sentence <= n_sentences:
             raise CallFaultError(f"the audit names sentence {fault.sentence} of {n_sentences}")
@@ -172,28 +185,32 @@ def _check(text: str, question: _Question) -> None:
             raise CallFaultError(f"the audit names source {fault.source} of {n_sources}")
 
 
-def _finding(question: _Question, sentence: str, faults: Sequence[_Unsupported]) -> SentenceFinding:
-    node_id = question.item.node.id
+def _make_finding(
+    question: _NumberedSummary, sentence: str, faults: Sequence[_UnsupportedSentence]
+) -> SentenceFinding:
+    node_id = question.summary.node.id
     if not faults:
         return SentenceFinding(node_id, sentence, "supported", 1.0)
-    children = question.item.children
+    children = question.summary.children
     named = next((fault for fault in faults if fault.source is not None), None)
     child = children[named.source - 1] if named and named.source else None
-    quote = named.quote if named and child and _contains(child.text, named.quote) else ""
-    claims = tuple(dict.fromkeys(f.claim for f in faults if _contains(sentence, f.claim)))
+    quote = named.quote if named and child and _contains_folded(child.text, named.quote) else ""
+    claims = tuple(dict.fromkeys(f.claim for f in faults if _contains_folded(sentence, f.claim)))
     reason = "; ".join(dict.fromkeys(fault.reason for fault in faults if fault.reason))
     return SentenceFinding(
         node_id, sentence, "unsupported", 0.0, claims, child.id if child else None, quote, reason
     )
 
 
-def _contains(text: str, part: str) -> bool:
-    plain = folded(part)
-    return bool(plain) and plain in folded(text)
+def _contains_folded(text: str, part: str) -> bool:
+    plain = fold_case_and_spaces(part)
+    return bool(plain) and plain in fold_case_and_spaces(text)
 
 
-def _same_finding(question: _Question, judgement: Judgement, reason: str) -> list[SentenceFinding]:
+def _same_finding_for_all(
+    question: _NumberedSummary, judgement: Judgement, reason: str
+) -> list[SentenceFinding]:
     return [
-        SentenceFinding(question.item.node.id, sentence, judgement, 0.0, reason=reason)
+        SentenceFinding(question.summary.node.id, sentence, judgement, 0.0, reason=reason)
         for sentence in question.sentences
     ]

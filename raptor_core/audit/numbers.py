@@ -53,7 +53,7 @@ COUNTABLE = 12
 class Number(NamedTuple):
     """A number as written, its possible values as plain decimals, and its span.
 
-    ``counts`` is True for a small whole number, which may count the things that a text lists, and
+    ``may_be_count`` is True for a small whole number, which may count what a text lists, and
     for a vague number, such as "hundred".
     """
 
@@ -61,10 +61,10 @@ class Number(NamedTuple):
     values: frozenset[str]
     start: int
     end: int
-    counts: bool = False
+    may_be_count: bool = False
 
 
-def canonical(value: Decimal) -> str:
+def format_plain_decimal(value: Decimal) -> str:
     """Format a value as a plain decimal without an exponent and trailing zeros."""
     text = format(value, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
@@ -72,14 +72,14 @@ def canonical(value: Decimal) -> str:
 
 def find_numbers(text: str) -> list[Number]:
     """Return the numbers of a text in order, in digits and in words, without dates."""
-    bare = without_dates(text)
-    digits = list(_digits(bare))
+    bare = blank_out_dates(text)
+    digits = list(_find_numbers_in_digits(bare))
     scales = {number.end for number in digits}
-    words = (number for number in _spelled(bare) if number.end not in scales)
-    return sorted([*digits, *words, *_han(bare)], key=lambda number: number.start)
+    words = (number for number in _find_numbers_in_words(bare) if number.end not in scales)
+    return sorted([*digits, *words, *_find_chinese_numbers(bare)], key=lambda number: number.start)
 
 
-def _digits(text: str) -> Iterator[Number]:
+def _find_numbers_in_digits(text: str) -> Iterator[Number]:
     for match in _NUMBER.finditer(text):
         values, (start, end) = set(possible_values(match[0])), match.span()
         if _DECADE.match(text, end) and len(match[0]) == 4:
@@ -90,30 +90,33 @@ def _digits(text: str) -> Iterator[Number]:
         counts = match[0].isdecimal() and small <= COUNTABLE and len(match[0]) < 3
         counts = counts and text[max(0, start - 2) : start].strip()[-1:] not in _CURRENCIES
         scale = _SCALE.match(text, end)
-        if scale and (power := _power(scale["word"])):
-            scaled, is_sign = {_scaled(v, power) for v in values}, scale["word"] in tuple("kKmMbB")
+        if scale and (power := _power_of_ten(scale["word"])):
+            scaled, is_sign = (
+                {_multiply_by_power(v, power) for v in values},
+                scale["word"] in tuple("kKmMbB"),
+            )
             values = values | scaled if is_sign else scaled  # because "5m" may mean metres
             counts, end = False, scale.end()
-        percent = _as_percent(text, end, values)
+        percent = _percent_values(text, end, values)
         yield Number(match[0], percent.union(values), start, end, counts and not percent)
 
 
-def _as_percent(text: str, end: int, values: Iterable[str]) -> frozenset[str]:
+def _percent_values(text: str, end: int, values: Iterable[str]) -> frozenset[str]:
     """Return the values divided by 100 if a percent sign or word follows, else none."""
     is_percent = _PERCENT.match(text, end) is not None
-    return frozenset(_scaled(value, -2) for value in values if is_percent)
+    return frozenset(_multiply_by_power(value, -2) for value in values if is_percent)
 
 
-def _power(word: str) -> int:
+def _power_of_ten(word: str) -> int:
     if word in _SCALES or word.lower() in _SCALES:
         return _SCALES.get(word) or _SCALES[word.lower()]
-    value = max(number_words().get(fold(word), (0,)))
+    value = max(number_word_values().get(fold(word), (0,)))
     return len(str(value)) - 1 if value >= 1000 else 0
 
 
-def _scaled(value: str, power: int) -> str:
-    number = decimal(value)
-    return value if number is None else canonical(number.scaleb(power))
+def _multiply_by_power(value: str, power: int) -> str:
+    number = parse_decimal(value)
+    return value if number is None else format_plain_decimal(number.scaleb(power))
 
 
 def possible_values(number: str) -> frozenset[str]:
@@ -121,13 +124,13 @@ def possible_values(number: str) -> frozenset[str]:
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
     values = set()
     if _GROUPED.fullmatch(digits):
-        values.add(canonical(Decimal(re.sub(r"\D", "", digits))))
+        values.add(format_plain_decimal(Decimal(re.sub(r"\D", "", digits))))
     groups = re.split(r"\D", digits)
     separators = set(re.findall(r"\D", digits))
     if len(groups) == 1 or (len(groups) == 2 and separators & {".", ",", "\u066b"}):
-        values.add(canonical(Decimal(".".join(groups))))
+        values.add(format_plain_decimal(Decimal(".".join(groups))))
     elif len(separators) > 1:  # in "1,234.56", the last one is the decimal separator
-        values.add(canonical(Decimal("".join(groups[:-1]) + "." + groups[-1])))
+        values.add(format_plain_decimal(Decimal("".join(groups[:-1]) + "." + groups[-1])))
     return frozenset(values or {digits})
 
 
@@ -137,10 +140,10 @@ def is_grouped(number: str) -> bool:
 
 
 @cache
-def number_words() -> dict[str, tuple[int, ...]]:
+def number_word_values() -> dict[str, tuple[int, ...]]:
     """Return the values of each number word, folded, in all languages."""
     by_word: dict[str, tuple[int, ...]] = {}
-    for line in _lines("number_words.txt"):
+    for line in _read_lines("number_words.txt"):
         value, _, spelled = line.partition(": ")
         for word in spelled.split():
             by_word[fold(word)] = (*by_word.get(fold(word), ()), int(value))
@@ -148,55 +151,59 @@ def number_words() -> dict[str, tuple[int, ...]]:
 
 
 @cache
-def months() -> dict[str, int]:
+def month_numbers() -> dict[str, int]:
     """Return the number of each month by its folded name, in all languages."""
-    lines = enumerate(_lines("months.txt"), 1)
+    lines = enumerate(_read_lines("months.txt"), 1)
     return {fold(word): month for month, line in lines for word in line.split()}
 
 
-def _lines(name: str) -> list[str]:
+def _read_lines(name: str) -> list[str]:
     return Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
 
 
 @cache
-def _compound() -> re.Pattern[str]:
-    parts = "|".join(sorted(filter(lambda w: len(w) > 2, number_words()), key=len, reverse=True))
+def _number_word_pattern() -> re.Pattern[str]:
+    parts = "|".join(
+        sorted(filter(lambda w: len(w) > 2, number_word_values()), key=len, reverse=True)
+    )
     return re.compile(rf"(?:{parts})(?:(?:und|en|et|og|e)?(?:{parts}))+")
 
 
 @lru_cache(maxsize=65_536)
-def _parts(word: str) -> tuple[tuple[int, ...], ...]:
+def _split_number_word(word: str) -> tuple[tuple[int, ...], ...]:
     """Return the values of the number words that make up a word, such as "fünfundzwanzig".
 
     The result is empty if the word contains anything else.
     """
-    if word in number_words():
-        return (number_words()[word],)
-    if not _MIN_COMPOUND <= len(word) <= _MAX_COMPOUND or not _compound().fullmatch(word):
+    if word in number_word_values():
+        return (number_word_values()[word],)
+    if not _MIN_COMPOUND <= len(word) <= _MAX_COMPOUND or not _number_word_pattern().fullmatch(
+        word
+    ):
         return ()
-    names = sorted(filter(lambda w: len(w) > 2, number_words()), key=len, reverse=True)
-    return tuple(number_words()[name] for name in re.findall("|".join(names), word))
+    names = sorted(filter(lambda w: len(w) > 2, number_word_values()), key=len, reverse=True)
+    return tuple(number_word_values()[name] for name in re.findall("|".join(names), word))
 
 
-def _spelled(text: str) -> Iterator[Number]:
+def _find_numbers_in_words(text: str) -> Iterator[Number]:
     """Yield the numbers in words; consecutive words, such as "two hundred and five", are one."""
     text = _PER_CENT.sub(lambda match: f"{match[0][:-1]}x", text)
     run: list[tuple[int, ...]] = []
     start = end = 0
     for match in find_words(text):
-        parts = _parts(fold(match[0])) if match[0][0].isalpha() else ()
+        parts = _split_number_word(fold(match[0])) if match[0][0].isalpha() else ()
         between = text[end : match.start()].strip().casefold()
-        if run and parts and not _joins(max(run[-1]), max(parts[0]), between):
-            yield _number(text, run, start, end)
+        if run and parts and not _continues_number(max(run[-1]), max(parts[0]), between):
+            yield _words_to_number(text, run, start, end)
             run = []
         if parts:
             start = start if run else match.start()
             run, end = [*run, *parts], match.end()
     if run:
-        yield _number(text, run, start, end)
+        yield _words_to_number(text, run, start, end)
 
 
-def _joins(before: int, after: int, between: str) -> bool:
+def _continues_number(before: int, after: int, between: str) -> bool:
     """Return whether a number word continues the number before it."""
     if between in _LINKS:
         return before >= 20 and after < before
@@ -208,21 +215,21 @@ def _joins(before: int, after: int, between: str) -> bool:
     )
 
 
-def _number(text: str, run: Sequence[tuple[int, ...]], start: int, end: int) -> Number:
+def _words_to_number(text: str, run: Sequence[tuple[int, ...]], start: int, end: int) -> Number:
     """Return the number that consecutive words make, with all its possible values."""
     firsts = [max(values) for values in run]
-    values = {_sum(firsts), *(run[0] if len(run) == 1 else ())}
+    values = {_add_up_number_words(firsts), *(run[0] if len(run) == 1 else ())}
     shown = {str(value) for value in values}
     if len(firsts) > 1 and 10 <= firsts[0] < 100 and 10 <= firsts[1] < 100:  # a year or a price
         rest = sum(firsts[1:])
-        shown |= {str(100 * firsts[0] + rest), canonical(Decimal(f"{firsts[0]}.{rest}"))}
-    percent = _as_percent(text, end, shown)
+        shown |= {str(100 * firsts[0] + rest), format_plain_decimal(Decimal(f"{firsts[0]}.{rest}"))}
+    percent = _percent_values(text, end, shown)
     is_vague = len(run) == 1 and firsts[0] >= 100  # such as "a few hundred"
     counts = (min(values) <= COUNTABLE or is_vague) and not percent
     return Number(text[start:end], frozenset(shown | percent), start, end, counts)
 
 
-def _sum(parts: Sequence[int]) -> int:
+def _add_up_number_words(parts: Sequence[int]) -> int:
     total = current = 0
     for value in parts:
         if value >= 1000:
@@ -234,7 +241,7 @@ def _sum(parts: Sequence[int]) -> int:
     return total + current
 
 
-def _han(text: str) -> Iterator[Number]:
+def _find_chinese_numbers(text: str) -> Iterator[Number]:
     """Yield the numbers in Chinese characters, such as 二十五.
 
     A single character is ignored, because it is usually part of a word.
@@ -268,7 +275,7 @@ class Date(NamedTuple):
     years: frozenset[str]
 
     @property
-    def forms(self) -> tuple[frozenset[str], ...]:
+    def term_forms(self) -> tuple[frozenset[str], ...]:
         """Forms of day, month and year, as in ``terms.SupportedTerms``."""
         days, years = (frozenset(f"#{v}" for v in values) for values in (self.days, self.years))
         return days, frozenset(f"@{month}" for month in self.months), years
@@ -291,7 +298,7 @@ def find_dates(text: str) -> list[Date]:
     return dates
 
 
-def implied_values(text: str) -> Iterator[str]:
+def find_implied_values(text: str) -> Iterator[str]:
     """Yield values that a text implies besides its numbers: 1995 for "1990-95", 15 for "3 pm"."""
     for match in _RANGE.finditer(text):
         yield match[1] + match[2]
@@ -299,12 +306,12 @@ def implied_values(text: str) -> Iterator[str]:
         yield str(int(match[1]) % 12 + 12)
 
 
-def without_dates(text: str) -> str:
+def blank_out_dates(text: str) -> str:
     """Replace the dates in digits in a text by spaces of the same length."""
     return _DATE.sub(lambda match: " " * len(match[0]), text)
 
 
-def decimal(value: str) -> Decimal | None:
+def parse_decimal(value: str) -> Decimal | None:
     """Convert a value to a number; None if it is not a number, such as the digits of a version."""
     try:
         return Decimal(value)

@@ -16,7 +16,7 @@ EarlierFindings = Mapping[str, Sequence[SentenceFinding]]
 def audit_key(item: AuditedSummary, judge: Judge) -> str:
     """Return a digest of everything that findings depend on: the judge's version and the texts."""
     texts = (child.text for child in item.children)
-    leaves = ("leaves", *item.leaves) if item.leaves else ()
+    leaves = ("leaves", *item.leaf_texts) if item.leaf_texts else ()
     return digest("audit", judge.name, judge.version, item.node.text, *texts, *leaves)
 
 
@@ -24,7 +24,7 @@ def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
     return all(finding.judgement != "not judged" for finding in findings)
 
 
-def _move_to(
+def _findings_for_equal_texts(
     item: AuditedSummary, findings: Sequence[SentenceFinding]
 ) -> tuple[SentenceFinding, ...]:
     """Return findings, made on equal texts, with the ids of this node and its children."""
@@ -48,9 +48,9 @@ class AuditReport:
 
     Attributes:
         population: number of summaries from which the sample is drawn.
-        audited: sampled nodes, in the layer's order.
-        keys: ``audit_key`` of each sampled node.
-        by_node: findings on each sampled node, one for every sentence, in order.
+        audited_nodes: sampled nodes, in the layer's order.
+        audit_keys: ``audit_key`` of each sampled node.
+        findings_by_node: findings on each sampled node, one for every sentence, in order.
         n_judged: number of nodes that were judged in this audit; others reuse earlier findings.
         n_right, n_wrong: number of findings that people judged to be right, or wrong.
     """
@@ -58,46 +58,52 @@ class AuditReport:
     judge: str
     version: str
     population: int
-    audited: tuple[Node, ...] = ()
-    keys: tuple[str, ...] = ()
-    by_node: tuple[tuple[SentenceFinding, ...], ...] = ()
+    audited_nodes: tuple[Node, ...] = ()
+    audit_keys: tuple[str, ...] = ()
+    findings_by_node: tuple[tuple[SentenceFinding, ...], ...] = ()
     n_judged: int = 0
-    n_right: int = 0
-    n_wrong: int = 0
+    n_marked_right: int = 0
+    n_marked_wrong: int = 0
 
-    def curated(self, curation: Curation) -> "AuditReport":
+    def with_decisions(self, curation: Curation) -> "AuditReport":
         """Apply people's decisions on the findings; see ``apply_decisions``."""
-        decisions = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
+        decisions = [
+            curation.finding_decision(f.node_id, f.sentence) for f in self.unsupported_findings
+        ]
         values = [decision.value for decision in decisions if decision]
-        by_node = tuple(tuple(apply_decisions(of_node, curation)) for of_node in self.by_node)
+        by_node = tuple(
+            tuple(apply_decisions(of_node, curation)) for of_node in self.findings_by_node
+        )
         n_right, n_wrong = values.count(RIGHT), values.count(WRONG)
-        return replace(self, by_node=by_node, n_right=n_right, n_wrong=n_wrong)
+        return replace(
+            self, findings_by_node=by_node, n_marked_right=n_right, n_marked_wrong=n_wrong
+        )
 
     @property
     def findings(self) -> list[SentenceFinding]:
         """All findings, in order."""
-        return [finding for of_node in self.by_node for finding in of_node]
+        return [finding for of_node in self.findings_by_node for finding in of_node]
 
     @property
-    def unsupported(self) -> list[SentenceFinding]:
+    def unsupported_findings(self) -> list[SentenceFinding]:
         """Findings on unsupported sentences, in order."""
         return [finding for finding in self.findings if finding.judgement == "unsupported"]
 
     @property
-    def not_judged(self) -> list[SentenceFinding]:
+    def unjudged_findings(self) -> list[SentenceFinding]:
         """Findings on sentences that the judge could not judge, in order."""
         return [finding for finding in self.findings if finding.judgement == "not judged"]
 
     @property
     def unsupported_nodes(self) -> list[str]:
         """Ids of audited nodes with at least one unsupported sentence, in order."""
-        return list(dict.fromkeys(finding.node_id for finding in self.unsupported))
+        return list(dict.fromkeys(finding.node_id for finding in self.unsupported_findings))
 
     @property
     def unsupported_share(self) -> float:
         """Share of judged nodes with an unsupported sentence; 0 if none was judged."""
-        not_judged = {finding.node_id for finding in self.not_judged}
-        n_judged = len(self.audited) - len(not_judged - set(self.unsupported_nodes))
+        not_judged = {finding.node_id for finding in self.unjudged_findings}
+        n_judged = len(self.audited_nodes) - len(not_judged - set(self.unsupported_nodes))
         return len(self.unsupported_nodes) / n_judged if n_judged else 0.0
 
 
@@ -106,7 +112,7 @@ def apply_decisions(
 ) -> Iterator[SentenceFinding]:
     """Yield the findings; one that a person judged to be wrong becomes "supported"."""
     for finding in findings:
-        decision = curation.mark(finding.node_id, finding.sentence)
+        decision = curation.finding_decision(finding.node_id, finding.sentence)
         if finding.judgement != "unsupported" or decision is None:
             yield finding
             continue
@@ -116,31 +122,33 @@ def apply_decisions(
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class LayerAudit:
     """A layer to audit.
 
     Attributes:
         nodes: the summaries from which the sample is drawn.
-        below: nodes of the layer below, by id.
-        earlier: findings of earlier audits.
-        leaves: texts of the leaves below each node; empty if the children are leaves themselves.
+        nodes_below: nodes of the layer below, by id.
+        earlier_findings: findings of earlier audits.
+        leaf_texts: texts of the leaves below each node; empty if its children are leaves.
     """
 
     nodes: Sequence[Node]
-    below: Mapping[str, Node]
-    earlier: EarlierFindings = field(default_factory=dict)
-    leaves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    nodes_below: Mapping[str, Node]
+    earlier_findings: EarlierFindings = field(default_factory=dict)
+    leaf_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def item(self, node: Node) -> AuditedSummary:
+    def make_audited_summary(self, node: Node) -> AuditedSummary:
         """Return a node with the texts that a judge compares it with."""
-        children = tuple(self.below[child] for child in node.children if child in self.below)
-        return AuditedSummary(node, children, self.leaves.get(node.id, ()))
+        children = tuple(
+            self.nodes_below[child] for child in node.children if child in self.nodes_below
+        )
+        return AuditedSummary(node, children, self.leaf_texts.get(node.id, ()))
 
 
 def run_audits(
-    audits: Sequence[Audit], judge: Judge, rate: float, minimum: int
+    audits: Sequence[LayerAudit], judge: Judge, rate: float, minimum: int
 ) -> list[AuditReport]:
-    """Judge a ``sample`` of every layer in one call of the judge, and reuse earlier findings.
+    """Judge a sample of every layer in one call of the judge, and reuse earlier findings.
 
     Args:
         rate: share of summaries to sample, in [0, 1].
@@ -149,12 +157,13 @@ def run_audits(
     reused = {
         key: tuple(findings)
         for audit in audits
-        for key, findings in audit.earlier.items()
+        for key, findings in audit.earlier_findings.items()
         if _is_judged(findings)
     }
-    samples = [sample(audit.nodes, rate, minimum) for audit in audits]
+    samples = [sample_summaries(audit.nodes, rate, minimum) for audit in audits]
     items = [
-        [audit.item(node) for node in nodes] for audit, nodes in zip(audits, samples, strict=True)
+        [audit.make_audited_summary(node) for node in nodes]
+        for audit, nodes in zip(audits, samples, strict=True)
     ]
     keys = [[audit_key(item, judge) for item in of_layer] for of_layer in items]
     by_key = {
@@ -168,10 +177,11 @@ def run_audits(
             judge=judge.name,
             version=judge.version,
             population=len(audit.nodes),
-            audited=tuple(nodes),
-            keys=tuple(of_layer),
-            by_node=tuple(
-                _move_to(item, findings[key]) for key, item in zip(of_layer, audited, strict=True)
+            audited_nodes=tuple(nodes),
+            audit_keys=tuple(of_layer),
+            findings_by_node=tuple(
+                _findings_for_equal_texts(item, findings[key])
+                for key, item in zip(of_layer, audited, strict=True)
             ),
             n_judged=sum(key in new for key in of_layer),
         )
@@ -179,7 +189,7 @@ def run_audits(
     ]
 
 
-def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
+def sample_summaries(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
     """Draw a share of summaries, those with the smallest hashes, at least ``minimum``, in order."""
     n_sampled = max(minimum, math.ceil(rate * len(nodes)))
     by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)

@@ -15,20 +15,27 @@ from pathlib import Path
 import numpy as np
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
-from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.terms import Needs, find_missing, find_needs, terms, union, words
+from raptor_core.audit.collage import fold_case_and_spaces, is_collage
+from raptor_core.audit.terms import (
+    RequiredTerms,
+    find_missing_terms,
+    find_required_terms,
+    find_spaced_words,
+    find_supported_terms,
+    merge_supported_terms,
+)
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 
 @cache
-def opposites() -> Mapping[str, frozenset[str]]:
+def opposite_stems() -> Mapping[str, frozenset[str]]:
     """Return the stems of a word's opposites, by the stem of the word."""
     text = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
     by_stem: defaultdict[str, set[str]] = defaultdict(set)
     for pair in text.split(","):
-        first, second = (word.stem for word in words(pair))
+        first, second = (word.stem for word in find_spaced_words(pair))
         by_stem[first].add(second)
         by_stem[second].add(first)
     return {stem: frozenset(stems) for stem, stems in by_stem.items()}
@@ -47,9 +54,11 @@ cousin"""
 
 
 @cache
-def kin() -> Mapping[str, frozenset[str]]:
+def kinship_stems() -> Mapping[str, frozenset[str]]:
     """Return the stems that name the same relation, by the stem of each kinship word."""
-    relations = [frozenset(word.stem for word in words(line)) for line in _KIN.split(",")]
+    relations = [
+        frozenset(word.stem for word in find_spaced_words(line)) for line in _KIN.split(",")
+    ]
     return {stem: relation for relation in relations for stem in relation}
 
 
@@ -91,13 +100,13 @@ class ClaimSupport:
 
     Attributes:
         doubts: reasons to doubt it.
-        missing: its numbers and names, and then its words, that no child contains.
-        nearest: row of the most similar sentence.
+        missing_terms: its numbers and names, and then its words, that no child contains.
+        nearest_index: row of the most similar sentence.
     """
 
     doubts: Doubts
-    missing: tuple[str, ...]
-    nearest: int
+    missing_terms: tuple[str, ...]
+    nearest_index: int
 
 
 class EvidenceSentences:
@@ -110,31 +119,37 @@ class EvidenceSentences:
     def __init__(self, texts: Sequence[str], vectors: Vectors, leaves: Sequence[str] = ()) -> None:
         self.texts = texts
         self._vectors = vectors
-        self._terms = [terms(text) for text in texts]
-        self._all_terms = union(self._terms)
-        self._facts = union([terms(leaf) for leaf in leaves]) if leaves else self._all_terms
+        self._terms = [find_supported_terms(text) for text in texts]
+        self._all_terms = merge_supported_terms(self._terms)
+        self._facts = (
+            merge_supported_terms([find_supported_terms(leaf) for leaf in leaves])
+            if leaves
+            else self._all_terms
+        )
         pairs = zip(texts, self._terms, strict=True)
         self._negated = [of_text.forms for text, of_text in pairs if _NEGATION.search(text)]
 
-    def weigh(self, sentence: str, vector: Vectors) -> ClaimSupport:
+    def compare_sentence(self, sentence: str, vector: Vectors) -> ClaimSupport:
         """Return the doubts about a sentence with its unit vector, shape ``(n_dims,)``."""
-        needs = find_needs(sentence, self._facts)
+        needs = find_required_terms(sentence, self._facts)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]
-        near = union([self._terms[row] for row in order]).forms
+        near = merge_supported_terms([self._terms[row] for row in order]).forms
         stems = {word.stem for word in needs.words}
         absolutes = {w.stem for w in needs.words if w.text.casefold() in _ABSOLUTES}
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
         closest = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
-        missing_words = find_missing(needs.content, self._all_terms)
-        missing_numbers = find_missing(needs.numbers, self._facts)
-        missing_names = find_missing(needs.names, self._facts)
-        covered = 1 - len(missing_words) / len(needs.content) if needs.content else 1.0
+        missing_words = find_missing_terms(needs.content_words, self._all_terms)
+        missing_numbers = find_missing_terms(needs.numbers, self._facts)
+        missing_names = find_missing_terms(needs.names, self._facts)
+        covered = 1 - len(missing_words) / len(needs.content_words) if needs.content_words else 1.0
         forms = self._facts.forms
-        n_unnamed = sum(kin()[stem].isdisjoint(forms) for stem in stems & kin().keys())
-        lacking = (stems - near) & opposites().keys()
-        n_opposites = sum(not opposites()[stem].isdisjoint(near) for stem in lacking)
+        n_unnamed = sum(
+            kinship_stems()[stem].isdisjoint(forms) for stem in stems & kinship_stems().keys()
+        )
+        lacking = (stems - near) & opposite_stems().keys()
+        n_opposites = sum(not opposite_stems()[stem].isdisjoint(near) for stem in lacking)
         doubts = {
             "far": max(0.0, _FAR - closeness),
             "very_far": max(0.0, _VERY_FAR - closeness),
@@ -142,14 +157,14 @@ class EvidenceSentences:
             "numbers": min(_MOST, len(missing_numbers)),
             "names": min(_MOST, len(missing_names)),
             "relations": min(_MOST, n_unnamed),
-            "negations": closest * min(_MOST, self._unmatched_negations(needs)),
+            "negations": closest * min(_MOST, self._count_unmatched_negations(needs)),
             "opposites": closest * min(_MOST, n_opposites),
             "absolutes": closest * min(_MOST, len(absolutes - near)),
         }
         missing = tuple(dict.fromkeys([*missing_numbers, *missing_names, *missing_words]))
         return ClaimSupport(doubts, missing, int(order[0]))
 
-    def _unmatched_negations(self, needs: Needs) -> int:
+    def _count_unmatched_negations(self, needs: RequiredTerms) -> int:
         """Count the negations for which no source sentence negates nearly the same words."""
         n_unmatched = 0
         for match in _NEGATION.finditer(needs.text):
@@ -205,7 +220,7 @@ class SupportJudge:
         for item in summaries:
             children = [child.text for child in item.children]
             texts = sentence_texts(item.node.text)
-            claims = [(text, _is_quoted(text, children, item.leaves)) for text in texts]
+            claims = [(text, _is_quoted(text, children, item.leaf_texts)) for text in texts]
             split.append(claims)
             doubtful = [text for text, quoted in claims if not quoted]
             if children and doubtful:
@@ -214,7 +229,7 @@ class SupportJudge:
         distinct = sorted(to_embed)
         vectors = dict(zip(distinct, self._embedder.embed(distinct), strict=True))
         return [
-            _judge(item, claims, passages, vectors)
+            _judge_claims(item, claims, passages, vectors)
             for item, claims in zip(summaries, split, strict=True)
         ]
 
@@ -223,11 +238,13 @@ def _is_quoted(sentence: str, children: Sequence[str], leaves: Sequence[str]) ->
     """Return whether a sentence quotes the children, and all its facts are in the leaves."""
     if not is_collage(sentence, children, QUOTED_CHARS):
         return False
-    sources = union([terms(leaf) for leaf in leaves])
-    return not leaves or not find_missing(find_needs(sentence, sources).exact, sources)
+    sources = merge_supported_terms([find_supported_terms(leaf) for leaf in leaves])
+    return not leaves or not find_missing_terms(
+        find_required_terms(sentence, sources).numbers_and_names, sources
+    )
 
 
-def _judge(
+def _judge_claims(
     item: AuditedSummary,
     claims: Sequence[tuple[str, bool]],
     passages: Mapping[str, Sequence[str]],
@@ -242,44 +259,50 @@ def _judge(
         ]
     rows = [(child.id, text) for child in item.children for text in passages.get(child.text, ())]
     texts = [text for _, text in rows]
-    evidence = EvidenceSentences(texts, np.array([vectors[text] for text in texts]), item.leaves)
+    evidence = EvidenceSentences(
+        texts, np.array([vectors[text] for text in texts]), item.leaf_texts
+    )
     findings = []
     for text, quoted in claims:
         if quoted:
-            findings.append(_quoted(item, text))
+            findings.append(_make_quotation_finding(item, text))
         else:
-            claim = evidence.weigh(text, vectors[text])
-            findings.append(_finding(node_id, text, claim, *rows[claim.nearest]))
+            claim = evidence.compare_sentence(text, vectors[text])
+            findings.append(_make_finding(node_id, text, claim, *rows[claim.nearest_index]))
     return findings
 
 
-def _quoted(item: AuditedSummary, sentence: str) -> SentenceFinding:
+def _make_quotation_finding(item: AuditedSummary, sentence: str) -> SentenceFinding:
     """Return the finding on a quoted sentence; its evidence is a child that contains all of it."""
-    quotation = folded(sentence)
-    child = next((child for child in item.children if quotation in folded(child.text)), None)
+    quotation = fold_case_and_spaces(sentence)
+    child = next(
+        (child for child in item.children if quotation in fold_case_and_spaces(child.text)), None
+    )
     evidence = sentence if child and sentence in child.text else ""
-    score = probability({})
+    score = support_probability({})
     return SentenceFinding(
         item.node.id, sentence, "supported", score, (), child.id if child else None, evidence
     )
 
 
-def probability(doubts: Doubts) -> float:
+def support_probability(doubts: Doubts) -> float:
     """Return the probability that a sentence with these doubts is supported, in (0, 1)."""
     odds = BIAS + sum(WEIGHTS[name] * doubt for name, doubt in doubts.items())
     return 1 / (1 + math.exp(-odds))
 
 
-def _finding(
+def _make_finding(
     node_id: str, text: str, claim: ClaimSupport, child: str, passage: str
 ) -> SentenceFinding:
-    score = probability(claim.doubts)
+    score = support_probability(claim.doubts)
     judgement: Judgement = "supported"
     reason = ""
     if score < THRESHOLD or any(claim.doubts[name] for name in _DECISIVE):
         judgement = "unsupported"
         reason = "; ".join(reason for name, reason in _REASONS.items() if claim.doubts[name])
-    return SentenceFinding(node_id, text, judgement, score, claim.missing, child, passage, reason)
+    return SentenceFinding(
+        node_id, text, judgement, score, claim.missing_terms, child, passage, reason
+    )
 
 
 _REASONS = {

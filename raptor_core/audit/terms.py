@@ -11,18 +11,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from raptor_core.audit.numbers import (
+    blank_out_dates,
     find_dates,
+    find_implied_values,
     find_numbers,
-    implied_values,
     is_grouped,
-    months,
-    number_words,
+    month_numbers,
+    number_word_values,
     possible_values,
-    without_dates,
 )
 from raptor_core.text.sentence_ends import ends_sentence, is_abbreviation
 from raptor_core.text.vocabulary import STOPWORDS, stem
-from raptor_core.text.words import find_words, fold, is_paired, pairs
+from raptor_core.text.words import find_words, fold, is_split_into_pairs, split_into_letter_pairs
 from raptor_core.tokens.embedder import bundled_counter
 from raptor_formats.text import UNSPACED
 
@@ -82,27 +82,27 @@ class SupportedTerms:
         forms: stems of words, pairs of characters of unspaced scripts, "#" with each value of a
             number, "@" with each month, "&" with each root of a name, and "=" with each code.
         initials: initials of all words, and of content words, as written, for acronyms.
-        english: share of English function words among all words.
-        german: share of German function words among all words.
+        english_share: share of English function words among all words.
+        german_share: share of German function words among all words.
     """
 
     forms: frozenset[str]
     initials: str = ""
-    english: float = 1.0
-    german: float = 0.0
+    english_share: float = 1.0
+    german_share: float = 0.0
 
     @property
-    def inflects(self) -> bool:
+    def may_inflect_names(self) -> bool:
         """Whether names in the text's language may have endings."""
-        return self.english < _MIN_FUNCTION
+        return self.english_share < _MIN_FUNCTION
 
     def supports(self, forms: frozenset[str]) -> bool:
         """Return whether the text contains any of these forms; see ``word_forms``."""
         if not forms.isdisjoint(self.forms):
             return True
-        return any(form[0] == "~" and self._abbreviates(form[1:]) for form in forms)
+        return any(form[0] == "~" and self._has_initials(form[1:]) for form in forms)
 
-    def _abbreviates(self, acronym: str) -> bool:
+    def _has_initials(self, acronym: str) -> bool:
         """Return whether consecutive words have these initials; a short acronym needs capitals."""
         if acronym in self.initials:
             return True
@@ -111,33 +111,35 @@ class SupportedTerms:
 
 
 @lru_cache(maxsize=1024)  # because a node may have several parents
-def terms(text: str) -> SupportedTerms:
+def find_supported_terms(text: str) -> SupportedTerms:
     """Return everything that ``text`` can support."""
-    all_words = words(text)
+    all_words = find_spaced_words(text)
     content = content_words(all_words)
     forms = {word.stem for word in all_words}
     forms.update(f"#{value}" for number in find_numbers(text) for value in number.values)
-    forms.update(f"#{value}" for value in implied_values(text))
+    forms.update(f"#{value}" for value in find_implied_values(text))
     for date in find_dates(text):
-        forms.update(*date.forms)
-    forms.update(f"@{months()[w]}" for word in all_words if (w := fold(word.text)) in months())
-    forms.update(paired_words(text), (f"={code}" for code in codes(text)))
+        forms.update(*date.term_forms)
+    forms.update(
+        f"@{month_numbers()[w]}" for word in all_words if (w := fold(word.text)) in month_numbers()
+    )
+    forms.update(find_letter_pairs(text), (f"={code}" for code in find_identifiers(text)))
     initialisms = (fold(re.sub(r"\W|_", "", match[0])) for match in _INITIALS.finditer(text))
     forms.update(map(stem, initialisms))
     n_words = max(1, len(all_words))
     english = sum(word.is_function for word in all_words) / n_words
     german = sum(fold(word.text) in _GERMAN for word in all_words) / n_words
     inflects = english < _MIN_FUNCTION
-    forms.update(f"&{root}" for word in content for root in _roots(word, inflects))
+    forms.update(f"&{root}" for word in content for root in _name_roots(word, inflects))
     initials = " ".join("".join(word.text[0] for word in group) for group in (all_words, content))
     return SupportedTerms(frozenset(forms), initials, english, german)
 
 
-def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
+def merge_supported_terms(parts: Sequence[SupportedTerms]) -> SupportedTerms:
     """Return the terms that several texts together can support, with the means of their shares."""
     n_parts = max(1, len(parts))
-    english = sum(part.english for part in parts) / n_parts
-    german = sum(part.german for part in parts) / n_parts
+    english = sum(part.english_share for part in parts) / n_parts
+    german = sum(part.german_share for part in parts) / n_parts
     forms: frozenset[str] = frozenset().union(*(part.forms for part in parts))
     return SupportedTerms(forms, " ".join(part.initials for part in parts), english, german)
 
@@ -146,8 +148,8 @@ def word_forms(word: Word) -> frozenset[str]:
     """Return the forms of which a source must contain one to support ``word``."""
     forms = {word.stem}
     folded = fold(word.text)
-    forms.update(f"#{value}" for value in number_words().get(folded, ()))
-    forms.update({f"@{months()[folded]}"} if folded in months() else ())
+    forms.update(f"#{value}" for value in number_word_values().get(folded, ()))
+    forms.update({f"@{month_numbers()[folded]}"} if folded in month_numbers() else ())
     if len(word.text) >= _MIN_ACRONYM and word.text.isupper():
         forms.add(f"~{word.text}")
     return frozenset(forms)
@@ -155,10 +157,10 @@ def word_forms(word: Word) -> frozenset[str]:
 
 def name_forms(word: Word, inflects: bool) -> frozenset[str]:
     """Return the forms of which a source must contain one to support a name."""
-    return word_forms(word) | {f"&{root}" for root in _roots(word, inflects)}
+    return word_forms(word) | {f"&{root}" for root in _name_roots(word, inflects)}
 
 
-def _roots(word: Word, inflects: bool) -> Iterator[str]:
+def _name_roots(word: Word, inflects: bool) -> Iterator[str]:
     """Yield the possible roots of a name, which are its stem without endings."""
     stem = word.stem
     if inflects:
@@ -169,15 +171,17 @@ def _roots(word: Word, inflects: bool) -> Iterator[str]:
     yield stem
 
 
-def codes(text: str) -> list[str]:
+def find_identifiers(text: str) -> list[str]:
     """Return addresses, versions and identifiers, in order."""
     return _CODE.findall(text)
 
 
-def words(text: str) -> list[Word]:
+def find_spaced_words(text: str) -> list[Word]:
     """Return the words of spaced scripts without digits, in order."""
-    matches = (m for m in find_words(text) if not is_paired(m[0]) and not _DIGIT.search(m[0]))
-    folded = ((m[0], *_fold(m[0]), m.start()) for m in matches)
+    matches = (
+        m for m in find_words(text) if not is_split_into_pairs(m[0]) and not _DIGIT.search(m[0])
+    )
+    folded = ((m[0], *_stem_of_word(m[0]), m.start()) for m in matches)
     return [Word(*parts) for parts in folded if parts[1]]  # because a lone accent has no stem
 
 
@@ -186,9 +190,14 @@ def content_words(all_words: list[Word]) -> list[Word]:
     return [word for word in all_words if not word.is_function and len(word.stem) > 1]
 
 
-def paired_words(text: str) -> list[str]:
+def find_letter_pairs(text: str) -> list[str]:
     """Return the pairs of letters of scripts without spaces, in order."""
-    return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
+    return [
+        pair
+        for m in find_words(text)
+        if is_split_into_pairs(m[0])
+        for pair in split_into_letter_pairs(m[0])
+    ]
 
 
 def find_proper_names(text: str, all_words: Sequence[Word], sources: SupportedTerms) -> list[Word]:
@@ -202,9 +211,9 @@ def find_proper_names(text: str, all_words: Sequence[Word], sources: SupportedTe
     is_heading = len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased)
     if is_heading and not ends_sentence(text):
         return []
-    if sources.german < _MIN_GERMAN:
-        english = not sources.inflects
-        return [w for w in all_words if _is_name(text, w) or (english and _is_rare(w.text))]
+    if sources.german_share < _MIN_GERMAN:
+        english = not sources.may_inflect_names
+        return [w for w in all_words if _is_name(text, w) or (english and _is_unknown_word(w.text))]
     found = [word for word in all_words if _is_name(text, word)]
     ends = {w.start + len(w.text): w for w in all_words if w.text[0].isupper()}
     follows = ((word, ends.get(word.start - 1)) for word in found)
@@ -216,13 +225,13 @@ def _is_name(text: str, word: Word) -> bool:
         return False
     if any(c.isupper() for c in word.text[1:]):
         return True
-    if word.is_function or fold(word.text) in number_words():
+    if word.is_function or fold(word.text) in number_word_values():
         return False
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
 
 @lru_cache(maxsize=65_536)
-def _is_rare(word: str) -> bool:
+def _is_unknown_word(word: str) -> bool:
     """Return whether a capitalized word is not in the tokenizer's vocabulary, nor derived from it.
 
     A name such as "Alice", which is in the vocabulary, is not rare.
@@ -234,7 +243,7 @@ def _is_rare(word: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def _fold(word: str) -> tuple[str, bool]:
+def _stem_of_word(word: str) -> tuple[str, bool]:
     """Return a word's stem, without case and English endings, and whether it is a function word."""
     folded = fold(word)
     return (stem(folded) if folded.isascii() else folded), folded in STOPWORDS
@@ -244,19 +253,19 @@ _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RequiredTerm:
     """A word, number, name or code of a sentence, and the forms of which a source must contain one.
 
-    ``counts`` is True for a number that may count the things that a source lists.
+    ``may_be_count`` is True for a number that may count the things that a source lists.
     """
 
     text: str
     forms: frozenset[str]
-    counts: bool = False
+    may_be_count: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class RequiredTerms:
     """The terms that the sources of a sentence must contain, in order.
 
     ``text`` is the sentence without a bullet or number of a list item. ``numbers`` includes codes;
@@ -265,46 +274,51 @@ class Needs:
 
     text: str
     words: tuple[Word, ...]
-    content: tuple[Item, ...]
-    numbers: tuple[Item, ...]
-    names: tuple[Item, ...]
+    content_words: tuple[RequiredTerm, ...]
+    numbers: tuple[RequiredTerm, ...]
+    names: tuple[RequiredTerm, ...]
 
     @property
-    def exact(self) -> tuple[Item, ...]:
+    def numbers_and_names(self) -> tuple[RequiredTerm, ...]:
         """Numbers and names, all of which must be supported."""
         return self.numbers + self.names
 
 
-def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
+def find_required_terms(sentence: str, sources: SupportedTerms) -> RequiredTerms:
     """Return the terms that the sources of ``sentence`` must contain."""
     text = _MARKER.sub("", sentence)
-    all_words = words(text)
-    content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
-    content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
+    all_words = find_spaced_words(text)
+    content = {
+        word.stem: RequiredTerm(word.text, word_forms(word)) for word in content_words(all_words)
+    }
+    content |= {pair: RequiredTerm(pair, frozenset({pair})) for pair in find_letter_pairs(text)}
     all_names = find_proper_names(text, all_words, sources)
-    return Needs(
+    return RequiredTerms(
         text=text,
         words=tuple(all_words),
-        content=tuple(content.values()),
-        numbers=tuple(_exact(text)),
-        names=tuple(Item(word.text, name_forms(word, sources.inflects)) for word in all_names),
+        content_words=tuple(content.values()),
+        numbers=tuple(_find_dates_and_numbers(text)),
+        names=tuple(
+            RequiredTerm(word.text, name_forms(word, sources.may_inflect_names))
+            for word in all_names
+        ),
     )
 
 
-def _exact(text: str) -> Iterator[Item]:
+def _find_dates_and_numbers(text: str) -> Iterator[RequiredTerm]:
     """Yield the parts of a text's dates, its numbers except small ones in words, and its codes."""
     for date in find_dates(text):
-        yield from (Item(date.text, forms) for forms in date.forms)
-    bare = without_dates(text)
+        yield from (RequiredTerm(date.text, forms) for forms in date.term_forms)
+    bare = blank_out_dates(text)
     for number in find_numbers(_CODE.sub(lambda match: " " * len(match[0]), bare)):
-        if not (number.counts and number.text[0].isalpha()):
+        if not (number.may_be_count and number.text[0].isalpha()):
             forms = frozenset(f"#{value}" for value in number.values)
-            yield Item(number.text, forms, number.counts)
-    for code in codes(bare):
+            yield RequiredTerm(number.text, forms, number.may_be_count)
+    for code in find_identifiers(bare):
         values = possible_values(code) if is_grouped(code) else ()  # 1.234.567 is not a version
-        yield Item(code, frozenset({f"={code}", *(f"#{value}" for value in values)}))
+        yield RequiredTerm(code, frozenset({f"={code}", *(f"#{value}" for value in values)}))
 
 
-def find_missing(items: Iterable[Item], sources: SupportedTerms) -> list[str]:
+def find_missing_terms(items: Iterable[RequiredTerm], sources: SupportedTerms) -> list[str]:
     """Return the items, as written, that the sources do not support."""
     return [item.text for item in items if not sources.supports(item.forms)]

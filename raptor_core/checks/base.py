@@ -44,7 +44,7 @@ class WorstNode:
     tree: str = ""
 
     @classmethod
-    def of(cls, node: Node, value: float, why: str) -> "WorstNode":
+    def from_node(cls, node: Node, value: float, why: str) -> "WorstNode":
         """Make the entry for a node of a tree."""
         return cls(node.id, node.text, value, why, node.tree)
 
@@ -101,11 +101,11 @@ class CheckInfo:
     description: str
 
     @property
-    def blocking(self) -> bool:
+    def is_blocking(self) -> bool:
         """Whether a failure blocks the publication."""
         return self.severity == "error"
 
-    def result(self, measured: CheckMeasurement) -> CheckResult:
+    def make_result(self, measured: CheckMeasurement) -> CheckResult:
         """Return the result of a measurement."""
         return CheckResult(
             measured.passed,
@@ -127,7 +127,7 @@ class Check(CheckInfo, Generic[Judged]):
 
     def __call__(self, *args: Judged.args, **kwargs: Judged.kwargs) -> CheckResult:
         """Measure the input and return the result."""
-        return self.result(self.measure(*args, **kwargs))
+        return self.make_result(self.measure(*args, **kwargs))
 
 
 def check(
@@ -143,12 +143,12 @@ def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:
     return [child for child in found if child is not None and child.tree == node.tree]
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Format a share in [0, 1], such as "5 %" or "0.4 %"."""
     return f"{100 * share:.3g} %"
 
 
-def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
+def describe_distribution(name: str, values: Sequence[float]) -> dict[str, float]:
     """Return rounded mean and interpolated quantiles as ``name_mean``, ``name_p05`` and so on.
 
     The result is empty if there are no values, so that no plot shows a 0. Values must be finite.
@@ -166,7 +166,7 @@ def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
 Severe = TypeVar("Severe", CheckResult, CheckInfo)
 
 
-def with_severities(checks: Iterable[Severe], settings: CheckSettings) -> list[Severe]:
+def apply_severities(checks: Iterable[Severe], settings: CheckSettings) -> list[Severe]:
     """Give results or checks the severities of the settings, and omit those that are off."""
     levels: Mapping[Any, Any] = settings.severity
     pairs = [(check, levels.get(check.name, check.severity)) for check in checks]
@@ -182,16 +182,18 @@ def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:
     return [result for result in results if not result.passed and result.severity == "error"]
 
 
-def explain_refusal(failed: Iterable[CheckResult]) -> str:
+def describe_failed_checks(failed: Iterable[CheckResult]) -> str:
     """Describe failed checks with their remedies, for an error message."""
     return "; ".join(f"check {each.name}: {each.summary} {each.remedy}" for each in failed)
 
 
-def require(results: Iterable[CheckResult]) -> None:
+def require_passed(results: Iterable[CheckResult]) -> None:
     """Raise InvariantError, with summaries and remedies, if a blocking check failed."""
     failed = blocking_failures(results)
     if failed:
-        raise InvariantError(f"expected a tree that keeps all laws; {explain_refusal(failed)}")
+        raise InvariantError(
+            f"expected a tree that keeps all laws; {describe_failed_checks(failed)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -200,16 +202,16 @@ class CheckedLayer:
 
     Attributes:
         nodes: nodes in order of position.
-        below: nodes of the layer below, by id.
-        quotes: summaries quote sentences of their children, so checks of a model's texts are moot.
-        leaves: by node id, texts of the leaves below each node that a chat model wrote.
+        nodes_below: nodes of the layer below, by id.
+        is_extractive: summaries quote their children, so checks of a model's texts are moot.
+        leaf_texts: by node id, texts of the leaves below each node that a chat model wrote.
     """
 
     nodes: Sequence[Node]
-    below: Mapping[str, Node]
+    nodes_below: Mapping[str, Node]
     settings: Settings
-    quotes: bool = False
-    leaves: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_extractive: bool = False
+    leaf_texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def summaries(self) -> list[Node]:
@@ -217,13 +219,17 @@ class CheckedLayer:
         return [node for node in self.nodes if not node.is_leaf]
 
     @property
-    def written(self) -> list[Node]:
+    def written_by_model(self) -> list[Node]:
         """Summaries whose text was written by a model and not quoted."""
-        return [] if self.quotes else [n for n in self.summaries if QUOTED.isdisjoint(n.quality)]
+        return (
+            []
+            if self.is_extractive
+            else [n for n in self.summaries if QUOTED.isdisjoint(n.quality)]
+        )
 
-    def texts_below(self, node: Node) -> list[str]:
+    def child_texts(self, node: Node) -> list[str]:
         """Return the texts of the node's children."""
-        return [child.text for child in children_of(node, self.below)]
+        return [child.text for child in children_of(node, self.nodes_below)]
 
 
 @dataclass(frozen=True)

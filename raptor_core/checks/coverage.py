@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from raptor_core.audit.base import sentence_texts
-from raptor_core.audit.collage import folded
+from raptor_core.audit.collage import fold_case_and_spaces
 from raptor_core.checks import base
 from raptor_core.identity import QUOTED
 from raptor_core.models.summarizing.sentence import content_terms
@@ -31,28 +31,30 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     worst: list[base.WorstNode] = []
     n_children = n_covered = n_copies = 0
     for node in layer.summaries:
-        children = base.children_of(node, layer.below)
+        children = base.children_of(node, layer.nodes_below)
         if not children:
             continue
-        word_share = zip(children, word_shares(node.text, [c.text for c in children]), strict=True)
+        word_share = zip(
+            children, covered_word_shares(node.text, [c.text for c in children]), strict=True
+        )
         missing = [child for child, share in word_share if share < COVERED_SHARE]
-        copied = _copied(node, children, layer)
+        copied = _find_copied_child(node, children, layer)
         shares.append(1 - len(missing) / len(children))
         n_children += len(children)
         n_covered += len(children) - len(missing)
         n_copies += copied is not None
         if copied is not None:
-            worst.append(base.WorstNode.of(node, -1.0, f"repeats its child {copied.id}"))
+            worst.append(base.WorstNode.from_node(node, -1.0, f"repeats its child {copied.id}"))
         elif missing:
             shown = ", ".join(child.id for child in missing[:3]) + " …" * (len(missing) > 3)
             why = f"omits {len(missing)} of {len(children)} children: {shown}"
-            worst.append(base.WorstNode.of(node, shares[-1], why))
+            worst.append(base.WorstNode.from_node(node, shares[-1], why))
     numbers = {
         "summaries": len(shares),
         "children": n_children,
         "children_left_out": n_children - n_covered,
         "copies_of_a_child": n_copies,
-        **base.distribution("held_share", shares),
+        **base.describe_distribution("held_share", shares),
     }
     summary, passed = "No summary to measure.", not n_copies
     if shares:
@@ -60,23 +62,26 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
         numbers["coverage"] = round(mean, base.DIGITS)
         passed = passed and mean >= MIN_COVERAGE
         summary = (
-            f"Summaries contain something of {base.percent(mean)} of their children (at least "
-            f"{base.percent(MIN_COVERAGE)}); {n_copies} of {len(shares)} repeat one child."
+            f"Summaries contain something of {base.format_percent(mean)} of their children (at "
+            "least "
+            f"{base.format_percent(MIN_COVERAGE)}); {n_copies} of {len(shares)} repeat one child."
         )
     remedy = "Read these summaries; raise summarizer.max_tokens, or try another summarizer.model."
     worst.sort(key=lambda entry: (entry.value, entry.node_id))
     return base.CheckMeasurement(passed, summary, numbers, worst, remedy)
 
 
-def _copied(node: Node, children: Sequence[Node], layer: base.CheckedLayer) -> Node | None:
+def _find_copied_child(
+    node: Node, children: Sequence[Node], layer: base.CheckedLayer
+) -> Node | None:
     """Return the child that a summary repeats, or None.
 
     A summary that quotes short children, or summarizes only one, may equal a child.
     """
-    is_quoted = layer.quotes or not QUOTED.isdisjoint(node.quality)
+    is_quoted = layer.is_extractive or not QUOTED.isdisjoint(node.quality)
     if is_quoted or len(children) == 1:
         return None
-    row = copied_child(node.text, [child.text for child in children])
+    row = copied_child_index(node.text, [child.text for child in children])
     return None if row is None else children[row]
 
 
@@ -84,7 +89,7 @@ COVERED_SHARE = 0.1
 """Minimum share of a child's weighted words in its summary to count as covered."""
 
 
-def word_shares(summary: str, children: Sequence[str]) -> list[float]:
+def covered_word_shares(summary: str, children: Sequence[str]) -> list[float]:
     """Return the weighted share of each child's content words that are in the summary.
 
     The share of a child without content words is 1.
@@ -104,11 +109,11 @@ COPY_SHARE = 0.8
 """Minimum share of a summary, and of a child, in common sentences for the summary to be a copy."""
 
 
-def copied_child(summary: str, children: Sequence[str]) -> int | None:
+def copied_child_index(summary: str, children: Sequence[str]) -> int | None:
     """Return the index of the child that the summary repeats sentence by sentence, or None."""
-    pieces = [folded(sentence) for sentence in sentence_texts(summary)]
+    pieces = [fold_case_and_spaces(sentence) for sentence in sentence_texts(summary)]
     n_chars = sum(map(len, pieces))
-    for row, child in enumerate(map(folded, children)):
+    for row, child in enumerate(map(fold_case_and_spaces, children)):
         n_shared = sum(len(piece) for piece in pieces if piece in child)
         if n_shared >= COPY_SHARE * max(n_chars, len(child)):
             return row

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from raptor_core.checks.base import N_WORST, CheckMeasurement, WorstNode, check, percent
-from raptor_core.checks.languages import language
+from raptor_core.checks.base import N_WORST, CheckMeasurement, WorstNode, check, format_percent
+from raptor_core.checks.languages import detect_language
 from raptor_core.documents.base import Document, Skipped
-from raptor_core.documents.data_runs import data_runs
+from raptor_core.documents.data_runs import find_data_runs
 from raptor_core.settings import CheckSettings
 from raptor_formats.base import DOUBT, UNKNOWN_GLYPHS
 
@@ -20,9 +20,9 @@ _PART_CHARS = 2_000
 _NAMED = 5
 
 
-def language_of(document: Document) -> str:
+def document_language(document: Document) -> str:
     """Return the language of a sample of a document; "" if it is unclear."""
-    return language(_sample(document.text)) or ""
+    return detect_language(_sample_text(document.text)) or ""
 
 
 MAX_GLUED = 0.05
@@ -70,12 +70,12 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
 
     ``unknown_share`` is None if the tokenizer of the embedding model is not available.
     """
-    runs = data_runs(document.text)
+    runs = find_data_runs(document.text)
     bounds = [0, *chain(*runs), len(document.text)]
     text = "\n".join([document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)])
-    odd = _find_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
-    if odd is None and unknown_share and (share := unknown_share(_sample(text))) > MAX_UNKNOWN:
-        reason = f"{percent(share)} of its tokens {UNKNOWN_REASON}"
+    odd = _find_parser_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
+    if odd is None and unknown_share and (share := unknown_share(_sample_text(text))) > MAX_UNKNOWN:
+        reason = f"{format_percent(share)} of its tokens {UNKNOWN_REASON}"
         odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
     if odd is None and runs:
         start, n_chars = runs[0][0], sum(end - start for start, end in runs)
@@ -85,7 +85,7 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
     return odd
 
 
-def _sample(text: str) -> str:
+def _sample_text(text: str) -> str:
     """Return the beginning, the middle and the end of a long text."""
     if len(text) <= 3 * _PART_CHARS:
         return text
@@ -93,7 +93,7 @@ def _sample(text: str) -> str:
     return "\n".join(text[start : start + _PART_CHARS] for start in starts)
 
 
-def _find_doubt(document: Document) -> OddText | None:
+def _find_parser_doubt(document: Document) -> OddText | None:
     """Return the doubt that the parser recorded, with the text around the first lost letter."""
     doubt = document.metadata.get(DOUBT)
     start = max(0, document.text.find("\ufffd") - 40)
@@ -126,7 +126,7 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
         at = pattern.search(text)
         if share > bound and at:
             excerpt = text[max(0, at.start() - 40) : at.start() + 80]
-            return OddText(document.id, f"{percent(share)} {label}", share, excerpt)
+            return OddText(document.id, f"{format_percent(share)} {label}", share, excerpt)
     return None
 
 
@@ -152,7 +152,7 @@ def document_text(
         examples = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
         summary = (
             f"The text of {len(odd)} of {len(documents)} documents looks wrong (at most "
-            f"{percent(checks.max_odd_documents)}): {examples}."
+            f"{format_percent(checks.max_odd_documents)}): {examples}."
         )
     worst = [WorstNode("", o.excerpt, o.value, o.reason, o.document_id) for o in odd]
     remedy = (

@@ -19,17 +19,17 @@ HALLUCINATION = CheckInfo(
 
 def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
     """Compare the share of summaries with an unsupported sentence with ``max_unsupported``."""
-    share, n_audited = report.unsupported_share, len(report.audited)
-    n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
+    share, n_audited = report.unsupported_share, len(report.audited_nodes)
+    n_bad, n_unknown = len(report.unsupported_nodes), len(report.unjudged_findings)
     numbers: dict[str, float] = {
         "summaries": report.population,
         "audited": n_audited,
         "audited_unsupported": n_bad,
         "sentences": len(report.findings),
-        "sentences_unsupported": len(report.unsupported),
+        "sentences_unsupported": len(report.unsupported_findings),
         "sentences_not_judged": n_unknown,
-        "findings_marked_right": report.n_right,
-        "findings_marked_wrong": report.n_wrong,
+        "findings_marked_right": report.n_marked_right,
+        "findings_marked_wrong": report.n_marked_wrong,
     }
     summary = "No summary was audited."
     if n_audited:
@@ -42,10 +42,10 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
             f"(at most {settings.checks.max_unsupported:.0%}; judge {report.judge} "
             f"{report.version})."
         )
-    if n_marked := report.n_right + report.n_wrong:
-        summary += f" People marked {n_marked} findings, {report.n_right} as right."
+    if n_marked := report.n_marked_right + report.n_marked_wrong:
+        summary += f" People marked {n_marked} findings, {report.n_marked_right} as right."
     if n_unknown:
-        summary += f" {n_unknown} sentences were not judged: {report.not_judged[0].reason}."
+        summary += f" {n_unknown} sentences were not judged: {report.unjudged_findings[0].reason}."
     exceeds = share > settings.checks.max_unsupported
     remedy = "Repair the judge's endpoint or model, and materialize the findings again."
     if exceeds:
@@ -55,24 +55,24 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
         )
     passed = not exceeds and not n_unknown
     measured = CheckMeasurement(
-        passed, summary, numbers, _worst(report), remedy, only_warns=not exceeds
+        passed, summary, numbers, _worst_sentences(report), remedy, only_warns=not exceeds
     )
-    return HALLUCINATION.result(measured)
+    return HALLUCINATION.make_result(measured)
 
 
-def _worst(report: AuditReport) -> list[WorstNode]:
+def _worst_sentences(report: AuditReport) -> list[WorstNode]:
     """Return the least supported sentence of each node, the worst first."""
-    ranked = sorted(report.unsupported, key=lambda f: (f.score, f.node_id))
+    ranked = sorted(report.unsupported_findings, key=lambda f: (f.score, f.node_id))
     worst = {finding.node_id: finding for finding in reversed(ranked)}
-    trees = {node.id: node.tree for node in report.audited}
+    trees = {node.id: node.tree for node in report.audited_nodes}
     return [
-        WorstNode(f.node_id, f.sentence, f.score, _why(f), trees[f.node_id])
+        WorstNode(f.node_id, f.sentence, f.score, _explain_finding(f), trees[f.node_id])
         for f in ranked
         if f is worst[f.node_id]
     ]
 
 
-def _why(finding: SentenceFinding) -> str:
+def _explain_finding(finding: SentenceFinding) -> str:
     missing = ", ".join(finding.missing[:6])
     reasons = [finding.reason, f"not in any child: {missing}" if missing else ""]
     closest = f"closest: {finding.evidence}" if finding.evidence else ""

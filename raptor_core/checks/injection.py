@@ -24,7 +24,7 @@ _CHAT_MARKUP = re.compile(
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\U000e0000-\U000e007f]")
 
 
-def injection_signs(text: str) -> tuple[str, ...]:
+def find_injection_signs(text: str) -> tuple[str, ...]:
     """Return the signs that a text addresses a model; empty for plain text.
 
     Markup is found in characters of any width and with invisible characters in between.
@@ -43,7 +43,7 @@ def injection_signs(text: str) -> tuple[str, ...]:
 def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
     """Measure the share of nodes with signs of prompt injection."""
     nodes = [node for layer in checked.layers for node in layer]
-    found = [(node, signs) for node in nodes if (signs := injection_signs(node.text))]
+    found = [(node, signs) for node in nodes if (signs := find_injection_signs(node.text))]
     found.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
     n_leaves = sum(node.is_leaf for node, _ in found)
     share = len(found) / len(nodes) if nodes else 0.0
@@ -54,7 +54,7 @@ def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
         "share_with_orders": share,
     }
     summary = f"{len(found)} of {len(nodes)} nodes address a model (none is allowed)."
-    worst = [WorstNode.of(node, len(signs), "; ".join(signs)) for node, signs in found]
+    worst = [WorstNode.from_node(node, len(signs), "; ".join(signs)) for node, signs in found]
     remedy = (
         "Read the passages. Exclude the document with source.exclude, or keep it and fence its "
         "texts in your own prompts."

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from raptor_core.audit.collage import folded, is_collage
+from raptor_core.audit.collage import fold_case_and_spaces, is_collage
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
-from raptor_core.checks.languages import find_switch
+from raptor_core.checks.languages import find_language_switch
 from raptor_core.identity import CUT_OFF, FALLBACK, REPLACED
-from raptor_core.models.summarizing.base import Unfit
+from raptor_core.models.summarizing.base import UnfitAnswer
 from raptor_core.nodes import Node
-from raptor_core.text.sentence_ends import ends_sentence, ends_unmarked, sentence_ends
+from raptor_core.text.sentence_ends import ends_in_unmarked_script, ends_sentence, sentence_ends
 from raptor_core.text.vocabulary import read_phrases
 from raptor_core.text.words import words
 
@@ -47,13 +47,13 @@ _LIST_ITEM = re.compile(r"^\s*(?:[-*•+–#|>]|\d+[.)]|[a-z][.)]|```)\s*", re.I
 _MIN_FRAGMENT_WORDS = 4
 
 
-def empty(text: str) -> str | None:
+def describe_emptiness(text: str) -> str | None:
     """Return a reason if ``text`` has no visible characters, or None."""
     is_visible = any(unicodedata.category(c)[0] not in "ZC" for c in text)
     return None if is_visible else "no visible character"
 
 
-def truncated(text: str, *, is_full: bool = False) -> str | None:
+def find_truncated_end(text: str, *, is_full: bool = False) -> str | None:
     """Return the end of a ``text`` that stops in mid-sentence, or None.
 
     A missing full stop alone is not a sign: list items, headings and some scripts have none. Signs
@@ -68,7 +68,7 @@ def truncated(text: str, *, is_full: bool = False) -> str | None:
     line = bare.rsplit("\n", 1)[-1]
     if not bare or _is_complete(line):
         return None
-    if is_full and not ends_unmarked(bare):
+    if is_full and not ends_in_unmarked_script(bare):
         return end
     ends = sentence_ends(line, 0, len(line))
     unfinished = len(last_fragment(line).split()) >= _MIN_FRAGMENT_WORDS
@@ -84,7 +84,7 @@ def last_fragment(line: str) -> str:
     return line[max([0, *sentence_ends(line, 0, len(line))]) :]
 
 
-def loop(text: str) -> str | None:
+def find_repeated_run(text: str) -> str | None:
     """Return the most frequent run of characters if ``text`` or its last third repeats itself.
 
     A text repeats itself if half of its runs of twelve characters, without spaces, occurred before.
@@ -99,7 +99,7 @@ def loop(text: str) -> str | None:
     return None
 
 
-def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
+def describe_missing_letters(text: str, bound: float = MIN_LETTERS) -> str | None:
     """Return a reason if the share of letters in ``text`` is below ``bound``, or None."""
     counts = Counter(text[:_SCANNED_CHARS])
     n_chars = sum(n for c, n in counts.items() if not c.isspace())
@@ -129,42 +129,44 @@ _PHRASES = read_phrases(Path(__file__).with_name("junk_phrases.txt"))
 
 
 @cache
-def _pattern(section: str) -> re.Pattern[str]:
+def _section_pattern(section: str) -> re.Pattern[str]:
     """Compile the phrases of a section when it is first used, because all sections take 0.1 s."""
     prefix, suffix = _AROUND.get(section, (_LEAD, ""))
     phrases = "|".join(_PHRASES[section]).replace(" ", r"\s+")
     return re.compile(f"{prefix}(?P<phrase>{phrases}){suffix}", re.IGNORECASE | re.DOTALL)
 
 
-def _find(section: str, text: str) -> str | None:
+def _find_phrase(section: str, text: str) -> str | None:
     """Return the phrase of a section that occurs in ``text``, or None."""
-    match = _pattern(section).search(text)
+    match = _section_pattern(section).search(text)
     return match["phrase"] if match else None
 
 
-def error(text: str) -> str | None:
+def find_error_phrase(text: str) -> str | None:
     """Return the phrase that makes ``text`` an error message or a placeholder, or None."""
-    phrase = _find("errors", text) or _find("whole errors", text)
+    phrase = _find_phrase("errors", text) or _find_phrase("whole errors", text)
     if phrase is None and len(text.split(maxsplit=_SHORT_WORDS)) <= _SHORT_WORDS:
-        phrase = _find("short errors", text)
+        phrase = _find_phrase("short errors", text)
     return phrase
 
 
 SIGNS: dict[str, Callable[[str], str | None]] = {
-    "empty": empty,
-    "truncated": truncated,
-    "loop": loop,
-    "letterless": letterless,
-    "error": error,
-    "refusal": lambda text: _find("refusals", text),
-    "page": lambda text: _find("pages", text),
-    "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
+    "empty": describe_emptiness,
+    "truncated": find_truncated_end,
+    "loop": find_repeated_run,
+    "letterless": describe_missing_letters,
+    "error": find_error_phrase,
+    "refusal": lambda text: _find_phrase("refusals", text),
+    "page": lambda text: _find_phrase("pages", text),
+    "prompt_echo": lambda text: (
+        _find_phrase("echoes", text) or _find_phrase("leading echoes", text)
+    ),
 }
 """Detectors by kind of junk, in the order in which they run; see ``find_junk``."""
 
 _CHILD_SIGNS: dict[str, Callable[[str], str | None]] = {
     **SIGNS,
-    "letterless": partial(letterless, bound=MIN_CHILD_LETTERS),
+    "letterless": partial(describe_missing_letters, bound=MIN_CHILD_LETTERS),
 }
 _MIN_QUOTE_CHARS = 12
 _TAIL_CHARS = 24
@@ -186,7 +188,7 @@ def find_junk(text: str, children: Sequence[str]) -> Junk | None:
     """
     for kind, detect in SIGNS.items():
         excerpt = detect(text)
-        if excerpt is not None and not _is_in_children(kind, text, excerpt, children):
+        if excerpt is not None and not _is_shown_by_children(kind, text, excerpt, children):
             return Junk(kind, excerpt)
     return None
 
@@ -203,10 +205,10 @@ def junk_text(layer: CheckedLayer) -> CheckMeasurement:
 
     A summary of ``summarizer.max_tokens`` or more is cut off if its last line has no full stop.
     """
-    findings = ((node, _node_junk(node, layer)) for node in layer.written)
+    findings = ((node, _find_node_junk(node, layer)) for node in layer.written_by_model)
     junk_nodes = [(node, junk) for node, junk in findings if junk]
     kinds = Counter(junk.kind for _, junk in junk_nodes)
-    n_checked = len(layer.written)
+    n_checked = len(layer.written_by_model)
     numbers = {
         "summaries": n_checked,
         "junk": len(junk_nodes),
@@ -217,7 +219,7 @@ def junk_text(layer: CheckedLayer) -> CheckMeasurement:
         counts = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in kinds.most_common())
         summary = f"{len(junk_nodes)} of {n_checked} summaries are junk ({counts})."
     worst = [
-        WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
+        WorstNode.from_node(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
         for node, junk in junk_nodes
     ]
     remedy = (
@@ -227,30 +229,30 @@ def junk_text(layer: CheckedLayer) -> CheckMeasurement:
     return CheckMeasurement(not kinds, summary, numbers, worst, remedy)
 
 
-def _node_junk(node: Node, layer: CheckedLayer) -> Junk | None:
-    children = layer.texts_below(node)
+def _find_node_junk(node: Node, layer: CheckedLayer) -> Junk | None:
+    children = layer.child_texts(node)
     junk = find_junk(node.text, children)
     if junk is not None or node.n_tokens < layer.settings.summarizer.max_tokens:
         return junk
-    end = truncated(node.text, is_full=True)
+    end = find_truncated_end(node.text, is_full=True)
     return Junk("truncated", end) if end and not is_collage(node.text, children) else None
 
 
-def _is_in_children(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
+def _is_shown_by_children(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
     """Return whether a child shows the same sign, so that it is part of the content."""
     if kind == "empty" or not children:
         return False
     if is_collage(text, children):
         return True
-    texts = [folded(child) for child in children]
+    texts = [fold_case_and_spaces(child) for child in children]
     if kind == "truncated":
-        tail = folded(text)[-_TAIL_CHARS:]
-        fragment = folded(last_fragment(text))[-_TAIL_CHARS:]
+        tail = fold_case_and_spaces(text)[-_TAIL_CHARS:]
+        fragment = fold_case_and_spaces(last_fragment(text))[-_TAIL_CHARS:]
         return _is_quoted(tail, texts) or _is_quoted(fragment, texts)
     if any(_CHILD_SIGNS[kind](child) is not None for child in children):
         return True
-    opening = folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
-    quoted = _is_quoted(opening, texts) or _is_quoted(folded(excerpt), texts)
+    opening = fold_case_and_spaces(text).lstrip("\"'“‘")[:_OPENING_CHARS]
+    quoted = _is_quoted(opening, texts) or _is_quoted(fold_case_and_spaces(excerpt), texts)
     return quoted or (kind == "error" and _contains_words(excerpt, texts))
 
 
@@ -261,7 +263,7 @@ def _is_quoted(piece: str, texts: Iterable[str]) -> bool:
 
 def _contains_words(excerpt: str, texts: Iterable[str]) -> bool:
     """Return whether ``excerpt`` has two words or more, and one child contains all of them."""
-    sought = set(words(folded(excerpt)))
+    sought = set(words(fold_case_and_spaces(excerpt)))
     return len(sought) > 1 and any(sought <= set(words(child)) for child in texts)
 
 
@@ -286,7 +288,7 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     for mark, name, value, why in _MARKS:
         nodes = [node for node in layer.summaries if mark in node.quality]
         numbers[name] = len(nodes)
-        worst += [WorstNode.of(node, value, why) for node in nodes]
+        worst += [WorstNode.from_node(node, value, why) for node in nodes]
         counts += [f"{len(nodes)} are {why}"] if nodes else []
     summary = f"Of {n_checked} summaries, {'; '.join(counts) or 'none is marked'}."
     remedy = (
@@ -297,13 +299,15 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     return CheckMeasurement(not numbers["fallback"], summary, numbers, worst, remedy)
 
 
-def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
+def find_unfit_reason(text: str, sources: Sequence[str]) -> UnfitAnswer | None:
     """Return the reason why ``text`` is not a summary of ``sources``, or None."""
     junk = find_junk(text, sources)
     if junk is not None:
-        return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
-    switch = find_switch(text, sources)
+        return UnfitAnswer(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
+    switch = find_language_switch(text, sources)
     if switch is None or is_collage(text, sources):
         return None
     written, expected = switch
-    return Unfit(f"the answer is in language {written!r}, its sources in {expected!r}", expected)
+    return UnfitAnswer(
+        f"the answer is in language {written!r}, its sources in {expected!r}", expected
+    )

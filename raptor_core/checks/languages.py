@@ -13,7 +13,7 @@ from math import ceil, inf
 from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.collage import is_collage
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
-from raptor_core.text.words import is_paired, pairs, words
+from raptor_core.text.words import is_split_into_pairs, split_into_letter_pairs, words
 
 _ENGLISH = "en"
 _MARGIN = 0.45
@@ -32,20 +32,20 @@ MIN_WORDS = 8
 """Minimum number of distinct words, or pairs of letters, of a text with a clear language."""
 
 
-def language(text: str) -> str | None:
+def detect_language(text: str) -> str | None:
     """Return the language of a text; None if it is not clear."""
-    scores = _scores(text)
+    scores = _language_scores(text)
     best = max(scores, key=scores.__getitem__, default=None)
-    return None if best != _ENGLISH and _may_be(text, _ENGLISH) else best
+    return None if best != _ENGLISH and _may_be_language(text, _ENGLISH) else best
 
 
 @lru_cache(maxsize=1024)  # a child has several parents
-def _scores(text: str) -> Mapping[str, float]:
+def _language_scores(text: str) -> Mapping[str, float]:
     """Return the log-likelihood per byte of each language; none for few words."""
     import py3langid
 
     plain = _words(text)
-    if len({part for word in plain for part in pairs(word)}) < MIN_WORDS:
+    if len({part for word in plain for part in split_into_letter_pairs(word)}) < MIN_WORDS:
         return {}
     sample = " ".join(plain[:: ceil(len(plain) / _SAMPLE_WORDS)])
     n_bytes = len(sample.encode())
@@ -53,9 +53,9 @@ def _scores(text: str) -> Mapping[str, float]:
     return {code: score / n_bytes for code, score in py3langid.rank(sample) if len(code) == 2}
 
 
-def _may_be(text: str, code: str) -> bool:
+def _may_be_language(text: str, code: str) -> bool:
     """Return whether a text may be in this language."""
-    scores = _scores(text)
+    scores = _language_scores(text)
     return scores.get(code, -inf) > max(scores.values(), default=0.0) - _MARGIN
 
 
@@ -68,23 +68,25 @@ def _words(text: str) -> list[str]:
         if found == parts:
             plain += (word for word in found if len(word) > 1 and word == word.lower())
         else:
-            plain += filter(is_paired, found)
+            plain += filter(is_split_into_pairs, found)
     is_code = len(_CODE.findall(text)) >= _MIN_CODE
     return [w for w in plain if not (w.isdecimal() or (is_code and w in _KEYWORDS))]
 
 
-def find_switch(summary: str, children: Sequence[str]) -> tuple[str, str] | None:
+def find_language_switch(summary: str, children: Sequence[str]) -> tuple[str, str] | None:
     """Return the language of a summary and that of its children, if they clearly differ.
 
     A language in which a sentence of a child is counts as a language of the children.
     """
     together = "\n".join(children)
-    mine, theirs = language(summary), language(together)
-    if mine is None or theirs is None or mine == theirs or _may_be(summary, theirs):
+    mine, theirs = detect_language(summary), detect_language(together)
+    if mine is None or theirs is None or mine == theirs or _may_be_language(summary, theirs):
         return None
-    if _may_be(together, mine) or any(language(child) == mine for child in children):
+    if _may_be_language(together, mine) or any(
+        detect_language(child) == mine for child in children
+    ):
         return None
-    is_known = any(language(s) == mine for child in children for s in sentence_texts(child))
+    is_known = any(detect_language(s) == mine for child in children for s in sentence_texts(child))
     return None if is_known else (mine, theirs)
 
 
@@ -98,13 +100,15 @@ def language_switch(layer: CheckedLayer) -> CheckMeasurement:
     n_checked = len(layer.summaries)
     n_judged, switched = 0, []
     for node in layer.summaries:
-        children = layer.texts_below(node)
+        children = layer.child_texts(node)
         if is_collage(node.text, children):
             continue
-        n_judged += language(node.text) is not None
-        switch = find_switch(node.text, children)
+        n_judged += detect_language(node.text) is not None
+        switch = find_language_switch(node.text, children)
         if switch:
-            switched.append(WorstNode.of(node, 1.0, f"{switch[0]}, its children {switch[1]}"))
+            switched.append(
+                WorstNode.from_node(node, 1.0, f"{switch[0]}, its children {switch[1]}")
+            )
     numbers: dict[str, float] = {
         "summaries": n_checked,
         "plain_language": n_judged,

@@ -18,8 +18,8 @@ from raptor_core.checks.junk import junk_text, model_answers
 from raptor_core.checks.languages import language_switch
 from raptor_core.checks.stored import staleness
 from raptor_core.checks.structure import (
-    coverage,
-    shrink,
+    check_child_links,
+    check_shrinking_layers,
     unreadable_nodes,
 )
 from raptor_core.settings import Settings
@@ -29,7 +29,7 @@ CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
     sizes.cluster_size,
 )
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
-    coverage,
+    check_child_links,
     junk_text,
     foreign_facts,
     sizes.compression_ratio,
@@ -38,7 +38,7 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     model_answers,
 )
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
-    shrink,
+    check_shrinking_layers,
     prompt_injection,
     unreadable_nodes,
 )

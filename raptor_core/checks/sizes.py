@@ -17,7 +17,7 @@ from raptor_core.checks.base import (
     WorstNode,
     check,
     children_of,
-    distribution,
+    describe_distribution,
 )
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
@@ -25,7 +25,7 @@ from raptor_core.settings import Settings
 PAPER_CHILDREN = 6.7
 
 
-def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
+def count_parents(summaries: Iterable[Node]) -> Counter[str]:
     """Return the number of parents of each child, by id; soft assignment allows several."""
     return Counter(child for node in summaries for child in node.children)
 
@@ -46,13 +46,13 @@ def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
             f"Clusters have {mean:.1f} nodes on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_CHILDREN})."
         )
-    numbers = {"clusters": len(children), **distribution("children", children)}
+    numbers = {"clusters": len(children), **describe_distribution("children", children)}
     if parents := Counter(node.id for cluster in checked.clusters for node in cluster):
         several = sum(n > 1 for n in parents.values()) / len(parents)
         numbers["several_parents_share"] = round(several, DIGITS)
     remedy = "Look at clustering.threshold, max_components and max_tokens."
     worst = [
-        WorstNode.of(cluster[0], len(cluster), f"first of {len(cluster)} nodes of a cluster")
+        WorstNode.from_node(cluster[0], len(cluster), f"first of {len(cluster)} nodes of a cluster")
         for cluster in sorted(checked.clusters, key=len, reverse=True)
     ]
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
@@ -71,7 +71,7 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
     numbers = {
         "over_budget": len(over),
         "budget_tokens": budget,
-        **distribution("cluster_tokens", [n_tokens for n_tokens, _ in sized]),
+        **describe_distribution("cluster_tokens", [n_tokens for n_tokens, _ in sized]),
     }
     summary = (
         f"{len(over)} of {len(sized)} clusters have more than {budget} tokens."
@@ -79,7 +79,9 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
         else f"All {len(sized)} clusters keep the budget of {budget} tokens."
     )
     worst = [
-        WorstNode.of(cluster[0], n, f"first of {len(cluster)} nodes with {n} tokens together")
+        WorstNode.from_node(
+            cluster[0], n, f"first of {len(cluster)} nodes with {n} tokens together"
+        )
         for n, cluster in over
     ]
     remedy = "Build the layer again; if it fails again, the clusterer ignores max_tokens."
@@ -89,7 +91,9 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
 PAPER_RATIO = 0.28
 
 
-def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[tuple[Node, float]]:
+def compression_ratios(
+    nodes: Iterable[Node], below: Mapping[str, Node]
+) -> list[tuple[Node, float]]:
     """Return summaries with the ratios of their tokens to those of their children.
 
     Summaries are left out if a child is not in ``below``, or the children have no tokens.
@@ -112,12 +116,12 @@ def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[tuple
 def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     """Compare the mean ratio with ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
-    measured = compressions(layer.summaries, layer.below)
+    measured = compression_ratios(layer.summaries, layer.nodes_below)
     ratios = [ratio for _, ratio in measured]
     numbers = {
         "summaries": len(measured),
         "unmeasured": len(layer.summaries) - len(measured),
-        **distribution("ratio", ratios),
+        **describe_distribution("ratio", ratios),
     }
     mean = float(np.mean(ratios or [low]))  # a layer without summaries passes
     summary = "No summary to measure."
@@ -127,7 +131,9 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
             f"(bounds {low:g} to {high:g}, paper {PAPER_RATIO})."
         )
     measured.sort(key=lambda pair: pair[1], reverse=mean >= low)
-    worst = [WorstNode.of(node, ratio, f"{ratio:.2f} of its children") for node, ratio in measured]
+    worst = [
+        WorstNode.from_node(node, ratio, f"{ratio:.2f} of its children") for node, ratio in measured
+    ]
     remedy = "Change summarizer.ratio, min_tokens or max_tokens, or the bounds of this check."
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
@@ -146,14 +152,14 @@ def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement
     n_over, n_long = (sum(n.n_tokens > most for n in over) for most in (limit, embedded))
     numbers = {
         "chunks": len(chunks),
-        **distribution("chunk_tokens", [node.n_tokens for node in chunks]),
+        **describe_distribution("chunk_tokens", [node.n_tokens for node in chunks]),
         "over_limit_share": round(n_over / max(1, len(chunks)), DIGITS),
         "over_window_share": round(n_long / max(1, len(chunks)), DIGITS),
     }
     summary = f"{n_over} of {len(chunks)} chunks are over {limit} tokens."
     if n_long:
         summary += f" {n_long} are over the embedder's limit of {embedded} tokens."
-    worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]
+    worst = [WorstNode.from_node(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]
     remedy = f"{settings.long_text_warning}."
     if n_over:
         remedy = "The chunker breaks its contract to keep chunking.max_tokens."

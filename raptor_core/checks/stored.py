@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from raptor_core.audit.collage import folded
-from raptor_core.checks.base import DIGITS, CheckMeasurement, WorstNode, check, percent
+from raptor_core.audit.collage import fold_case_and_spaces
+from raptor_core.checks.base import DIGITS, CheckMeasurement, WorstNode, check, format_percent
 from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
 
@@ -12,13 +12,13 @@ MAX_EQUAL_VECTORS = 0.1
 
 
 @check("embedding", "error", "Hardly any node has the same vector as a different text.")
-def embedding(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> CheckMeasurement:
+def check_equal_vectors(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> CheckMeasurement:
     """Measure the share of nodes that have the same vector as a different text.
 
     Such vectors show that the embedder is broken. The store itself rejects vectors of a wrong
     length or norm.
     """
-    equal = _equal([(node, vectors[node.embedding_key]) for node in nodes])
+    equal = _nodes_with_equal_vectors([(node, vectors[node.embedding_key]) for node in nodes])
     share = len(equal) / max(1, len(nodes))
     numbers: dict[str, float] = {
         "nodes": len(nodes),
@@ -27,14 +27,16 @@ def embedding(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> CheckMea
     }
     summary = (
         f"{len(equal)} of {len(nodes)} nodes have the same vector as a different text "
-        f"(at most {percent(MAX_EQUAL_VECTORS)})."
+        f"(at most {format_percent(MAX_EQUAL_VECTORS)})."
     )
-    worst = [WorstNode.of(n, n.n_tokens, "has the vector of a different text") for n in equal]
+    worst = [
+        WorstNode.from_node(n, n.n_tokens, "has the vector of a different text") for n in equal
+    ]
     remedy = "Materialize the layers' embeddings again; if it fails again, the embedder is broken."
     return CheckMeasurement(share <= MAX_EQUAL_VECTORS, summary, numbers, worst, remedy)
 
 
-def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:
+def _nodes_with_equal_vectors(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:
     """Return nodes whose vector equals that of a text that differs by more than case and spaces."""
     by_bytes: dict[bytes, list[Node]] = {}
     for node, vector in stored:
@@ -43,7 +45,7 @@ def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:
         node
         for nodes in by_bytes.values()
         if len({node.embedding_key for node in nodes}) > 1
-        and len({folded(node.embedding_text) for node in nodes}) > 1
+        and len({fold_case_and_spaces(node.embedding_text) for node in nodes}) > 1
         for node in nodes
     ]
 

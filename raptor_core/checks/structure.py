@@ -25,15 +25,21 @@ _BROKEN = {
     "Every node of the layer below has a parent, no summary has fewer than two children (one for "
     "the method reference), and every child and every id exists exactly once.",
 )
-def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
+def check_child_links(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Count the faults in the links between a layer of summaries and the layer below."""
-    by_fault = dict(zip(_BROKEN, (*_broken(layer), _repeated(layer.nodes)), strict=True))
-    n_checked = len(layer.nodes) + len(layer.below)
+    by_fault = dict(
+        zip(
+            _BROKEN,
+            (*_nodes_with_broken_links(layer), _nodes_with_repeated_ids(layer.nodes)),
+            strict=True,
+        )
+    )
+    n_checked = len(layer.nodes) + len(layer.nodes_below)
     numbers = {"nodes_checked": n_checked}
     numbers |= {_BROKEN[fault]: len(nodes) for fault, nodes in by_fault.items()}
     faults = "; ".join(f"{len(nodes)} nodes {fault}" for fault, nodes in by_fault.items() if nodes)
     worst = [
-        base.WorstNode.of(n, len(n.children), f"node {fault}")
+        base.WorstNode.from_node(n, len(n.children), f"node {fault}")
         for fault, nodes in by_fault.items()
         for n in nodes
     ]
@@ -42,12 +48,12 @@ def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     return base.CheckMeasurement(not faults, summary, numbers, worst, remedy)
 
 
-def _broken(layer: base.CheckedLayer) -> tuple[list[Node], list[Node], list[Node]]:
+def _nodes_with_broken_links(layer: base.CheckedLayer) -> tuple[list[Node], list[Node], list[Node]]:
     """Return nodes without a parent, and summaries with too few or with unknown children.
 
     A tree that has no node in this layer ends below it, so its nodes need no parent.
     """
-    below, summaries = layer.below, layer.summaries
+    below, summaries = layer.nodes_below, layer.summaries
     trees = {node.tree for node in summaries}
     covered = {(node.tree, child) for node in summaries for child in node.children}
     return (
@@ -57,14 +63,14 @@ def _broken(layer: base.CheckedLayer) -> tuple[list[Node], list[Node], list[Node
     )
 
 
-def _repeated(nodes: Sequence[Node]) -> list[Node]:
+def _nodes_with_repeated_ids(nodes: Sequence[Node]) -> list[Node]:
     """Return every node that has the id of an earlier node."""
     first = {node.id: row for row, node in reversed([*enumerate(nodes)])}
     return [node for row, node in enumerate(nodes) if first[node.id] != row]
 
 
 @base.check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
-def shrink(checked: base.CheckedTrees) -> base.CheckMeasurement:
+def check_shrinking_layers(checked: base.CheckedTrees) -> base.CheckMeasurement:
     """Count the trees that do not shrink from layer to layer."""
     trees = sorted((tree for tree in checked.trees if tree.n_nodes), key=lambda tree: tree.name)
     steps = [
@@ -109,11 +115,11 @@ def unreadable_nodes(checked: base.CheckedTrees) -> base.CheckMeasurement:
     summary = "No document declares readers."
     if layers:
         summary = (
-            f"Nobody may read {len(nodes)} of {n_nodes} nodes ({base.percent(share)}, at most "
-            f"{base.percent(MAX_UNREADABLE)})."
+            f"Nobody may read {len(nodes)} of {n_nodes} nodes ({base.format_percent(share)}, at "
+            f"most {base.format_percent(MAX_UNREADABLE)})."
         )
     worst = [
-        base.WorstNode.of(node, len(node.documents), "nobody may read all its documents")
+        base.WorstNode.from_node(node, len(node.documents), "nobody may read all its documents")
         for node in nodes
     ]
     remedy = (

@@ -12,9 +12,9 @@ from raptor_formats.base import MetadataValue
 class Chunk:
     """Span of a document: ``text == document.text[start:end]``, end exclusive.
 
-    ``section`` is the path of headings above the span, outermost first. ``table`` names the columns
-    of a table if the span begins with its rows but does not include their heading. ``metadata``
-    describes the chunk, in addition to its document's.
+    ``section`` is the path of headings above the span, outermost first. ``table_header`` has the
+    columns of a table if the span begins with its rows but does not include their heading.
+    ``metadata`` describes the chunk, in addition to its document's.
     """
 
     text: str
@@ -22,7 +22,7 @@ class Chunk:
     end: int
     n_tokens: int
     section: tuple[str, ...] = ()
-    table: str = ""
+    table_header: str = ""
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
 
 

@@ -13,16 +13,21 @@ from operator import itemgetter
 from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.outline import SectionPaths, find_tables, outline, table_at
-from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
-from raptor_core.chunking.sentences import Measure, Span, cut_sentence, sentences_of
-from raptor_core.documents.base import CHUNK_ID, Document, with_tuples
-from raptor_core.documents.data_runs import data_runs
+from raptor_core.chunking.outline import (
+    SectionPaths,
+    continued_table_header,
+    find_tables,
+    outline_blocks,
+)
+from raptor_core.chunking.packing import OpenedUnit, SentenceSpan, hash_text, pack_stably
+from raptor_core.chunking.sentences import Span, SpanWeights, block_sentence_spans, cut_sentence
+from raptor_core.documents.base import CHUNK_ID, Document, lists_to_tuples
+from raptor_core.documents.data_runs import find_data_runs
 from raptor_core.errors import SourceError
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
-from raptor_formats.blocks import is_rule, strip_spans, unpack
+from raptor_formats.blocks import is_horizontal_rule, split_at_bounds, unpack_blocks
 
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 4
@@ -44,7 +49,7 @@ class SentenceChunker:
     """
 
     method: ClassVar[str] = "sentences"
-    rules: ClassVar[int] = RULES_VERSION
+    rules_version: ClassVar[int] = RULES_VERSION
 
     def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
         self._limit = settings.max_tokens
@@ -57,7 +62,7 @@ class SentenceChunker:
             "method": self.method,
             "max_tokens": self._limit,
             "counter": self._counter.fingerprint,
-            "rules": self.rules,
+            "rules": self.rules_version,
         }
         return fingerprint("chunking", values)
 
@@ -68,19 +73,19 @@ class SentenceChunker:
             return []
         groups = [
             group
-            for units in _groups(text, list(self._units(document)))
-            for group in self._without_rules(text, self._weigh(text, units))
+            for units in _group_between_non_text(text, list(self._units(document)))
+            for group in self._split_at_rules(text, self._weigh_and_cut(text, units))
         ]
-        spans = [span for group in groups for span in self._pack(text, group)]
-        counts = self._verify(text, spans, [unit.start for unit in chain(*groups)])
+        spans = [span for group in groups for span in self._pack_into_chunks(text, group)]
+        counts = self._halve_long_chunks(text, spans, [unit.start for unit in chain(*groups)])
         paths, tables = SectionPaths(document), find_tables(document)
         return [
-            Chunk(text[a:b], a, b, count, paths.at(a), table_at(tables, a))
+            Chunk(text[a:b], a, b, count, paths.path_at(a), continued_table_header(tables, a))
             for (a, b), count in sorted(counts.items())
-            if not is_rule(text[a:b])
+            if not is_horizontal_rule(text[a:b])
         ]
 
-    def _pack(self, _text: str, units: list[SentenceSpan]) -> list[Span]:
+    def _pack_into_chunks(self, _text: str, units: list[SentenceSpan]) -> list[Span]:
         """Return the spans of chunks."""
         ends = pack_stably(units, self._limit)
         return [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
@@ -88,31 +93,31 @@ class SentenceChunker:
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
         """Yield the sentences of all blocks, in order, not yet weighed or cut."""
         text = document.text
-        for part in outline(document):
-            opens, spans = part.opens, sentences_of(text, part.block)
+        for part in outline_blocks(document):
+            opens, spans = part.opened_unit, block_sentence_spans(text, part.block)
             for number, (start, end) in enumerate(spans, 1):
-                leads = part.leads and number == len(spans)
-                key = key_of(text[start:end])
+                leads = part.introduces_next and number == len(spans)
+                key = hash_text(text[start:end])
                 yield SentenceSpan(start, end, 0, key, opens, part.level, leads)
-                opens = Opens.NOTHING
+                opens = OpenedUnit.NOTHING
 
-    def _weigh(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
+    def _weigh_and_cut(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
         """Weigh the units, and replace each unit over the limit by its parts.
 
         Tokens are counted piece by piece, because those of a whole text need much memory.
         """
         weighed: list[SentenceSpan] = []
-        for piece in _pieces(units):
-            measure = Measure(text, self._counter, piece[0].start, piece[-1].end)
-            weights = self._weights(text, [unit[:2] for unit in piece], measure)
+        for piece in _group_by_length(units):
+            measure = SpanWeights(text, self._counter, piece[0].start, piece[-1].end)
+            weights = self._sentence_weights(text, [unit[:2] for unit in piece], measure)
             for unit, weight in zip(piece, weights, strict=True):
                 if weight <= self._limit:
                     weighed.append(unit._replace(weight=weight))
                 else:
-                    weighed += self._cut(text, unit, measure)
+                    weighed += self._cut_long_unit(text, unit, measure)
         return weighed
 
-    def _without_rules(self, text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+    def _split_at_rules(self, text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
         """Split the units at long rules; a short rule adds its weight to the next unit."""
         rows = [n for n, (a, b) in enumerate(pairwise(units), 1) if text[a.end : b.start].strip()]
         counts = self._counter.count([text[units[n - 1].end : units[n].start] for n in rows])
@@ -125,19 +130,21 @@ class SentenceChunker:
                 units[row] = units[row]._replace(weight=weight)
         return [units[a:b] for a, b in pairwise([*borders, len(units)])]
 
-    def _cut(self, text: str, unit: SentenceSpan, measure: Measure) -> Iterator[SentenceSpan]:
+    def _cut_long_unit(
+        self, text: str, unit: SentenceSpan, measure: SpanWeights
+    ) -> Iterator[SentenceSpan]:
         """Cut a unit that is over the limit into parts within it."""
-        opens = unit.opens
+        opens = unit.opened_unit
         cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
-        spans = list(strip_spans(text, [unit.start, *cuts, unit.end]))
+        spans = list(split_at_bounds(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
-            leads = unit.leads and end == spans[-1][1]
-            key = key_of(text[start:end])
+            leads = unit.introduces_next and end == spans[-1][1]
+            key = hash_text(text[start:end])
             yield SentenceSpan(start, end, weight, key, opens, unit.level, leads)
-            opens = Opens.NOTHING
+            opens = OpenedUnit.NOTHING
 
-    def _weights(self, text: str, spans: list[Span], measure: Measure) -> list[int]:
+    def _sentence_weights(self, text: str, spans: list[Span], measure: SpanWeights) -> list[int]:
         """Return the weight of each sentence; exact if it decides whether the sentence is cut."""
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         nearly = range(self._limit + 1, NEARLY * self._limit)
@@ -148,30 +155,32 @@ class SentenceChunker:
                 weights[row] = count
         return weights
 
-    def _verify(self, text: str, spans: list[Span], bounds: list[int]) -> dict[Span, int]:
+    def _halve_long_chunks(
+        self, text: str, spans: list[Span], bounds: list[int]
+    ) -> dict[Span, int]:
         """Count the tokens of chunks exactly, and halve those over the limit until none is left."""
         counts: dict[Span, int] = {}
         while spans:
             numbers = self._counter.count([text[a:b] for a, b in spans])
             counts.update(zip(spans, numbers, strict=True))
             overlong = [span for span in spans if counts[span] > self._limit]
-            spans = [part for span in overlong for part in self._halves(text, span, bounds)]
+            spans = [part for span in overlong for part in self._halve_span(text, span, bounds)]
             for span in overlong:
                 del counts[span]
         return counts
 
-    def _halves(self, text: str, span: Span, bounds: list[int]) -> list[Span]:
+    def _halve_span(self, text: str, span: Span, bounds: list[int]) -> list[Span]:
         """Split a span at its middle sentence, or a single sentence near its middle token."""
         start, end = span
         inner = bounds[bisect_left(bounds, start + 1) : bisect_left(bounds, end)]
         if inner:
-            return list(strip_spans(text, [start, inner[len(inner) // 2], end]))
+            return list(split_at_bounds(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
-        measure = Measure(part, self._counter, 0, len(part))
-        half = max(1, -(-len(measure.token_offsets(0, len(part))) // 2))
+        measure = SpanWeights(part, self._counter, 0, len(part))
+        half = max(1, -(-len(measure.token_starts(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
-        return list(strip_spans(text, [start, middle, end]))
+        return list(split_at_bounds(text, [start, middle, end]))
 
 
 def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) -> list[Chunk]:
@@ -180,12 +189,18 @@ def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) 
     Raises:
         SourceError: a chunk exceeds the limit.
     """
-    blocks = unpack(document.blocks) if document.blocks else []
+    blocks = unpack_blocks(document.blocks) if document.blocks else []
     if not blocks or blocks[0].kind != "chunk":
         return []
     texts = [document.text[block.start : block.end] for block in blocks]
     chunks = [
-        Chunk(text, block.start, block.end, n_tokens, metadata=with_tuples(json.loads(block.label)))
+        Chunk(
+            text,
+            block.start,
+            block.end,
+            n_tokens,
+            metadata=lists_to_tuples(json.loads(block.label)),
+        )
         for text, block, n_tokens in zip(texts, blocks, counter.count(texts), strict=True)
     ]
     longest = max(chunks, key=lambda chunk: chunk.n_tokens)
@@ -198,21 +213,25 @@ def supplied_chunks(document: Document, counter: TokenCounter, max_tokens: int) 
     return chunks
 
 
-def _groups(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+def _group_between_non_text(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
     """Group the units between comments and other non-text, over which no chunk extends."""
-    return [part for group in _without_data(text, units) for part in _between_gaps(text, group)]
+    return [
+        part for group in _split_at_data_runs(text, units) for part in _split_at_gaps(text, group)
+    ]
 
 
-def _between_gaps(text: str, units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
+def _split_at_gaps(text: str, units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
     borders = (
-        n for n, (a, b) in enumerate(pairwise(units), 1) if not is_rule(text[a.end : b.start])
+        n
+        for n, (a, b) in enumerate(pairwise(units), 1)
+        if not is_horizontal_rule(text[a.end : b.start])
     )
     for first, last in pairwise([0, *borders, len(units)]):
         if first < last:
             yield units[first:last]
 
 
-def _pieces(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
+def _group_by_length(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
     """Group the units into runs of about ``PIECE_CHARS`` characters."""
     first = 0
     for at, unit in enumerate(units, 1):
@@ -221,9 +240,9 @@ def _pieces(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
             first = at
 
 
-def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+def _split_at_data_runs(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
     """Group the units between the runs of data of a text."""
-    runs = data_runs(text)
+    runs = find_data_runs(text)
     if not runs:
         return [units]
     groups: list[list[SentenceSpan]] = [[] for _ in range(len(runs) + 1)]
@@ -233,10 +252,10 @@ def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpa
         inner = [bound for run in runs[first:last] for bound in run]
         bounds = [unit.start, *(min(max(at, unit.start), unit.end) for at in inner), unit.end]
         for number, span in enumerate(zip(bounds[::2], bounds[1::2], strict=True), first):
-            for start, end in strip_spans(text, span):
+            for start, end in split_at_bounds(text, span):
                 if any(map(str.isalnum, text[start:end])):
-                    key = key_of(text[start:end])
-                    groups[number].append(unit._replace(start=start, end=end, key=key))
+                    key = hash_text(text[start:end])
+                    groups[number].append(unit._replace(start=start, end=end, text_hash=key))
     return [group for group in groups if group] or [units]
 
 
@@ -248,10 +267,10 @@ class GreedyChunker(SentenceChunker):
     """
 
     method = "greedy"
-    rules = 5
+    rules_version = 5
 
-    def _pack(self, text: str, units: list[SentenceSpan]) -> list[Span]:
-        measure = Measure(text, self._counter, units[0].start, units[-1].end)
+    def _pack_into_chunks(self, text: str, units: list[SentenceSpan]) -> list[Span]:
+        measure = SpanWeights(text, self._counter, units[0].start, units[-1].end)
         spans: list[Span] = []
         at = 0
         while at < len(units):

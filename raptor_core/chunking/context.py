@@ -16,8 +16,8 @@ def context_lines(
     paths: Iterable[tuple[str, tuple[str, ...]]], counter: TokenCounter, max_tokens: int
 ) -> list[str]:
     """Return a line "Title > Section" of at most ``max_tokens`` for each pair, or ""."""
-    names = [_names(title, section) for title, section in paths]
-    candidates = {path: _candidates(path) if max_tokens else [""] for path in names}
+    names = [_distinct_headings(title, section) for title, section in paths]
+    candidates = {path: _candidate_lines(path) if max_tokens else [""] for path in names}
     counts = iter(counter.count([line for lines in candidates.values() for line in lines]))
     line_of = {}
     for path, lines in candidates.items():
@@ -26,7 +26,7 @@ def context_lines(
     return [line_of[path] for path in names]
 
 
-def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct_headings(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
     """Return title and headings with single spaces, without empty and repeated ones."""
     names: list[str] = []
     for name in (title, *section):
@@ -36,7 +36,7 @@ def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _candidates(names: tuple[str, ...]) -> list[str]:
+def _candidate_lines(names: tuple[str, ...]) -> list[str]:
     """Return candidate lines from the whole path down to one name, the best first.
 
     The middle of the path is dropped first, because the title names the topic of the document and
@@ -54,7 +54,7 @@ def _candidates(names: tuple[str, ...]) -> list[str]:
     return lines
 
 
-def add_tables(
+def add_table_headers(
     lines: Sequence[str], tables: Sequence[str], counter: TokenCounter, max_tokens: int
 ) -> list[str]:
     """Return the lines, each with a second line for the columns of its table, if it has one.
@@ -67,7 +67,7 @@ def add_tables(
     """
     shown = {"": ""}
     for label in set(tables) - {""} if max_tokens else ():
-        candidates = list(_shortened(label))
+        candidates = list(_shorten_column_names(label))
         counts = counter.count(candidates)
         fitting = (c for c, n in zip(candidates, counts, strict=True) if n <= max_tokens)
         shown[label] = next(fitting, "")
@@ -75,7 +75,7 @@ def add_tables(
     return [f"{line}\n{table}" if table else line for line, table in pairs]
 
 
-def _shortened(label: str) -> Iterator[str]:
+def _shorten_column_names(label: str) -> Iterator[str]:
     """Yield the column names with fewer and fewer words, then with fewer and fewer names."""
     cells = label.split(_CELL)
     yield label

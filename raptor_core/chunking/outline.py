@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.packing import Opens
+from raptor_core.chunking.packing import OpenedUnit
 from raptor_core.documents.base import Document
 from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
-from raptor_formats.blocks import Block, unpack
+from raptor_formats.blocks import Block, unpack_blocks
 from raptor_formats.markup.markdown import read_markdown
-from raptor_formats.markup.plain import WRAP_CHARS, title_starts
+from raptor_formats.markup.plain import WRAP_CHARS, find_title_starts
 
 MAX_TITLE_CHARS = 120
 """Longest paragraph that can be the title of the table below it, in characters."""
@@ -40,29 +40,29 @@ class OutlineBlock:
 
     Attributes:
         block: the block; never a rule.
-        opens: unit of text that begins with it.
+        opened_unit: unit of text that begins with it.
         level: depth of a heading, 1 to 7; 0 for other blocks.
-        leads: whether it introduces the next block and says little without it.
+        introduces_next: whether it introduces the next block and says little without it.
     """
 
     block: Block
-    opens: Opens
+    opened_unit: OpenedUnit
     level: int
-    leads: bool
+    introduces_next: bool
 
 
-def blocks_of(document: Document) -> list[Block]:
+def document_blocks(document: Document) -> list[Block]:
     """Return the blocks of a document without rules; text of unknown format is read as Markdown."""
     if document.blocks:
-        blocks = unpack(document.blocks)
+        blocks = unpack_blocks(document.blocks)
     else:
-        blocks = read_markdown(document.text, title_starts(document.text, document.sections))
+        blocks = read_markdown(document.text, find_title_starts(document.text, document.sections))
     return [block for block in blocks if block.kind != "rule"]
 
 
-def outline(document: Document) -> Iterator[OutlineBlock]:
+def outline_blocks(document: Document) -> Iterator[OutlineBlock]:
     """Yield the blocks of a document in order."""
-    text, paths, blocks = document.text, SectionPaths(document), blocks_of(document)
+    text, paths, blocks = document.text, SectionPaths(document), document_blocks(document)
     starts = sorted({section.start for section in document.sections})
     previous: Block | None = None
     for block, following in pairwise([*blocks, None]):
@@ -70,17 +70,21 @@ def outline(document: Document) -> Iterator[OutlineBlock]:
             break
         level = 0
         if block.kind == "heading":
-            level = min(max(1, len(paths.at(block.start)) or block.depth), 7)
+            level = min(max(1, len(paths.path_at(block.start)) or block.depth), 7)
         first = previous.end if previous else 0
         begins_section = bisect_left(starts, first) < bisect_left(starts, block.start + 1)
-        opens = Opens.SECTION if begins_section or level else Opens.PARAGRAPH
-        if opens is Opens.PARAGRAPH and previous and _is_tight(text, previous, block):
-            opens = Opens.NOTHING
+        opens = OpenedUnit.SECTION if begins_section or level else OpenedUnit.PARAGRAPH
+        if (
+            opens is OpenedUnit.PARAGRAPH
+            and previous
+            and _continues_list_or_table(text, previous, block)
+        ):
+            opens = OpenedUnit.NOTHING
         yield OutlineBlock(block, opens, level, _introduces_next(text, block, following))
         previous = block
 
 
-def _is_tight(text: str, previous: Block, block: Block) -> bool:
+def _continues_list_or_table(text: str, previous: Block, block: Block) -> bool:
     """Return whether a block continues a list or a table, without a blank line in between."""
     if _BLANK_LINE.search(text, previous.end, block.start):
         return False
@@ -112,17 +116,17 @@ class TableRows:
 
     start: int
     end: int
-    label: str
+    header: str
 
 
 def find_tables(document: Document) -> list[TableRows]:
     """Return the rows of tables with column names or a title, in order."""
     text, tables = document.text, list[TableRows]()
     title, names, previous = "", "", Block("paragraph", 0, 0)
-    for block in blocks_of(document):
+    for block in document_blocks(document):
         if block.kind in _ROWS:
-            if previous.kind != "names" and not _is_tight(text, previous, block):
-                title, names = _title(text, previous), ""
+            if previous.kind != "names" and not _continues_list_or_table(text, previous, block):
+                title, names = _table_title(text, previous), ""
             if block.kind == "names":
                 names = " | ".join(filter(None, (names, block.label)))
             label = ": ".join(filter(None, (title, names)))
@@ -134,7 +138,7 @@ def find_tables(document: Document) -> list[TableRows]:
     return tables
 
 
-def _title(text: str, block: Block) -> str:
+def _table_title(text: str, block: Block) -> str:
     """Return the title of a table from the block above it; its section names a heading."""
     shown = " ".join((block.label or text[block.start : block.end]).split())
     if block.kind == "directive":
@@ -145,19 +149,21 @@ def _title(text: str, block: Block) -> str:
     return shown.rstrip(":：")
 
 
-def table_at(tables: Sequence[TableRows], start: int) -> str:
+def continued_table_header(tables: Sequence[TableRows], start: int) -> str:
     """Return the label of the table whose rows continue at a character, or ""."""
     at = bisect_right(tables, start, key=lambda rows: rows.start) - 1
-    return tables[at].label if at >= 0 and start < tables[at].end else ""
+    return tables[at].header if at >= 0 and start < tables[at].end else ""
 
 
-def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter) -> list[Parts]:
+def paragraph_parts(
+    document: Document, chunks: Sequence[Chunk], counter: TokenCounter
+) -> list[Parts]:
     """Return each chunk's parts of paragraphs; what introduces a paragraph is part of it."""
     starts, begins = list[int](), True
-    for part in outline(document):
-        if begins and (part.opens is not Opens.NOTHING or not starts):
+    for part in outline_blocks(document):
+        if begins and (part.opened_unit is not OpenedUnit.NOTHING or not starts):
             starts.append(part.block.start)
-        begins = not part.leads
+        begins = not part.introduces_next
     within = [
         starts[max(0, bisect_right(starts, chunk.start) - 1) : bisect_left(starts, chunk.end)]
         for chunk in chunks
@@ -170,12 +176,12 @@ def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter)
     ]
     counts = iter(counter.count(texts))
     return [
-        _with_tokens(inner, chunk.n_tokens, counts)
+        _add_token_counts(inner, chunk.n_tokens, counts)
         for chunk, inner in zip(chunks, within, strict=True)
     ]
 
 
-def _with_tokens(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
+def _add_token_counts(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
     """Add token counts to the parts; their sum is at least the tokens of the chunk."""
     if len(starts) == 1:
         return ((starts[0], n_tokens),)
@@ -190,14 +196,14 @@ class SectionPaths:
     def __init__(self, document: Document) -> None:
         marks = {0} | {s.start for s in document.sections} | {s.end for s in document.sections}
         self._marks = sorted(marks)
-        self._paths = list(_paths(document, self._marks))
+        self._paths = list(_paths_between(document, self._marks))
 
-    def at(self, character: int) -> tuple[str, ...]:
+    def path_at(self, character: int) -> tuple[str, ...]:
         """Return the titles of the sections around the character, outermost first."""
         return self._paths[bisect_right(self._marks, character) - 1]
 
 
-def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
+def _paths_between(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
     """Return the path from each mark to the next; sections are nested and sorted by start."""
     paths: list[tuple[str, ...]] = []
     opened: list[tuple[int, str]] = []

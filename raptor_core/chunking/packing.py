@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 # Price of a chunk, and so the unit of all prices: whole numbers, exact on every machine.
 CHUNK_PRICE = 1 << 20
-# Lowest and highest price of a border, in chunks, by ``Opens``. With a wider range, an edit shifts
+# Lowest and highest price of a border, in chunks, by ``OpenedUnit``. In a wider range, edits shift
 # fewer chunks, but chunks get shorter. Lower prices at paragraphs and sections cut fewer of
 # them. docs/research.md has figures.
 BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
@@ -27,7 +27,7 @@ LEAST_SHARE = 0.25
 SECTION_SHARE = 0.5
 
 
-class Opens(IntEnum):
+class OpenedUnit(IntEnum):
     """Unit of text that begins with a sentence; an index into ``BORDER_PRICES``."""
 
     NOTHING = 0
@@ -38,17 +38,17 @@ class Opens(IntEnum):
 class SentenceSpan(NamedTuple):
     """Span of ``weight`` tokens that is never cut; the weight is at most the limit.
 
-    ``key`` is a hash of the text. ``level`` is the depth of a heading, 0 for other text. A span
-    that ``leads`` introduces the next one.
+    ``text_hash`` ignores white space. ``level`` is the depth of a heading, 0 for other text. A span
+    with ``introduces_next`` introduces the next one.
     """
 
     start: int
     end: int
     weight: int = 0
-    key: int = 0
-    opens: Opens = Opens.NOTHING
+    text_hash: int = 0
+    opened_unit: OpenedUnit = OpenedUnit.NOTHING
     level: int = 0
-    leads: bool = False
+    introduces_next: bool = False
 
 
 def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
@@ -57,15 +57,15 @@ def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     Each stretch is packed into chunks of the lowest total price.
     """
     weights = [sentence.weight for sentence in sentences]
-    prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
+    prices = [0, *(_border_price(*pair) for pair in pairwise(sentences))]
     return [
         start + end
-        for start, stop in pairwise(stretches(sentences, limit))
-        for end in cheapest(weights[start:stop], prices[start:stop], limit)
+        for start, stop in pairwise(stretch_borders(sentences, limit))
+        for end in cheapest_borders(weights[start:stop], prices[start:stop], limit)
     ]
 
 
-def stretches(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
+def stretch_borders(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     """Return the borders (indices) of the stretches, including the first and the last.
 
     Sections of at least ``SECTION_SHARE`` of the limit stand alone. A smaller section joins the
@@ -73,7 +73,7 @@ def stretches(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     stands alone changes no chunk beyond its end, except in a small last section.
     """
     n, least = len(sentences), SECTION_SHARE * limit
-    starts = [0, *(i for i in range(1, n) if sentences[i].opens is Opens.SECTION), n]
+    starts = [0, *(i for i in range(1, n) if sentences[i].opened_unit is OpenedUnit.SECTION), n]
     borders, weight, previous = [0], 0, 0
     for start, stop in pairwise(starts):
         section = sum(sentence.weight for sentence in sentences[start:stop])
@@ -85,7 +85,7 @@ def stretches(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     return [*(borders if weight >= least else borders[:-1] or [0]), n]
 
 
-def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
+def cheapest_borders(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
     """Return the ends (indices, exclusive) of runs of lowest price, in linear time for any limit.
 
     ``prices[i]`` is the price of a border before ``i``. A run weighs at most ``limit`` and, if
@@ -118,16 +118,16 @@ def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[
     return ends[::-1]
 
 
-def _price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
+def _border_price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
     """Return the price of a border between two sentences."""
     is_deeper = sentence.level > previous.level > 0
-    if previous.leads and (sentence.opens is not Opens.SECTION or is_deeper):
+    if previous.introduces_next and (sentence.opened_unit is not OpenedUnit.SECTION or is_deeper):
         return int(LEAD_PRICE * CHUNK_PRICE)
-    least, most = BORDER_PRICES[sentence.opens]
-    return int(least * CHUNK_PRICE + (most - least) * (sentence.key % CHUNK_PRICE))
+    least, most = BORDER_PRICES[sentence.opened_unit]
+    return int(least * CHUNK_PRICE + (most - least) * (sentence.text_hash % CHUNK_PRICE))
 
 
-def key_of(text: str) -> int:
+def hash_text(text: str) -> int:
     """Hash a text to 64 bits, ignoring differences in white space."""
     folded = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(folded, digest_size=8).digest(), "big")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from raptor_core.text.sentence_ends import sentence_ends
 from raptor_core.tokens.base import TokenCounter
-from raptor_formats.blocks import Block, strip_spans
-from raptor_formats.markup.plain import read_plain
+from raptor_formats.blocks import Block, split_at_bounds
+from raptor_formats.markup.plain import read_plain_blocks
 
 Span = tuple[int, int]
 
@@ -22,27 +22,27 @@ _LINE = re.compile(r"[^\n\r]+")
 _WORD = re.compile(r"\S")
 
 
-def sentences(text: str) -> list[Span]:
+def find_sentence_spans(text: str) -> list[Span]:
     """Return the spans of all sentences of a plain text, in order.
 
     They cover everything but white space and lines that only draw a rule.
     """
-    blocks = (block for block in read_plain(text) if block.kind != "rule")
-    return [span for block in blocks for span in sentences_of(text, block)]
+    blocks = (block for block in read_plain_blocks(text) if block.kind != "rule")
+    return [span for block in blocks for span in block_sentence_spans(text, block)]
 
 
-def sentences_of(text: str, block: Block) -> list[Span]:
+def block_sentence_spans(text: str, block: Block) -> list[Span]:
     """Return the stripped spans of a block's sentences, or of its lines of code."""
     if block.kind in ("heading", "names", "row"):
         return [(block.start, block.end)]
     if block.kind == "code":
         lines = _LINE.finditer(text, block.start, block.end)
-        return [span for line in lines for span in strip_spans(text, line.span())]
+        return [span for line in lines for span in split_at_bounds(text, line.span())]
     cuts = sentence_ends(text, block.start, block.end)
-    return list(strip_spans(text, [block.start, *cuts, block.end]))
+    return list(split_at_bounds(text, [block.start, *cuts, block.end]))
 
 
-class Measure:
+class SpanWeights:
     """Weights, in tokens, of spans of one text between two characters.
 
     The weight of a span is the number of tokens that begin in it, ignoring white space at the start
@@ -52,7 +52,9 @@ class Measure:
 
     def __init__(self, text: str, counter: TokenCounter, first: int, last: int) -> None:
         piece = text[first:last]
-        anchors = (_anchor(piece, start, end) for start, end in counter.token_spans(piece))
+        anchors = (
+            _first_visible_char(piece, start, end) for start, end in counter.token_spans(piece)
+        )
         starts = np.fromiter(anchors, dtype=np.int32)
         self._anchors = np.maximum.accumulate(starts) + np.int32(first)
 
@@ -62,13 +64,13 @@ class Measure:
         counts: list[int] = (last - first).tolist()
         return counts
 
-    def token_offsets(self, start: int, end: int) -> NDArray[np.int32]:
+    def token_starts(self, start: int, end: int) -> NDArray[np.int32]:
         """Return the characters at which a unit of weight begins, ascending, with repeats."""
         first, last = np.searchsorted(self._anchors, [start, end])
         return self._anchors[first:last]
 
 
-def _anchor(text: str, start: int, end: int) -> int:
+def _first_visible_char(text: str, start: int, end: int) -> int:
     """Return the first character of a token that is not white space; its start if all are."""
     if end > start and text[start].isspace():
         word = _WORD.search(text, start, end)
@@ -87,16 +89,16 @@ _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
 _SHARE = 0.5
 
 
-def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) -> list[int]:
+def cut_sentence(text: str, start: int, end: int, measure: SpanWeights, limit: int) -> list[int]:
     """Return the characters at which to cut the span, so that each part weighs at most ``limit``.
 
     They are ascending. The best kind of place wins: after clause punctuation, then at white space,
     then between tokens; within a kind, the last place that fits. A character stays together with
     its combining marks.
     """
-    starts = measure.token_offsets(start, end)
+    starts = measure.token_starts(start, end)
     distinct = map(int, starts[np.diff(starts, prepend=-1) > 0])
-    borders = (place for place in distinct if start < place and _is_whole(text, place))
+    borders = (place for place in distinct if start < place and _keeps_combining_marks(text, place))
     places = array("q", borders)  # a sheet without a full stop is a sentence of a million tokens
     cuts: list[int] = []
     at, since = 0, start
@@ -104,14 +106,14 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
         stop = _last_that_fits(places, at, since, end, measure, limit)
         if stop is None:
             break
-        best = _best(text, places, at, stop)
+        best = _best_cut(text, places, at, stop)
         cuts.append(places[best])
         since, at = places[best], best + 1
     return cuts
 
 
 def _last_that_fits(
-    places: Sequence[int], at: int, since: int, end: int, measure: Measure, limit: int
+    places: Sequence[int], at: int, since: int, end: int, measure: SpanWeights, limit: int
 ) -> int | None:
     """Return the index of the last place up to which the part fits, or None if all fits."""
     window = [*places[at : at + limit + 1], end]
@@ -120,13 +122,13 @@ def _last_that_fits(
     return None if fitting == len(window) else max(at, at + fitting - 1)
 
 
-def _best(text: str, places: Sequence[int], at: int, stop: int) -> int:
+def _best_cut(text: str, places: Sequence[int], at: int, stop: int) -> int:
     """Return the index of the place to cut at, among the last that fit."""
     low = at + int((stop - at) * _SHARE)
-    return max(range(low, stop + 1), key=lambda i: (_strength(text, places[i]), i))
+    return max(range(low, stop + 1), key=lambda i: (_cut_strength(text, places[i]), i))
 
 
-def _strength(text: str, place: int) -> int:
+def _cut_strength(text: str, place: int) -> int:
     previous = text[place - 1]
     if previous in _NO_SPACE_NEEDED:
         return 2
@@ -136,7 +138,7 @@ def _strength(text: str, place: int) -> int:
     return 2 if mark and mark in _CLAUSE_MARKS else 1
 
 
-def _is_whole(text: str, place: int) -> bool:
+def _keeps_combining_marks(text: str, place: int) -> bool:
     """Return whether a cut before ``place`` keeps every character with its combining marks."""
     current, previous = text[place], text[place - 1]
     if _JOINER in (previous, current) or "\U0001f3fb" <= current <= "\U0001f3ff":

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer, Rows
-from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard, uncovered_rows, unit
-from raptor_core.clustering.reduction import on_grid
+from raptor_core.clustering.guards import BLOCK_ROWS, ClusterGuard, Grid, uncovered_rows, unit_rows
+from raptor_core.clustering.reduction import round_to_grid
 from raptor_core.vectors import Vectors
 
 MARGIN = 0.05
@@ -26,7 +26,7 @@ Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ClusterBounds:
     """Bounds of a cluster: ``max_members`` rows (after growth) and ``max_tokens`` tokens."""
 
     max_members: int
@@ -39,12 +39,12 @@ class AnchoredClusters:
 
     Attributes:
         members: row numbers of each cluster, as in ``Clusters``.
-        origins: for each cluster, the number of the earlier cluster that it continues, or -1.
+        earlier_indices: for each cluster, the index of the earlier one that it continues, or -1.
         details: counts of placed rows, outliers, and split and merged clusters.
     """
 
     members: tuple[tuple[int, ...], ...]
-    origins: tuple[int, ...]
+    earlier_indices: tuple[int, ...]
     details: dict[str, float] = field(default_factory=dict)
 
 
@@ -54,7 +54,7 @@ def cluster_anchored(
     kept: Sequence[Sequence[int]],
     touched: Collection[int],
     clusterer: Clusterer,
-    bounds: Bounds,
+    bounds: ClusterBounds,
 ) -> AnchoredClusters:
     """Cluster ``vectors``, shape ``(n, n_dims)``, close to the earlier clusters.
 
@@ -68,27 +68,27 @@ def cluster_anchored(
     Raises:
         ClusteringError: no clustering can keep the token budget.
     """
-    grid = on_grid(vectors)
-    guard = Guard(grid, n_tokens, bounds.max_tokens)
-    guard.check()
+    grid = round_to_grid(vectors)
+    guard = ClusterGuard(grid, n_tokens, bounds.max_tokens)
+    guard.check_feasibility()
     layer = _AnchoredLayer(vectors, n_tokens, guard, clusterer, bounds)
-    clusters = guard.finish(layer.place_rows(kept, touched), layer.fit_groups, {})
+    clusters = guard.correct_groups(layer.place_rows(kept, touched), layer.cluster_rows, {})
     details = {key: float(value) for key, value in sorted(layer.counts.items())}
-    origins = match_origins(clusters.members, kept)
+    origins = match_earlier_clusters(clusters.members, kept)
     return AnchoredClusters(clusters.members, origins, {**clusters.details, **details})
 
 
 @dataclass(eq=False)
 class _AnchoredLayer:
-    """Anchored clustering of a layer in progress; ``changed`` groups get new summaries."""
+    """Anchored clustering of a layer in progress; ``changed_groups`` get new summaries."""
 
     vectors: Vectors
     n_tokens: NDArray[np.int64]
-    guard: Guard
+    guard: ClusterGuard
     clusterer: Clusterer
-    bounds: Bounds
+    bounds: ClusterBounds
     groups: list[Rows] = field(default_factory=list)
-    changed: set[int] = field(default_factory=set)
+    changed_groups: set[int] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
 
     def place_rows(self, kept: Sequence[Sequence[int]], touched: Collection[int]) -> list[Rows]:
@@ -96,34 +96,34 @@ class _AnchoredLayer:
         for number, rows in enumerate(kept):
             if len(rows) > 1:
                 if number in touched:
-                    self.changed.add(len(self.groups))
+                    self.changed_groups.add(len(self.groups))
                 self.groups.append(np.array(rows, dtype=np.int64))
         self.counts["merged_remnants"] = sum(len(rows) == 1 for rows in kept)
         unassigned = uncovered_rows(self.groups, len(self.n_tokens))
         self.counts["placed_rows"] = len(unassigned)
         if len(unassigned):
-            self.assign(unassigned)
+            self.assign_rows(unassigned)
         return [part for at in range(len(self.groups)) for part in self.halve_to_bounds(at)]
 
-    def assign(self, rows: Rows) -> None:
+    def assign_rows(self, rows: Rows) -> None:
         """Assign each of ``rows`` to an earlier or a new group."""
         if not self.groups:
-            self.groups = list(self.fit_groups(rows)) if len(rows) > 1 else [rows]
+            self.groups = list(self.cluster_rows(rows)) if len(rows) > 1 else [rows]
             return
         centers = self.guard.centers(self.groups)
-        blocks = self.similarities(rows, centers)
+        blocks = self.similarity_blocks(rows, centers)
         best = np.concatenate([similarity.max(axis=1) for _, similarity in blocks])
-        assigned = self.form_groups(rows, best)
+        assigned = self.form_new_groups(rows, best)
         rest = np.array([row for row in rows.tolist() if row not in assigned], dtype=np.int64)
-        self.join_groups(rest, centers)
+        self.join_earlier_groups(rest, centers)
 
-    def similarities(self, rows: Rows, centers: Doubles) -> Iterator[tuple[Rows, Doubles]]:
+    def similarity_blocks(self, rows: Rows, centers: Doubles) -> Iterator[tuple[Rows, Doubles]]:
         """Yield blocks of rows with their cosines to the centres; memory is linear in both."""
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows[start : start + BLOCK_ROWS]
-            yield block, np.round(unit(self.guard.grid[block]) @ centers.T, 6)
+            yield block, np.round(unit_rows(self.guard.grid[block]) @ centers.T, 6)
 
-    def form_groups(self, rows: Rows, best: Doubles) -> set[int]:
+    def form_new_groups(self, rows: Rows, best: Doubles) -> set[int]:
         """Form groups of new rows that are closer to each other than to any earlier group.
 
         ``best`` contains the similarity of each row to the nearest earlier group, shape
@@ -133,26 +133,26 @@ class _AnchoredLayer:
             return set()
         nearest = dict(zip(rows.tolist(), best.tolist(), strict=True))
         assigned: set[int] = set()
-        for group in self.fit_groups(rows):
+        for group in self.cluster_rows(rows):
             earlier = np.mean([nearest[row] for row in group.tolist()])
             if len(group) >= LEAST_NEW and mutual_similarity(self.guard.grid[group]) > earlier:
-                self.changed.add(len(self.groups))
+                self.changed_groups.add(len(self.groups))
                 self.groups.append(group)
                 assigned.update(group.tolist())
                 self.counts["founded_clusters"] += 1
         return assigned
 
-    def join_groups(self, rows: Rows, centers: Doubles) -> None:
+    def join_earlier_groups(self, rows: Rows, centers: Doubles) -> None:
         """Add each row to the most similar earlier group, and to a changed one if about as similar.
 
         Changed groups are preferred and full ones avoided, unless another group is better by more
         than ``MARGIN``. ``centers`` are those of the earlier groups, shape ``(n_groups, n_dims)``.
         """
         earlier = self.groups[: len(centers)]
-        changed = np.isin(np.arange(len(earlier)), list(self.changed))
+        changed = np.isin(np.arange(len(earlier)), list(self.changed_groups))
         sizes = np.array([len(group) for group in earlier])
-        tokens = np.array([self.guard.tokens(group) for group in earlier])
-        for block, similarities in self.similarities(rows, centers):
+        tokens = np.array([self.guard.count_tokens(group) for group in earlier])
+        for block, similarities in self.similarity_blocks(rows, centers):
             for row, similarity in zip(block.tolist(), similarities, strict=True):
                 full = sizes >= self.bounds.max_members
                 full |= tokens + self.n_tokens[row] > self.bounds.max_tokens
@@ -164,21 +164,21 @@ class _AnchoredLayer:
                     sizes[at] += 1
                     tokens[at] += self.n_tokens[row]
                     self.groups[at] = np.append(self.groups[at], row)
-        self.changed.update(np.flatnonzero(changed).tolist())
+        self.changed_groups.update(np.flatnonzero(changed).tolist())
 
     def halve_to_bounds(self, at: int) -> list[Rows]:
         """Halve a changed group until each part has at most ``max_members``; others stay."""
         waiting, done = [self.groups[at]], []
         while waiting:
             rows = waiting.pop()
-            if at not in self.changed or len(rows) <= self.bounds.max_members:
+            if at not in self.changed_groups or len(rows) <= self.bounds.max_members:
                 done.append(np.sort(rows))
                 continue
             self.counts["split_clusters"] += 1
-            waiting += self.guard.halve(rows)
+            waiting += self.guard.halve_rows(rows)
         return done
 
-    def fit_groups(self, rows: Rows) -> list[Rows]:
+    def cluster_rows(self, rows: Rows) -> list[Rows]:
         """Cluster ``rows`` with the layer's clusterer."""
         clusters = self.clusterer.cluster(self.vectors[rows], self.n_tokens[rows])
         return [rows[list(members)] for members in clusters.members]
@@ -186,12 +186,12 @@ class _AnchoredLayer:
 
 def mutual_similarity(grid: Grid) -> float:
     """Return the mean cosine of each row to the centre of the other rows."""
-    rows = unit(grid)
+    rows = unit_rows(grid)
     rest = rows.sum(axis=0) - rows
-    return float(np.einsum("ij,ij->i", rows, unit(rest)).mean())
+    return float(np.einsum("ij,ij->i", rows, unit_rows(rest)).mean())
 
 
-def match_origins(
+def match_earlier_clusters(
     members: Sequence[Sequence[int]], earlier: Sequence[Sequence[int]]
 ) -> tuple[int, ...]:
     """Match each cluster with the earlier cluster that it continues, or -1; each at most once.

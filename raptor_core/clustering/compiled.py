@@ -24,14 +24,14 @@ R = TypeVar("R")
 _log = logging.getLogger(__name__)
 
 
-def ensure_cache() -> None:
+def ensure_numba_cache() -> None:
     """Give numba a temporary cache folder if no other one is writable.
 
     This happens in containers whose files belong to another user and that have no home folder.
     numba treats it as an error, and umap-learn's kernels need a cache folder, too.
     """
     try:
-        numba.njit(cache=True)(ensure_cache)
+        numba.njit(cache=True)(ensure_numba_cache)
     except RuntimeError:
         folder = tempfile.mkdtemp(prefix="raptor-numba-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -43,7 +43,7 @@ def ensure_cache() -> None:
         )
 
 
-ensure_cache()
+ensure_numba_cache()
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -69,6 +69,6 @@ def next_random(state: NDArray[np.uint64]) -> np.uint64:
 
 
 @compiled
-def uniform(state: NDArray[np.uint64]) -> float:
+def next_uniform(state: NDArray[np.uint64]) -> float:
     """Return one float in [0, 1) and advance ``state``."""
     return float(next_random(state) >> np.uint64(11)) / 9007199254740992.0

@@ -1,8 +1,8 @@
 """Laws of a layer's clusters: token budget, minimum size, no repeats, fewer clusters than rows.
 
-Every clusterer passes its groups through a ``Guard``. Every step terminates: a cluster over its
-budget is split into proper parts, and merging only reduces the number of clusters. The last resort
-is a construction that always exists.
+Every clusterer passes its groups through a ``ClusterGuard``. Every step terminates: a cluster over
+its budget is split into proper parts, and merging only reduces the number of clusters. The last
+resort is a construction that always exists.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.reduction import on_grid
+from raptor_core.clustering.reduction import round_to_grid
 from raptor_core.errors import ClusteringError
 from raptor_core.identity import fingerprint
 from raptor_core.settings.trees import ClusteringSettings
@@ -31,12 +31,12 @@ MAX_OVERLAP = 1.5
 
 @dataclass(frozen=True)
 class GuardedClusterer:
-    """Base of clusterers whose groups a ``Guard`` corrects; subclasses implement ``_cluster``."""
+    """Base of clusterers whose groups a ``ClusterGuard`` corrects."""
 
     settings: ClusteringSettings
 
     method: ClassVar[str]
-    read_settings: ClassVar[frozenset[str]]
+    used_settings: ClassVar[frozenset[str]]
     anchorable: ClassVar[bool] = True
     as_fitted: ClassVar[bool] = False
     keeps_fits: ClassVar[bool] = False
@@ -45,32 +45,32 @@ class GuardedClusterer:
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the settings that this method reads."""
-        read = self.settings.model_dump(include=set(self.read_settings))
+        read = self.settings.model_dump(include=set(self.used_settings))
         return fingerprint(f"clustering/{self.method}", {"version": 1} | read)
 
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
         """Cluster the rows of one layer; see ``Clusterer.cluster``."""
         if len(vectors) < 2:
             return Clusters(())
-        guard = Guard(
+        guard = ClusterGuard(
             self._grid(vectors),
             n_tokens,
             self.settings.max_tokens,
             as_fitted=self.as_fitted,
             min_members=self.settings.min_members,
         )
-        guard.check()
+        guard.check_feasibility()
         return self._cluster(guard.grid, guard)
 
     def _grid(self, vectors: Vectors) -> Grid:
-        return on_grid(vectors)
+        return round_to_grid(vectors)
 
-    def _cluster(self, grid: Any, guard: "Guard") -> Clusters:
+    def _cluster(self, grid: Any, guard: "ClusterGuard") -> Clusters:
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class Guard:
+class ClusterGuard:
     """Laws of one layer's clusters.
 
     Attributes:
@@ -87,7 +87,7 @@ class Guard:
     as_fitted: bool = False
     min_members: int = 2
 
-    def check(self) -> None:
+    def check_feasibility(self) -> None:
         """Raise ClusteringError, naming the row, if no clustering can keep the laws."""
         if self.n_tokens.shape != (len(self.grid),):
             raise ClusteringError(
@@ -113,7 +113,7 @@ class Guard:
                 "lower chunking.max_tokens or summarizer.max_tokens"
             )
 
-    def finish(
+    def correct_groups(
         self, groups: Iterable[Rows], recluster: Recluster | None, details: dict[str, float]
     ) -> Clusters:
         """Correct the groups to keep every law of ``Clusters``, as close to ``groups`` as possible.
@@ -126,14 +126,16 @@ class Guard:
         """
         n = len(self.n_tokens)
         counts: Counter[str] = Counter()
-        clusters = self.within_budget(groups, recluster, counts)
+        clusters = self.split_over_budget(groups, recluster, counts)
         if self.min_members > 1:
             clusters = self.join_singletons(clusters, counts)
         if not self.as_fitted:
             clusters = drop_subsets(clusters, counts)
-        clusters = self.shrink(clusters, n - 1 if self.as_fitted else max(1, n // 2), counts)
+        clusters = self.merge_to_limit(
+            clusters, n - 1 if self.as_fitted else max(1, n // 2), counts
+        )
         if len(clusters) >= n:
-            clusters = self.pairs()
+            clusters = self.pair_with_lightest()
             counts["paired_rows"] = n
         members = sorted({tuple(rows.tolist()) for rows in clusters})
         details |= {key: float(value) for key, value in sorted(counts.items())}
@@ -144,11 +146,11 @@ class Guard:
         }
         return Clusters(tuple(members), details)
 
-    def tokens(self, rows: Rows) -> int:
+    def count_tokens(self, rows: Rows) -> int:
         """Return the number of tokens of these rows together."""
         return int(self.n_tokens[rows].sum())
 
-    def within_budget(
+    def split_over_budget(
         self, groups: Iterable[Rows], recluster: Recluster | None, counts: Counter[str]
     ) -> list[Rows]:
         """Split the groups over the budget until each part fits or is a single row."""
@@ -156,17 +158,17 @@ class Guard:
         waiting = [(rows, 0) for rows in groups]
         while waiting:
             rows, depth = waiting.pop()
-            if len(rows) == 1 or self.tokens(rows) <= self.max_tokens:
+            if len(rows) == 1 or self.count_tokens(rows) <= self.max_tokens:
                 done.append(rows)
                 continue
             counts["budget_splits"] += 1
             parts = recluster(rows) if recluster and depth < MAX_RECLUSTERINGS else [rows]
             if not is_real_split(parts, len(rows)):
-                parts = list(self.halve(rows))
+                parts = list(self.halve_rows(rows))
             waiting.extend((part, depth + 1) for part in parts)
         return done
 
-    def halve(self, rows: Rows) -> tuple[Rows, Rows]:
+    def halve_rows(self, rows: Rows) -> tuple[Rows, Rows]:
         """Cut rows into two parts of about equal tokens, across their longest direction."""
         points = self.grid[rows].astype(np.float64)
         far = points[squared_distance(points, points.mean(axis=0)).argmax()]
@@ -187,7 +189,7 @@ class Guard:
         counts["merged_singletons"] += len(missing)
         groups = [*kept, *missing[:, None]]
         centers = self.centers(groups)
-        tokens = np.array([self.tokens(rows) for rows in groups])
+        tokens = np.array([self.count_tokens(rows) for rows in groups])
         alive = np.ones(len(groups), dtype=bool)
         pairs: list[Rows] = []
         for start in range(len(kept), len(groups), BLOCK_ROWS):
@@ -199,14 +201,14 @@ class Guard:
                 room[lone] = False
                 alive[lone] = False
                 if not room.any():
-                    pairs.append(self.pair(int(groups[lone][0])))
+                    pairs.append(self.pair_with_most_similar(int(groups[lone][0])))
                     continue
                 target = int(np.where(room, row_similarity, -np.inf).argmax())
                 groups[target] = np.union1d(groups[target], groups[lone])
                 tokens[target] += tokens[lone]
         return [rows for rows, lives in zip(groups, alive, strict=True) if lives] + pairs
 
-    def pair(self, row: int) -> Rows:
+    def pair_with_most_similar(self, row: int) -> Rows:
         """Return the row with the most similar row that fits."""
         fits = self.n_tokens + self.n_tokens[row] <= self.max_tokens
         fits[row] = False
@@ -218,9 +220,9 @@ class Guard:
         sums = np.empty((len(groups), self.grid.shape[1]))
         for at, rows in enumerate(groups):
             sums[at] = self.grid[rows].sum(axis=0, dtype=np.float64)
-        return unit(sums)
+        return unit_rows(sums)
 
-    def shrink(self, groups: list[Rows], limit: int, counts: Counter[str]) -> list[Rows]:
+    def merge_to_limit(self, groups: list[Rows], limit: int, counts: Counter[str]) -> list[Rows]:
         """Merge the most similar groups until at most ``limit`` are left, if the budget allows."""
         while len(groups) > limit:
             merged = self.merge_pairs(groups, len(groups) - limit)
@@ -232,8 +234,8 @@ class Guard:
 
     def merge_pairs(self, groups: list[Rows], at_most: int) -> list[Rows]:
         """Merge up to ``at_most`` disjoint pairs of groups, the most similar first."""
-        tokens = np.array([self.tokens(rows) for rows in groups])
-        partner, similarity = self.partners(groups, tokens)
+        tokens = np.array([self.count_tokens(rows) for rows in groups])
+        partner, similarity = self.most_similar_groups(groups, tokens)
         used: set[int] = set()
         merged: list[Rows] = []
         for first in np.argsort(-similarity, kind="stable").tolist():
@@ -245,7 +247,7 @@ class Guard:
                 merged.append(np.union1d(groups[first], groups[second]))
         return [rows for at, rows in enumerate(groups) if at not in used] + merged
 
-    def partners(
+    def most_similar_groups(
         self, groups: list[Rows], tokens: NDArray[np.int64]
     ) -> tuple[Rows, NDArray[np.float64]]:
         """Return for each group the most similar group that fits, and the similarity."""
@@ -261,7 +263,7 @@ class Guard:
             best[start:stop] = similarity.max(axis=1)
         return partner, best
 
-    def pairs(self) -> list[Rows]:
+    def pair_with_lightest(self) -> list[Rows]:
         """Pair each row with the lightest row: fewer pairs than rows, whatever the budget."""
         lightest = int(self.n_tokens.argmin())
         rest = [row for row in range(len(self.n_tokens)) if row != lightest]
@@ -281,7 +283,7 @@ def squared_distance(points: NDArray[np.float64], to: NDArray[np.float64]) -> ND
     return result
 
 
-def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+def unit_rows(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Return ``rows``, shape ``(n, d)``, each scaled to norm 1."""
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return np.asarray(rows / np.maximum(norms, 1e-12)[:, None])

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.compiled import compiled, inlined, next_random, uniform
+from raptor_core.clustering.compiled import compiled, inlined, next_random, next_uniform
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -23,7 +23,7 @@ DEGREE = 10
 
 
 @compiled
-def bandwidth(distances: Doubles, i: int, rho: float) -> float:
+def find_bandwidth(distances: Doubles, i: int, rho: float) -> float:
     """Find the ``sigma`` with which row ``i``'s weights sum to log2(k + 1), by bisection."""
     k = distances.shape[1]
     target = math.log2(k + 1)
@@ -59,7 +59,7 @@ def membership_strengths(distances: Doubles, bandwidth_floors: Doubles) -> Doubl
         for j in range(k - 1, -1, -1):
             if distances[i, j] > 0.0:
                 rho = distances[i, j]
-        sigma = max(bandwidth(distances, i, rho), bandwidth_floors[i])
+        sigma = max(find_bandwidth(distances, i, rho), bandwidth_floors[i])
         for j in range(k):
             gap = distances[i, j] - rho
             if gap > 0.0:
@@ -90,7 +90,7 @@ def orthonormalize(basis: Doubles) -> None:
 
 
 @compiled
-def filter_step(
+def write_chebyshev_step(
     starts: Ints,
     tails: Ints,
     weights: Doubles,
@@ -135,15 +135,15 @@ def leading_eigenvectors(
     state[0] = seed
     for i in range(n):
         for column in range(m):
-            basis[i, column] = uniform(state) - 0.5
+            basis[i, column] = next_uniform(state) - 0.5
         basis[i, 0] = math.sqrt(degree[i])
     orthonormalize(basis)
     following, current, zero = np.empty((n, m)), np.empty((n, m)), np.zeros((n, m))
     for _ in range(sweeps):
         previous = basis
-        filter_step(starts, tails, scaled, previous, zero, 1.0, current)
+        write_chebyshev_step(starts, tails, scaled, previous, zero, 1.0, current)
         for _ in range(DEGREE - 1):
-            filter_step(starts, tails, scaled, current, previous, 2.0, following)
+            write_chebyshev_step(starts, tails, scaled, current, previous, 2.0, following)
             previous, current, following = current, following, previous
         basis, current = current, previous
         orthonormalize(basis)
@@ -151,13 +151,13 @@ def leading_eigenvectors(
 
 
 @inlined
-def below(n: int, state: NDArray[np.uint64]) -> int:
+def random_below(n: int, state: NDArray[np.uint64]) -> int:
     """Draw one whole number in [0, n), n < 2**32."""
     return int(((next_random(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @inlined
-def clip(step: np.float32) -> np.float32:
+def clip_step(step: np.float32) -> np.float32:
     """Clip ``step`` to [-4, 4], as umap-learn does."""
     if step > np.float32(4.0):
         return np.float32(4.0)
@@ -165,7 +165,7 @@ def clip(step: np.float32) -> np.float32:
 
 
 @inlined
-def squared_gap(layout: Floats, i: int, j: int, gap: Floats) -> np.float32:
+def measure_gap(layout: Floats, i: int, j: int, gap: Floats) -> np.float32:
     """Set ``gap`` to the difference of points i and j, and return its squared length."""
     squared = np.float32(0.0)
     for c in range(len(gap)):
@@ -175,29 +175,29 @@ def squared_gap(layout: Floats, i: int, j: int, gap: Floats) -> np.float32:
 
 
 @inlined
-def attract(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> None:
+def attract_points(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> None:
     """Move points i and j towards each other."""
     a, b = np.float32(CURVE_A), np.float32(CURVE_B)
-    squared = squared_gap(layout, i, j, gap)
+    squared = measure_gap(layout, i, j, gap)
     if squared > 0.0:
         power = squared**b
         pull = np.float32(-2.0) * a * b * power / (squared * (a * power + np.float32(1.0)))
         for c in range(len(gap)):
-            step = clip(pull * gap[c]) * alpha
+            step = clip_step(pull * gap[c]) * alpha
             layout[i, c] += step
             layout[j, c] -= step
 
 
 @inlined
-def repel(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> None:
+def repel_point(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> None:
     """Move point i away from point j."""
     a, b = np.float32(CURVE_A), np.float32(CURVE_B)
-    squared = squared_gap(layout, i, j, gap)
+    squared = measure_gap(layout, i, j, gap)
     if squared > 0.0:
         near = np.float32(0.001) + squared
         push = np.float32(2.0) * b / (near * (a * squared**b + np.float32(1.0)))
         for c in range(len(gap)):
-            layout[i, c] += clip(push * gap[c]) * alpha
+            layout[i, c] += clip_step(push * gap[c]) * alpha
 
 
 @compiled
@@ -215,12 +215,12 @@ def optimize_layout(
             if next_sample[edge] > epoch:
                 continue
             i = heads[edge]
-            attract(layout, i, tails[edge], gap, alpha)
+            attract_points(layout, i, tails[edge], gap, alpha)
             next_sample[edge] += periods[edge]
             period = periods[edge] / NEGATIVE_SAMPLES
             n_negative = int((epoch - next_negative[edge]) / period)
             for _ in range(n_negative):
-                j = below(n, state)
+                j = random_below(n, state)
                 if j != i:
-                    repel(layout, i, j, gap, alpha)
+                    repel_point(layout, i, j, gap, alpha)
             next_negative[edge] += n_negative * period

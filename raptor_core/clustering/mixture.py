@@ -54,11 +54,11 @@ def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
 
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
     labels = kernels.kmeans_labels(by_dimension, k, seed, MAX_KMEANS_ROUNDS)
-    fit = kernels.fit(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
+    fit = kernels.run_em(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
     return Mixture(*fit, n_dims=points.shape[1])
 
 
-def best_mixture(
+def fit_best_mixture(
     points: NDArray[np.float32],
     *,
     max_components: int,
@@ -85,7 +85,7 @@ def best_mixture(
     return best
 
 
-def soft_members(
+def assign_softly(
     responsibilities: NDArray[np.float64], threshold: float
 ) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
     """Assign rows to all components above ``threshold``, or else to the most probable one.

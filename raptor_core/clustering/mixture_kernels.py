@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.compiled import compiled, inlined, uniform
+from raptor_core.clustering.compiled import compiled, inlined, next_uniform
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ def place_center(points: Doubles, point: int, centers: Doubles, which: int) -> N
 @inlined
 def draw_point(closest: Doubles, potential: float, state: NDArray[np.uint64]) -> int:
     """Draw a point in proportion to ``closest``, which sums to ``potential``."""
-    target = uniform(state) * potential
+    target = next_uniform(state) * potential
     point, running = 0, closest[0]
     while running < target and point < len(closest) - 1:
         point += 1
@@ -54,7 +54,7 @@ def spread_centers(points: Doubles, centers: Doubles, state: NDArray[np.uint64])
     """Set ``centers`` (k, d) by greedy k-means++, 2 + ln k trials each as in scikit-learn."""
     n, k = points.shape[1], len(centers)
     closest, distance = np.empty(n), np.empty(n)
-    place_center(points, min(n - 1, int(uniform(state) * n)), centers, 0)
+    place_center(points, min(n - 1, int(next_uniform(state) * n)), centers, 0)
     squared_distances(points, centers, 0, closest)
     for c in range(1, k):
         potential, best_potential, best_point = 0.0, np.inf, 0
@@ -75,7 +75,7 @@ def spread_centers(points: Doubles, centers: Doubles, state: NDArray[np.uint64])
 
 
 @compiled
-def assign(
+def assign_points(
     points: Doubles, centers: Doubles, labels: Ints, closest: Doubles, distance: Doubles
 ) -> int:
     """Set each point's nearest center and squared distance; return how many labels changed."""
@@ -126,16 +126,16 @@ def kmeans_labels(points: Doubles, k: int, seed: int, max_rounds: int) -> Ints:
     centers, labels = np.empty((k, d)), np.zeros(n, dtype=np.int64)
     closest, distance = np.empty(n), np.empty(n)
     spread_centers(points, centers, state)
-    assign(points, centers, labels, closest, distance)
+    assign_points(points, centers, labels, closest, distance)
     for _ in range(max_rounds):
         move_centers(points, labels, centers, closest)
-        if assign(points, centers, labels, closest, distance) == 0:
+        if assign_points(points, centers, labels, closest, distance) == 0:
             break
     return labels
 
 
 @inlined
-def scatter(
+def sum_scatter(
     points: Doubles,
     resp: Doubles,
     which: int,
@@ -161,7 +161,7 @@ def scatter(
 
 
 @compiled
-def maximize(
+def run_m_step(
     points: Doubles, resp: Doubles, reg: float, weights: Doubles, means: Doubles, covs: Doubles
 ) -> None:
     """Run the M-step: set weights (k,), means (k, d), lower triangles of covariances (k, d, d)."""
@@ -180,7 +180,7 @@ def maximize(
             for at in range(n_active):
                 total += resp[c, active[at]] * points[i, active[at]]
             means[c, i] = total / mass
-        scatter(points, resp, c, active, n_active, means[c], covs[c])
+        sum_scatter(points, resp, c, active, n_active, means[c], covs[c])
         for i in range(d):
             for j in range(i + 1):
                 covs[c, i, j] /= mass
@@ -188,7 +188,7 @@ def maximize(
 
 
 @inlined
-def whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
+def write_whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
     """Write the inverse of a covariance's Cholesky factor into ``out``; return its log determinant.
 
     ``lower`` receives the factor. Only the lower triangles are read and written.
@@ -216,7 +216,9 @@ def whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
 
 
 @inlined
-def mahalanobis(points: Doubles, start: int, mean: Doubles, white: Doubles, out: Doubles) -> None:
+def write_mahalanobis(
+    points: Doubles, start: int, mean: Doubles, white: Doubles, out: Doubles
+) -> None:
     """Write the squared whitened lengths of ``BLOCK`` points from ``start`` on to ``out``."""
     d, n = points.shape
     gap, row = np.empty((d, BLOCK)), np.empty(BLOCK)
@@ -236,24 +238,24 @@ def mahalanobis(points: Doubles, start: int, mean: Doubles, white: Doubles, out:
 
 
 @compiled
-def expect(
+def run_e_step(
     points: Doubles, weights: Doubles, means: Doubles, covs: Doubles, resp: Doubles
 ) -> float:
     """Run the E-step: set responsibilities (k, n); return the mean log-likelihood of a point."""
     d, n = points.shape
     white, lower, out = np.zeros((d, d)), np.zeros((d, d)), np.empty(BLOCK)
     for c in range(len(weights)):
-        log_det = whitening(covs, c, lower, white)
+        log_det = write_whitening(covs, c, lower, white)
         offset = math.log(weights[c]) + log_det - 0.5 * d * math.log(2.0 * math.pi)
         for start in range(0, n, BLOCK):
-            mahalanobis(points, start, means[c], white, out)
+            write_mahalanobis(points, start, means[c], white, out)
             for p in range(min(BLOCK, n - start)):
                 resp[c, start + p] = offset - 0.5 * out[p]
-    return normalize(resp)
+    return normalize_responsibilities(resp)
 
 
 @inlined
-def normalize(resp: Doubles) -> float:
+def normalize_responsibilities(resp: Doubles) -> float:
     """Turn log-probabilities (k, n) into responsibilities; return the mean log-likelihood."""
     k, n = resp.shape
     top, sums = np.empty(n), np.zeros(n)
@@ -278,7 +280,7 @@ def normalize(resp: Doubles) -> float:
 
 
 @compiled
-def fit(
+def run_em(
     points: Doubles, labels: Ints, k: int, reg: float, tol: float, rounds: int
 ) -> tuple[Doubles, float]:
     """Run expectation-maximization from hard labels; return responsibilities (k, n), likelihood."""
@@ -287,13 +289,13 @@ def fit(
     for p in range(n):
         resp[labels[p], p] = 1.0
     weights, means, covs = np.empty(k), np.empty((k, d)), np.zeros((k, d, d))
-    maximize(points, resp, reg, weights, means, covs)
+    run_m_step(points, resp, reg, weights, means, covs)
     likelihood = -np.inf
     for _ in range(rounds):
         previous = likelihood
-        likelihood = expect(points, weights, means, covs, resp)
-        maximize(points, resp, reg, weights, means, covs)
+        likelihood = run_e_step(points, weights, means, covs, resp)
+        run_m_step(points, resp, reg, weights, means, covs)
         if abs(likelihood - previous) < tol:
             break
-    likelihood = expect(points, weights, means, covs, resp)
+    likelihood = run_e_step(points, weights, means, covs, resp)
     return resp, likelihood

@@ -14,27 +14,27 @@ from functools import partial
 import numpy as np
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
-from raptor_core.clustering.mixture import Mixture, best_mixture, n_workers, soft_members
+from raptor_core.clustering.guards import ClusterGuard, Grid, GuardedClusterer
+from raptor_core.clustering.mixture import Mixture, assign_softly, fit_best_mixture, n_workers
 from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.settings.trees import ClusteringSettings
 
 MAX_GLOBAL_ROWS = 8192
 
 
-def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
+def split_into_coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
     """Split the rows into disjoint parts of at most ``max_rows`` rows each, rows ascending.
 
     A part that k-means cannot split is cut in the order of its rows.
     """
     if len(grid) <= max_rows:
         return [np.arange(len(grid))]
-    labels = bisected(grid, -(-2 * len(grid) // max_rows), seed)
+    labels = bisect_into_parts(grid, -(-2 * len(grid) // max_rows), seed)
     parts = (np.flatnonzero(labels == label) for label in range(labels.max() + 1))
     return [p for rows in parts for p in np.array_split(rows, -(-len(rows) // max_rows))]
 
 
-def bisected(grid: Grid, n_parts: int, seed: int) -> Rows:
+def bisect_into_parts(grid: Grid, n_parts: int, seed: int) -> Rows:
     """Label the rows by repeatedly splitting the largest part in two with k-means.
 
     One thread computes the sums, because their order decides ties.
@@ -57,25 +57,29 @@ class RaptorClusterer(GuardedClusterer):
     """
 
     method = "raptor"
-    read_settings = frozenset(
+    used_settings = frozenset(
         {
             *("dimensions", "local_neighbors", "threshold", "max_components", "patience"),
             *("epochs", "max_tokens", "seed"),
         }
     )
 
-    def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
+    def _cluster(self, grid: Doubles, guard: ClusterGuard) -> Clusters:
         with ThreadPoolExecutor(n_workers()) as pool:
             layer = _LayerClustering(grid, self, pool)
-            groups = layer.groups(np.arange(len(grid)))
+            groups = layer.cluster_rows(np.arange(len(grid)))
             keys = ("coarse_parts", "global_components", "local_components", "forced_rows")
             details = {"threshold": self.settings.threshold}
             details |= {key: float(layer.counts[key]) for key in keys}
-            clusters = guard.finish(groups, layer.groups, details)
-        member_resp = tuple(layer.fitted.get(rows, ()) for rows in clusters.members)
+            clusters = guard.correct_groups(groups, layer.cluster_rows, details)
+        member_resp = tuple(
+            layer.fitted_responsibilities.get(rows, ()) for rows in clusters.members
+        )
         return replace(clusters, responsibilities=member_resp)
 
-    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:
+    def fit_layout_mixture(
+        self, points: Doubles, n_neighbors: int, pool: Executor | None
+    ) -> Mixture:
         """Fit the best mixture over a layout of points ``(n, d)``, n > ``dimensions + 1``."""
         chosen = self.settings
         layout = umap_layout(
@@ -85,7 +89,7 @@ class RaptorClusterer(GuardedClusterer):
             epochs=chosen.epochs,
             seed=chosen.seed,
         )
-        return best_mixture(
+        return fit_best_mixture(
             layout,
             max_components=chosen.max_components,
             patience=chosen.patience,
@@ -96,27 +100,27 @@ class RaptorClusterer(GuardedClusterer):
 
 @dataclass(frozen=True, eq=False)
 class _LayerClustering:
-    """Clustering of a layer in progress; ``fitted`` has each component's responsibilities."""
+    """Clustering of a layer in progress, with the responsibilities of each fitted component."""
 
     grid: Doubles
     clusterer: RaptorClusterer
     pool: ThreadPoolExecutor
     counts: Counter[str] = field(default_factory=Counter)
-    fitted: dict[tuple[int, ...], tuple[float, ...]] = field(default_factory=dict)
+    fitted_responsibilities: dict[tuple[int, ...], tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def settings(self) -> ClusteringSettings:
         return self.clusterer.settings
 
-    def groups(self, rows: Rows) -> list[Rows]:
+    def cluster_rows(self, rows: Rows) -> list[Rows]:
         """Return soft groups of ``rows``, global then local, that cover the rows."""
         if len(rows) <= MAX_GLOBAL_ROWS:
-            return self.global_then_local(rows)
-        parts = coarse_parts(self.grid[rows], MAX_GLOBAL_ROWS, self.settings.seed)
+            return self.cluster_global_then_local(rows)
+        parts = split_into_coarse_parts(self.grid[rows], MAX_GLOBAL_ROWS, self.settings.seed)
         self.counts["coarse_parts"] += len(parts)
-        return [group for part in parts for group in self.global_then_local(rows[part])]
+        return [group for part in parts for group in self.cluster_global_then_local(rows[part])]
 
-    def global_then_local(self, rows: Rows) -> list[Rows]:
+    def cluster_global_then_local(self, rows: Rows) -> list[Rows]:
         """Return soft groups of at most 8,192 rows."""
         n_neighbors = math.isqrt(max(1, len(rows) - 1))
         regions, forced = self.fit_groups(rows, n_neighbors, self.pool)
@@ -137,8 +141,8 @@ class _LayerClustering:
         points = self.grid[rows]
         if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0
-        mixture = self.clusterer.mixture(points, n_neighbors, pool)
-        members, forced = soft_members(mixture.responsibilities, self.settings.threshold)
+        mixture = self.clusterer.fit_layout_mixture(points, n_neighbors, pool)
+        members, forced = assign_softly(mixture.responsibilities, self.settings.threshold)
         groups = [(rows[member], resp) for member, resp in members]
-        self.fitted.update((tuple(group.tolist()), resp) for group, resp in groups)
+        self.fitted_responsibilities.update((tuple(group.tolist()), resp) for group, resp in groups)
         return [group for group, _ in groups], forced

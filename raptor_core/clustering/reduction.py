@@ -21,7 +21,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def on_grid(vectors: Vectors) -> Doubles:
+def round_to_grid(vectors: Vectors) -> Doubles:
     """Round unit vectors to whole numbers, ``round(v * GRID)``, shape kept, float64.
 
     Their products are exact in float64 whatever the order of addition, so similarities do not
@@ -33,7 +33,7 @@ def on_grid(vectors: Vectors) -> Doubles:
     return np.rint(doubles, out=doubles)
 
 
-def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
+def nearest_neighbours(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
     """Return the ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
 
     The search is exact, in blocks of rows, so memory is linear in n. Neighbours are sorted by
@@ -60,7 +60,7 @@ def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
     return rows, distances
 
 
-def fuzzy_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:
+def fuzzy_union_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:
     """Return heads, tails and weights of the fuzzy union ``w + w' - w w'``, sorted by edge."""
     n, k = rows.shape
     heads = np.repeat(np.arange(n), k)
@@ -85,7 +85,7 @@ def umap_layout(
     """Compute the UMAP layout, shape ``(n, n_dims)``.
 
     Args:
-        grid: rows from ``on_grid``, shape ``(n, n_source_dims)``, n >= 3.
+        grid: rows from ``round_to_grid``, shape ``(n, n_source_dims)``, n >= 3.
         n_neighbors: neighbours including the row itself, as umap-learn counts.
         n_dims: dimensions of the layout.
         epochs: rounds of the layout; 0 is umap-learn's choice, 500, or 200 above 10,000 rows.
@@ -95,10 +95,10 @@ def umap_layout(
 
     n = len(grid)
     epochs = epochs or (500 if n <= 10_000 else 200)
-    rows, distances = nearest(grid, max(1, min(n_neighbors, n) - 1))
+    rows, distances = nearest_neighbours(grid, max(1, min(n_neighbors, n) - 1))
     strengths = kernels.membership_strengths(distances, bandwidth_floors(distances))
-    heads, tails, weights = fuzzy_graph(rows, strengths)
-    layout = spectral_start(heads, tails, weights, n, n_dims, seed)
+    heads, tails, weights = fuzzy_union_graph(rows, strengths)
+    layout = spectral_start_layout(heads, tails, weights, n, n_dims, seed)
     kept = weights >= weights.max() / epochs
     periods = weights.max() / weights[kept]
     kernels.optimize_layout(layout, heads[kept], tails[kept], periods, epochs, seed)
@@ -115,7 +115,7 @@ def bandwidth_floors(distances: Doubles) -> Doubles:
     return np.maximum(floors, 1e-12)
 
 
-def spectral_start(
+def spectral_start_layout(
     heads: Ints, tails: Ints, weights: Doubles, n: int, n_dims: int, seed: int
 ) -> NDArray[np.float32]:
     """Return eigenvectors of the graph with a little noise, each dimension scaled to [0, 10]."""
@@ -131,7 +131,7 @@ def spectral_start(
 
 
 @one_blas_thread
-def project(vectors: Vectors) -> Doubles:
+def project_to_plane(vectors: Vectors) -> Doubles:
     """Project vectors, ``(n, n_dims)``, to a plane, ``(n, 2)``, by their principal components.
 
     The axes are eigenvectors of the smaller of the two products of the rows with themselves,

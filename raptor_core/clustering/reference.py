@@ -37,14 +37,19 @@ class ReferenceClusterer(RaptorClusterer):
     def _grid(self, vectors: Vectors) -> Doubles:
         return vectors.astype(np.float64)  # not rounded
 
-    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - fits run in sequence
-        """Fit the best mixture; see ``RaptorClusterer.mixture``."""
+    def fit_layout_mixture(
+        self,
+        points: Doubles,
+        n_neighbors: int,
+        pool: Executor | None,  # noqa: ARG002 - fits run in sequence
+    ) -> Mixture:
+        """Fit the best mixture; see ``RaptorClusterer.fit_layout_mixture``."""
         from sklearn.exceptions import ConvergenceWarning
 
-        from raptor_core.clustering.compiled import ensure_cache
+        from raptor_core.clustering.compiled import ensure_numba_cache
 
         with _UMAP_LOCK, one_blas_thread, warnings.catch_warnings():
-            ensure_cache()
+            ensure_numba_cache()
             for category in (ImportWarning, UserWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
             from umap import UMAP
@@ -57,9 +62,9 @@ class ReferenceClusterer(RaptorClusterer):
                 random_state=self.settings.seed,
                 n_jobs=1,
             ).fit_transform(points)
-            return self._best(layout)
+            return self._fit_best_mixture(layout)
 
-    def _best(self, layout: NDArray[np.float32]) -> Mixture:
+    def _fit_best_mixture(self, layout: NDArray[np.float32]) -> Mixture:
         """Return the mixture of lowest BIC for 1 to ``min(max_components, n) - 1`` components."""
         from sklearn.mixture import GaussianMixture
 

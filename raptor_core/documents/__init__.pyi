@@ -1,6 +1,6 @@
 from .base import Corpus as Corpus
 from .base import Document as Document
-from .base import Entry as Entry
+from .base import DocumentEntry as DocumentEntry
 from .base import PublishedDocument as PublishedDocument
 from .base import Skipped as Skipped
 from .catalog.catalog import Catalog as Catalog
@@ -8,14 +8,14 @@ from .catalog.catalog import FileReading as FileReading
 from .catalog.catalog import parser_fingerprint as parser_fingerprint
 from .catalog.scan import Inventory as Inventory
 from .catalog.scan import Scan as Scan
-from .catalog.scan import read_scanned as read_scanned
+from .catalog.scan import read_scanned_documents as read_scanned_documents
 from .catalog.scan import scan_source as scan_source
 from .grouping import Partitions as Partitions
-from .grouping import document_tree as document_tree
+from .grouping import document_tree_name as document_tree_name
 from .grouping import partition_key as partition_key
 from .grouping import tree_name as tree_name
-from .removal import Removals as Removals
-from .removal import Unread as Unread
+from .removal import RemovalDecision as RemovalDecision
+from .removal import UnreadPlaces as UnreadPlaces
 from .removal import decide_removals as decide_removals
 from .sources.base import SourceFile as SourceFile
 from .sources.load import load_documents as load_documents

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from raptor_core.errors import SourceError
-from raptor_core.identity import composed, digest
+from raptor_core.identity import digest, to_nfc
 from raptor_formats.base import MetadataScalar, MetadataValue
 from raptor_formats.blocks import Section
 
@@ -34,7 +34,7 @@ def readers_of_both(first: Sequence[str], second: Sequence[str]) -> tuple[str, .
     return tuple(first) if EVERYONE in second else tuple(sorted({*first} & {*second}))
 
 
-def with_tuples(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
+def lists_to_tuples(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
     """Return metadata that was read from JSON with its lists as tuples."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in dict(metadata).items()}
 
@@ -61,7 +61,7 @@ class Document:
         sections: sections ordered by ``start``.
         metadata: metadata by key, of the file and of the document itself.
         pages: offsets at which printed pages start.
-        blocks: its blocks as ``raptor_formats.blocks.pack`` writes them; "" for a text of unknown
+        blocks: its blocks as ``raptor_formats.blocks.pack_blocks`` writes them; "" for an unknown
             format, which is parsed as Markdown.
         readers: sorted names of users and groups who may read it, "*" for everyone; empty if nobody
             may. None if it declares no readers; then nobody may read it until a rule applies.
@@ -86,7 +86,7 @@ class Document:
                     'leave it out, or pass "" for none'
                 )
         if not self.id.isascii():
-            object.__setattr__(self, "id", composed(self.id))
+            object.__setattr__(self, "id", to_nfc(self.id))
         if self.readers is None:
             return
         is_text = isinstance(self.readers, str)
@@ -95,9 +95,9 @@ class Document:
                 f"document {self.id!r:.80}: expected a list of names as readers, got "
                 f"{self.readers!r:.80}"
             )
-        object.__setattr__(self, "readers", tuple(sorted({*map(composed, self.readers)})))
+        object.__setattr__(self, "readers", tuple(sorted({*map(to_nfc, self.readers)})))
 
-    def page(self, at: int) -> int:
+    def page_at(self, at: int) -> int:
         """Return the number of the page that contains character ``at``, from 1; 0 without pages."""
         return bisect_right(self.pages, at)
 
@@ -116,16 +116,16 @@ class Document:
 
         Readers are not included, because they can be changed without a build.
         """
-        return self.version_of(self.content_hash)
+        return self.version_for_hash(self.content_hash)
 
-    def version_of(self, content_hash: str) -> str:
+    def version_for_hash(self, content_hash: str) -> str:
         """Return the version, given the content hash, which is slow to compute."""
         folder = repr(self.metadata.get(FOLDER))
         return digest("version", self.id, self.source, folder, content_hash)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A document without its text: its hashes, readers and source; see ``Document``."""
 
     id: str
@@ -135,10 +135,10 @@ class Entry:
     source: str = ""
 
     @classmethod
-    def of(cls, document: Document) -> "Entry":
+    def from_document(cls, document: Document) -> "DocumentEntry":
         """Return the entry of a document."""
         content_hash = document.content_hash
-        version = document.version_of(content_hash)
+        version = document.version_for_hash(content_hash)
         return cls(document.id, content_hash, version, document.readers, document.source)
 
 

@@ -39,13 +39,13 @@ _BRACKETS_AFTER = re.compile(r"[\s)>\]}\"',;/]*")
 
 
 @lru_cache(maxsize=1)
-def data_runs(text: str) -> tuple[Span, ...]:
+def find_data_runs(text: str) -> tuple[Span, ...]:
     """Return the spans of runs of data with the brackets around them, in order and disjoint.
 
     The last result is cached, because the chunker and a check ask for the same text in turn.
     """
     merged: list[Span] = []
-    for start, end in sorted(_with_brackets(text, *span) for span in _runs(text)):
+    for start, end in sorted(_extend_to_brackets(text, *span) for span in _find_runs(text)):
         if merged and start <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
@@ -53,7 +53,7 @@ def data_runs(text: str) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def _runs(text: str) -> Iterator[Span]:
+def _find_runs(text: str) -> Iterator[Span]:
     yield from (m.span() for m in _URI.finditer(text) if len(m[0]) >= _MIN_URI_CHARS)
     yield from (m.span() for m in _ENCODED.finditer(text) if _is_encoded(m[0]))
     yield from (m.span() for m in _LONG_LINE.finditer(text) if _is_minified(m[0]))
@@ -75,7 +75,7 @@ def _is_minified(line: str) -> bool:
     return is_dense and len(_SYMBOL.findall(line)) >= _MIN_SYMBOLS * len(line)
 
 
-def _with_brackets(text: str, start: int, end: int) -> Span:
+def _extend_to_brackets(text: str, start: int, end: int) -> Span:
     opening = _BRACKETS_BEFORE.search(text, max(0, start - 16), start)
     closing = _BRACKETS_AFTER.match(text, end)
     return (opening.start() if opening else start), (closing.end() if closing else end)

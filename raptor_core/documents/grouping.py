@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from raptor_core.documents.base import EVERYONE, Document, Entry
+from raptor_core.documents.base import EVERYONE, Document, DocumentEntry
 from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
 
@@ -22,7 +22,7 @@ _PLAIN_READER = re.compile(r"(?!everyone\Z)[\w.:@+-]+")
 _NOT_PLAIN = re.compile(r"[^\w.:@+, -]")
 _LABEL_CHARS = 60
 
-Identifiable = TypeVar("Identifiable", Document, Entry)
+Identifiable = TypeVar("Identifiable", Document, DocumentEntry)
 
 
 def tree_name(document_id: str, readers: tuple[str, ...] | None, grouping: GroupingSettings) -> str:
@@ -35,11 +35,13 @@ def tree_name(document_id: str, readers: tuple[str, ...] | None, grouping: Group
         return document_id
     is_corpus = grouping.by == "corpus"
     group = grouping.corpus_name if is_corpus else document_id.rpartition("/")[0] or "."
-    return f"{group} ({_label(readers)})" if readers and grouping.separate_readers else group
+    return (
+        f"{group} ({_readers_label(readers)})" if readers and grouping.separate_readers else group
+    )
 
 
 @lru_cache(maxsize=1 << 12)
-def _label(readers: tuple[str, ...]) -> str:
+def _readers_label(readers: tuple[str, ...]) -> str:
     """Return a label for a set of readers that no other set has."""
     if EVERYONE in readers:
         return "everyone"
@@ -57,22 +59,22 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
     but two trees never share a key.
     """
     if grouping.shards:
-        return _shard(tree, grouping.shards)
-    return shorten_name(_escape(tree) or "%", "partition", tree)
+        return _shard_key(tree, grouping.shards)
+    return shorten_name(_escape_name(tree) or "%", "partition", tree)
 
 
 @lru_cache(maxsize=1 << 17)  # because a plan groups the source and then the store
-def _shard(tree: str, n_shards: int) -> str:
+def _shard_key(tree: str, n_shards: int) -> str:
     width = max(4, len(str(n_shards - 1)))
     return sys.intern(f"shard-{int(digest('shard', tree), 16) % n_shards:0{width}d}")
 
 
-def document_tree(document: Document | Entry, grouping: GroupingSettings) -> str:
+def document_tree_name(document: Document | DocumentEntry, grouping: GroupingSettings) -> str:
     """Return the name of the tree of a document; see ``tree_name``."""
     return tree_name(document.id, document.readers, grouping)
 
 
-def _escape(name: str) -> str:
+def _escape_name(name: str) -> str:
     return _UNSAFE.sub(lambda match: percent_encode(match[0]), name)
 
 
@@ -91,7 +93,7 @@ class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[I
         self._grouping = grouping
         groups: dict[str, list[Identifiable]] = {}
         for document in documents:
-            tree = document_tree(document, grouping)
+            tree = document_tree_name(document, grouping)
             if tree not in without:
                 groups.setdefault(partition_key(tree, grouping), []).append(document)
         self._groups: Mapping[str, Sequence[Identifiable]] = dict(sorted(groups.items()))
@@ -99,7 +101,7 @@ class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[I
     def __getitem__(self, name: str) -> dict[str, tuple[Identifiable, ...]]:
         trees: dict[str, list[Identifiable]] = {}
         for document in self._groups[name]:
-            trees.setdefault(document_tree(document, self._grouping), []).append(document)
+            trees.setdefault(document_tree_name(document, self._grouping), []).append(document)
         return {tree: tuple(trees[tree]) for tree in sorted(trees)}
 
     def __iter__(self) -> Iterator[str]:

@@ -16,7 +16,7 @@ _HOME_FILES = (file_names.HOME_SETTINGS, file_names.HOME_DECLARATION)
 _HEAD_BYTES = 1000
 
 
-def is_home(entries: Collection[str]) -> bool:
+def is_home_folder(entries: Collection[str]) -> bool:
     """Return whether a folder with these entries is a home."""
     return file_names.HOME_RECORDS in entries and any(name in entries for name in _HOME_FILES)
 
@@ -30,19 +30,19 @@ def find_homes(paths: Iterable[str]) -> list[str]:
     return [folder for start, folder in records if any(path.startswith(start) for path in paths)]
 
 
-def refuse_file(kind: str, data: bytes) -> str:
+def explain_file_refusal(kind: str, data: bytes) -> str:
     """Return why the content of a file forbids reading it, or ""."""
     if kind == "html" and file_names.PAGE_MARK.encode() in data[: file_names.PAGE_MARK_BYTES]:
         return "is a page that raptor wrote"
     if kind == "text" and any(m in data[:_HEAD_BYTES] for m in file_names.DATA_MARKS):
         return "is a file of a home or an export of raptor"
     prefix = file_names.FOOTER_PREFIX.encode()
-    if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):
+    if kind == "parquet" and any(name.startswith(prefix) for name in _parquet_footer_names(data)):
         return "is a table that raptor wrote"
     return ""
 
 
-def _footer_names(data: bytes) -> Collection[bytes]:
+def _parquet_footer_names(data: bytes) -> Collection[bytes]:
     """Return the names of the entries in a Parquet file's footer, or none if it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,6 +1,6 @@
 """Rules of ``source.readers``, which name the readers of documents that declare none.
 
-``parsing.records`` reads the readers that a document declares. ``Inventory.readers_today`` in
+``parsing.records`` reads the readers that a document declares. ``Inventory.current_readers`` in
 ``catalog.scan`` decides who may read a published document now.
 """
 
@@ -9,16 +9,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from raptor_core.documents.base import Document, Entry
+from raptor_core.documents.base import Document, DocumentEntry
 from raptor_core.documents.sources.base import compile_patterns
-from raptor_core.identity import composed, digest
+from raptor_core.identity import digest, to_nfc
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-Item = TypeVar("Item", Document, Entry)
+Item = TypeVar("Item", Document, DocumentEntry)
 
 
 class ReaderRules:
@@ -35,7 +35,7 @@ class ReaderRules:
         self._urls = [hide_secrets(path).rstrip("/") for path in settings.paths if "://" in path]
         self.digest = digest("rules", *map(repr, rules))
 
-    def apply(self, item: Item) -> Item:
+    def apply_to_document(self, item: Item) -> Item:
         """Return a document or entry with its own readers, or else with those of a rule."""
         if item.readers is not None or not self._rules:
             return item
@@ -46,10 +46,10 @@ class ReaderRules:
 
         ``source`` is that of ``Document``; "" if it equals the id.
         """
-        names = self._names(document_id, source)
+        names = self._names_to_match(document_id, source)
         return next((readers for spec, readers in self._rules if _matches(spec, names)), None)
 
-    def unmatched(self, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
+    def describe_unmatched(self, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
         """Describe the patterns that match no document, and the rules that never decide.
 
         Each description begins with the number of the rule in the settings, from 1.
@@ -69,7 +69,7 @@ class ReaderRules:
 
     def _matches_any(self, pattern: str, names: Collection[tuple[str, str]]) -> bool:
         spec = compile_patterns([pattern])
-        return any(_matches(spec, self._names(*pair)) for pair in names)
+        return any(_matches(spec, self._names_to_match(*pair)) for pair in names)
 
     def _deciding_rules(self, names: Iterable[tuple[str, str]]) -> set[int]:
         """Return the numbers of the rules that decide on at least one document."""
@@ -77,16 +77,16 @@ class ReaderRules:
         for pair in names:
             if len(deciding) == last:
                 break
-            each = self._names(*pair)
+            each = self._names_to_match(*pair)
             matching = (last - n for n, (spec, _) in enumerate(self._rules) if _matches(spec, each))
             deciding.update(islice(matching, 1))
         return deciding
 
-    def _names(self, document_id: str, source: str) -> set[str]:
+    def _names_to_match(self, document_id: str, source: str) -> set[str]:
         """Return the id and the path of a document, which patterns are compared with."""
-        return {composed(document_id), composed(self._path(source))} - {""}
+        return {to_nfc(document_id), to_nfc(self._relative_path(source))} - {""}
 
-    def _path(self, source: str) -> str:
+    def _relative_path(self, source: str) -> str:
         """Return the path of a file relative to its source, from its path or URL."""
         for url in self._urls:
             if source == url:

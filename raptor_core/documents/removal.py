@@ -1,8 +1,8 @@
 """The decision whether a published document may be dropped because the source lacks it.
 
 ``decide_removals`` is the only code that decides this. The command, the sensor, upstream assets and
-`raptor plan` use its result (``raptor_assets.corpus.changes``); runs of the chain use ``Unread``.
-Listing and reading of sources is in ``sources``.
+`raptor plan` use its result (``raptor_assets.corpus.changes``); runs of the chain use
+``UnreadPlaces``. Listing and reading of sources is in ``sources``.
 
 | published document | state | action |
 | --- | --- | --- |
@@ -24,11 +24,11 @@ from itertools import combinations
 
 from raptor_core.documents.base import PublishedDocument, Skipped
 from raptor_core.documents.grouping import partition_key, tree_name
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
-class Unread:
+class UnreadPlaces:
     """Files, folders and tables that could not be read; documents in them are unknown.
 
     Items that certainly contain no text are included only if ``with_empty``.
@@ -45,14 +45,14 @@ class Unread:
 
     def place_of(self, document_id: str, source: str) -> str:
         """Return the unread id, file, folder or table of a document, or "" if there is none."""
-        places = (*_places_above(document_id), *_places_above(composed(source)))
+        places = (*_places_above(document_id), *_places_above(to_nfc(source)))
         return next((place for place in places if place in self._places), "")
 
-    def reason(self, place: str) -> str:
+    def reason_unread(self, place: str) -> str:
         """Return why an unread place was not read."""
         return self._places[place][-1].reason
 
-    def declared(self, place: str) -> list[tuple[str, ...] | None]:
+    def declared_readers(self, place: str) -> list[tuple[str, ...] | None]:
         """Return the readers of each unread item of a place, as in ``Skipped``; none for ""."""
         return [item.readers for item in self._places.get(place, ())]
 
@@ -78,17 +78,17 @@ def _places_above(path: str) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Removals:
+class RemovalDecision:
     """The partitions that stay published as they are, because documents are missing.
 
     Attributes:
-        unknown: partitions with unknown documents, each with an unread place.
-        unconfirmed: partitions with documents that are gone, which a person must confirm.
+        unknown_partitions: partitions with unknown documents, each with an unread place.
+        unconfirmed_partitions: partitions with gone documents, which a person must confirm.
         reason: why a person must confirm; "" if nobody must.
     """
 
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    unconfirmed: frozenset[str] = frozenset()
+    unknown_partitions: Mapping[str, str] = field(default_factory=dict)
+    unconfirmed_partitions: frozenset[str] = frozenset()
     reason: str = ""
 
 
@@ -103,7 +103,7 @@ def decide_removals(
     empty_sources: Sequence[str] = (),
     n_others: int = 0,
     is_confirmed: bool = False,
-) -> Removals:
+) -> RemovalDecision:
     """Decide which partitions stay as published, by the table of this module.
 
     Args:
@@ -118,7 +118,7 @@ def decide_removals(
         n_others: number of published documents in all other partitions.
         is_confirmed: a person confirmed that the documents are gone.
     """
-    unread = Unread(skipped)
+    unread = UnreadPlaces(skipped)
     unknown: dict[str, str] = {}
     n_missing: dict[str, int] = {}
     for partition, documents in published.items():
@@ -134,11 +134,13 @@ def decide_removals(
     n_published = n_others + sum(map(len, published.values()))
     reason = ""
     if not is_confirmed:
-        reason = _reason_to_confirm(sum(n_missing.values()), n_published, empty_sources, settings)
-    return Removals(unknown, frozenset(n_missing) if reason else frozenset(), reason)
+        reason = _explain_confirmation(
+            sum(n_missing.values()), n_published, empty_sources, settings
+        )
+    return RemovalDecision(unknown, frozenset(n_missing) if reason else frozenset(), reason)
 
 
-def _reason_to_confirm(
+def _explain_confirmation(
     n_gone: int, n_published: int, empty_sources: Sequence[str], settings: SourceSettings
 ) -> str:
     """Return why a person must confirm that documents are gone, or ""."""

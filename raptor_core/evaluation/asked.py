@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from raptor_core.checks.base import CheckInfo, CheckMeasurement, CheckResult, percent
+from raptor_core.checks.base import CheckInfo, CheckMeasurement, CheckResult, format_percent
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.retrieval.questions import NOTE
 from raptor_core.settings import CheckSettings
@@ -66,15 +66,15 @@ def check_unanswered_share(asked: Sequence[AskedQuestion], checks: CheckSettings
     }
     summary = (
         f"Nothing near was found for {n_unanswered} of {len(asked)} kept questions, "
-        f"{percent(share)} (at most {percent(checks.max_unanswered)})."
+        f"{format_percent(share)} (at most {format_percent(checks.max_unanswered)})."
     )
     remedy = "`raptor questions` lists them; add documents that answer them, or look at the source."
     passed = share <= checks.max_unanswered
     measured = CheckMeasurement(passed, summary, numbers, remedy=remedy)
-    return UNANSWERED_SHARE.result(measured)
+    return UNANSWERED_SHARE.make_result(measured)
 
 
-def group_alike(
+def group_similar_questions(
     asked: Sequence[AskedQuestion], embedder: Embedder
 ) -> list[tuple[AskedQuestion, ...]]:
     """Group questions whose vectors are near that of a group's first; the largest group first."""

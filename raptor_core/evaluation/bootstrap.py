@@ -35,17 +35,17 @@ class Difference:
     """Mean difference of two systems on the same questions.
 
     Attributes:
-        p: two-sided p-value: twice the share of draws on the opposite side of 0, at least
+        p_value: two-sided p-value: twice the share of draws on the opposite side of 0, at least
             2 / (``N_SAMPLES`` + 1) and at least 2 / 2 ** n_documents, the lowest that the signs of
             so few documents can give. It is 1 if both are equal on every question.
     """
 
     interval: Interval
-    p: float
+    p_value: float
 
 
 @lru_cache(maxsize=4)
-def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
+def draw_bootstrap_rows(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
     """Draw the rows of each bootstrap sample from the document of each row."""
     names, document_of = np.unique(documents, return_inverse=True)
     groups = [np.flatnonzero(document_of == at) for at in range(len(names))]
@@ -72,7 +72,9 @@ def mean_interval(values: Sequence[float], documents: Sequence[str]) -> Interval
     """Compute the mean of one value for each question, with its interval."""
     if not values:
         return UNDEFINED
-    return bootstrap_interval(float(np.mean(values)), _means(values, documents), documents)
+    return bootstrap_interval(
+        float(np.mean(values)), _resampled_means(values, documents), documents
+    )
 
 
 def paired_difference(
@@ -86,19 +88,19 @@ def paired_difference(
     by_question = np.array(values, dtype=float) - np.array(baseline, dtype=float)
     if not by_question.any():
         return Difference(Interval(0.0, 0.0, 0.0), 1.0)
-    sampled = _means(by_question, documents)
+    sampled = _resampled_means(by_question, documents)
     opposite = min(int((sampled <= 0).sum()), int((sampled >= 0).sum()))
     least = 2.0 ** (1 - len(set(documents)))
     p = min(1.0, max(least, 2 * (opposite + 1) / (len(sampled) + 1)))
     return Difference(bootstrap_interval(float(by_question.mean()), sampled, documents), p)
 
 
-def _means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats:
+def _resampled_means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats:
     array = np.asarray(values, dtype=float)
-    return np.array([array[rows].mean() for rows in draws(tuple(documents))])
+    return np.array([array[rows].mean() for rows in draw_bootstrap_rows(tuple(documents))])
 
 
-def interval_text(figure: Interval, sign: str = "") -> str:
+def format_interval(figure: Interval, sign: str = "") -> str:
     """Format a figure with its interval, such as "0.635 [0.581, 0.690]"; omit undefined parts.
 
     With the ``sign`` "+", positive numbers get a sign, too.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import SettingsError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Question:
     kinds: tuple[str, ...] = ()
 
     @property
-    def cluster(self) -> str:
+    def bootstrap_unit(self) -> str:
         """Unit of the bootstrap: the document, else the first source, else the question itself."""
         return self.document or (self.sources[0] if self.sources else self.id)
 
@@ -65,47 +65,53 @@ def load_golden(path: Path) -> tuple[Question, ...]:
     numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not numbered:
         raise SettingsError(f"{path} contains no question; {remedy}")
-    return tuple(_question(line, f"{path}, line {number}") for number, line in numbered)
+    return tuple(_parse_question(line, f"{path}, line {number}") for number, line in numbered)
 
 
-def _question(line: str, where: str) -> Question:
+def _parse_question(line: str, where: str) -> Question:
     try:
         row = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise _fault(where, f"it is not JSON ({error})") from error
+        raise _make_settings_error(where, f"it is not JSON ({error})") from error
     if not isinstance(row, Mapping):
-        raise _fault(where, f"expected an object, got {line.strip()[:40]!r}")
+        raise _make_settings_error(where, f"expected an object, got {line.strip()[:40]!r}")
     for key in sorted(row.keys() - {*_SUGGESTED, *_OTHER}):
         near = difflib.get_close_matches(key, _SUGGESTED, n=1)
         advice = f"; did you mean {near[0]!r}?" if near else ""
-        raise _fault(where, f"unknown key {key!r}{advice}")
+        raise _make_settings_error(where, f"unknown key {key!r}{advice}")
     text, tree = row.get("question"), row.get("tree") or None
     if not isinstance(text, str) or not text.strip():
-        raise _fault(where, f"expected a text as 'question', {_value(row, 'question')}")
+        raise _make_settings_error(
+            where, f"expected a text as 'question', {_read_text(row, 'question')}"
+        )
     if not isinstance(tree, str | None):
-        raise _fault(where, f"expected a text as 'tree', {_value(row, 'tree')}")
-    texts = (_texts(row, key, where) for key in ("expected", "span", "readers"))
+        raise _make_settings_error(where, f"expected a text as 'tree', {_read_text(row, 'tree')}")
+    texts = (_read_texts(row, key, where) for key in ("expected", "span", "readers"))
     documents, spans, readers = texts
-    documents, readers = (tuple(map(composed, names)) for names in (documents, readers))
+    documents, readers = (tuple(map(to_nfc, names)) for names in (documents, readers))
     if not documents and not spans:
-        raise _fault(where, "expected 'expected' (documents) or 'span' (text), got neither")
+        raise _make_settings_error(
+            where, "expected 'expected' (documents) or 'span' (text), got neither"
+        )
     answers, kinds = (tuple(map(str, filter(None, [row.get(key)]))) for key in ("answer", "kind"))
     line_id = where.rpartition(", ")[2]
     return Question(line_id, text, tree, documents, spans, answers, readers=readers, kinds=kinds)
 
 
-def _texts(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+def _read_texts(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """Return the texts of a field, one or a list; none for a missing field."""
     value = row.get(key)
     texts = [] if value is None else [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(t, str) and t.strip() for t in texts):
-        raise _fault(where, f"expected a text or a list of texts as {key!r}, {_value(row, key)}")
+        raise _make_settings_error(
+            where, f"expected a text or a list of texts as {key!r}, {_read_text(row, key)}"
+        )
     return tuple(texts)
 
 
-def _value(row: Mapping[str, Any], key: str) -> str:
+def _read_text(row: Mapping[str, Any], key: str) -> str:
     return f"got {row[key]!r:.60}" if key in row else "it is missing"
 
 
-def _fault(where: str, fault: str) -> SettingsError:
+def _make_settings_error(where: str, fault: str) -> SettingsError:
     return SettingsError(f"{where}: {fault}; a line reads {EXAMPLE}")

@@ -37,18 +37,18 @@ class PublishedCorpus:
         self._lock_error: StoreLockedError | None = None
         self._open: tuple[VectorStore, ExitStack] | None = None
 
-    def require(self) -> None:
+    def require_published(self) -> None:
         """Raise UnknownTreeError if nothing is published; an open store is not checked again."""
         if self._open is None:
             require_store(self.home, self.settings)
 
-    def read(self, call: Callable[[VectorStore], Result]) -> Result:
+    def call_with_store(self, call: Callable[[VectorStore], Result]) -> Result:
         """Call a function with the store and return its result.
 
         If the open store of a server failed, it is opened again and the call is repeated once.
         """
         if not self._is_server:
-            return self._read_embedded(call)
+            return self._call_with_embedded_store(call)
         opened = self._open
         if opened is not None:
             try:
@@ -61,7 +61,7 @@ class PublishedCorpus:
                         self._open = None
         return call(self._open_server()[0])
 
-    def _read_embedded(self, call: Callable[[VectorStore], Result]) -> Result:
+    def _call_with_embedded_store(self, call: Callable[[VectorStore], Result]) -> Result:
         """Open the store for a call; if it is locked, all waiting calls fail, too."""
         previous = self._lock_error
         with self._lock:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError
 from raptor_core.file_names import HOME_DECLARATION, HOME_SETTINGS
-from raptor_core.settings import Settings, load_settings, settings_of
+from raptor_core.settings import Settings, load_settings, override_settings
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
@@ -33,7 +33,7 @@ class HomeFolder:
         return cls(Path(chosen).expanduser().absolute())
 
     @classmethod
-    def open(cls, path: str | Path | None = None) -> tuple[Self, Settings]:
+    def open_with_settings(cls, path: str | Path | None = None) -> tuple[Self, Settings]:
         """Return the home at a path, as ``at`` does, and its settings.
 
         Raises:
@@ -41,21 +41,22 @@ class HomeFolder:
             SettingsError: its settings file is invalid.
         """
         home = cls.at(path)
-        if not (home.settings.exists() or home.declaration.exists()):
+        if not (home.settings_path.exists() or home.declaration_path.exists()):
             raise MissingHomeError(
-                f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` creates one "
-                f"and builds, `{hint('init', home.path)}` creates an empty one; --home DIR names "
-                "another folder"
+                f"there is no home at {home.path}: `{command_hint('build SOURCE', home.path)}` "
+                "creates one "
+                f"and builds, `{command_hint('init', home.path)}` creates an empty one; --home "
+                "DIR names another folder"
             )
         return home, home.load_settings()
 
     @property
-    def settings(self) -> Path:
+    def settings_path(self) -> Path:
         """Path of the settings file."""
         return self.path / HOME_SETTINGS
 
     @property
-    def declaration(self) -> Path:
+    def declaration_path(self) -> Path:
         """Path of the declaration: names and settings of a corpus that is defined in Python."""
         return self.path / HOME_DECLARATION
 
@@ -65,10 +66,10 @@ class HomeFolder:
         Raises:
             SettingsError: it is damaged, or contains other values than a run writes.
         """
-        if not self.declaration.exists():
+        if not self.declaration_path.exists():
             return {}
         try:
-            values: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
+            values: dict[str, Any] = json.loads(self.declaration_path.read_text(encoding="utf-8"))
             corpus, prefix, _ = values["corpus"], values["prefix"], dict(values["settings"])
             is_prefix = isinstance(prefix, str) and isinstance(values["follows"], bool)
             is_sound = _NAME.fullmatch(corpus) and is_prefix
@@ -76,12 +77,12 @@ class HomeFolder:
             is_sound = False
         if not is_sound:
             raise SettingsError(
-                f"{self.declaration} is damaged; remove it, and the next run writes it"
+                f"{self.declaration_path} is damaged; remove it, and the next run writes it"
             )
         return values
 
     @property
-    def qdrant(self) -> Path:
+    def embedded_store_path(self) -> Path:
         """Path of the embedded vector store."""
         return self.path / "qdrant"
 
@@ -91,12 +92,12 @@ class HomeFolder:
         Raises:
             SettingsError: the settings file is missing or invalid.
         """
-        values = {} if self.settings.exists() else self.read_declaration()
+        values = {} if self.settings_path.exists() else self.read_declaration()
         if not values:
-            return load_settings(self.settings)
-        return settings_of(Settings(), values["settings"], str(self.declaration))
+            return load_settings(self.settings_path)
+        return override_settings(Settings(), values["settings"], str(self.declaration_path))
 
 
-def hint(words: str, home: Path) -> str:
+def command_hint(words: str, home: Path) -> str:
     """Return a command to type, such as "raptor build --home DIR"; a default home is omitted."""
     return f"raptor {words}" + ("" if home == HomeFolder.at().path else f" --home {home}")

@@ -15,13 +15,13 @@ from raptor_core.home.corpus import PublishedCorpus
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import corpus_tree_folder, has_corpus_tree, require_trees
 from raptor_core.nodes import Node
-from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family
+from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, read_family
 from raptor_core.retrieval.base import Scope, join_retrievals, require_words
 from raptor_core.retrieval.questions import QuestionSegments
 from raptor_core.retrieval.retriever import Searcher, run_traced
-from raptor_core.retrieval.trace import nodes_under, trace_of
+from raptor_core.retrieval.trace import nodes_under, trace_from_nodes
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Where, names_of_readers, shared_readers
+from raptor_core.store.base import Manifest, Where, check_reader_names, shared_readers
 from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
@@ -64,7 +64,7 @@ class HomeRetriever(Searcher):
         *,
         is_operator: bool = False,
     ) -> None:
-        folder, self.settings = HomeFolder.open(home)
+        folder, self.settings = HomeFolder.open_with_settings(home)
         # A list, so that the copies that ``for_readers`` returns share a new embedder.
         self._components = [components or Components(self.settings)]
         self._may_change_embedder = components is None
@@ -85,7 +85,7 @@ class HomeRetriever(Searcher):
         if readers is None:
             return self
         bound = copy(self)
-        bound.readers = shared_readers(self.readers, names_of_readers(readers))
+        bound.readers = shared_readers(self.readers, check_reader_names(readers))
         return bound
 
     @property
@@ -93,9 +93,9 @@ class HomeRetriever(Searcher):
         """Source of the embedder; replaced after the home was re-embedded with another model."""
         return self._components[0]
 
-    def _change_embedder(self) -> bool:
+    def _update_embedder(self) -> bool:
         """Switch to the embedder that the home's settings now name; return whether it is new."""
-        settings = HomeFolder.open(self._trees.home.path)[1]
+        settings = HomeFolder.open_with_settings(self._trees.home.path)[1]
         parts = {"embedder": settings.embedder, "components": settings.components}
         new = Components(self.settings.model_copy(update=parts))
         is_new = new.embedder.fingerprint != self.components.embedder.fingerprint
@@ -127,9 +127,9 @@ class HomeRetriever(Searcher):
         """
         self.require_caller()
         query = query or self.query
-        corpora = self._searched(query)
+        corpora = self._corpora_to_search(query)
         for corpus in corpora:
-            corpus.require()  # fails before a model is loaded
+            corpus.require_published()  # fails before a model is loaded
 
         def search(
             corpus: PublishedCorpus,
@@ -146,7 +146,7 @@ class HomeRetriever(Searcher):
                 require_trees(store, [tree for tree in named if tree not in published])
                 return retrievals
 
-            return self._read(corpus, read)
+            return self._call_with_corpus(corpus, read)
 
         def run() -> list[Retrieval]:
             components = self.components
@@ -155,7 +155,7 @@ class HomeRetriever(Searcher):
                 results = [search(corpora[0], segments, query.where.trees or (), components)]
                 results += [search(corpus, segments, (), components) for corpus in corpora[1:]]
             except StoreMismatchError:
-                if not (self._may_change_embedder and self._change_embedder()):
+                if not (self._may_change_embedder and self._update_embedder()):
                     raise
                 return run()
             return [join_retrievals(parts) for parts in zip(*results, strict=True)]
@@ -166,39 +166,42 @@ class HomeRetriever(Searcher):
         """Retrieve from a node and the nodes below it; a traversal starts at the node."""
         require_words(question)
         query = query or self.query
-        corpus, nodes = self._read_by_node(lambda store: nodes_under(store, [node_id]))
+        corpus, nodes = self._call_with_corpus_of_node(lambda store: nodes_under(store, [node_id]))
         if trees := query.where.trees:
-            self._read(corpus, lambda store: require_trees(store, trees))
-        where = query.where.narrowed(trees=(nodes[0].tree,), ids=[node.id for node in nodes])
+            self._call_with_corpus(corpus, lambda store: require_trees(store, trees))
+        where = query.where.narrow(trees=(nodes[0].tree,), ids=[node.id for node in nodes])
         scope: Scope = "trees" if corpus is self._trees else "corpus"
         query = replace(query, where=where, start_layer=nodes[0].layer, scope=scope)
         return self.search(question, query)
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of documents from which a node of any tree derives."""
-        _, nodes = self._read_by_node(lambda store: nodes_under(store, [node_id]))
-        tops = [leaf for leaf in nodes if leaf.stands_for]
+        _, nodes = self._call_with_corpus_of_node(lambda store: nodes_under(store, [node_id]))
+        tops = [leaf for leaf in nodes if leaf.copied_node_id]
         if not tops:
-            return trace_of(nodes)
-        return trace_of([nodes[0], *self._under_tops(tops)])
+            return trace_from_nodes(nodes)
+        return trace_from_nodes([nodes[0], *self._nodes_under_tops(tops)])
 
     def family(self, node_id: str) -> Family:
         """Return a node with its parents and children.
 
         A leaf of the corpus tree has as its child the top node that it copies.
         """
-        _, relatives = self._read_by_node(lambda store: family(store, node_id))
-        if not relatives.node.stands_for:
+        _, relatives = self._call_with_corpus_of_node(lambda store: read_family(store, node_id))
+        if not relatives.node.copied_node_id:
             return relatives
-        return replace(relatives, children=(self._under_tops([relatives.node])[0],))
+        return replace(relatives, children=(self._nodes_under_tops([relatives.node])[0],))
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests of the published trees by name, with the corpus tree last."""
-        manifests = self._read(self._trees, lambda store: store.manifests())
+        manifests = self._call_with_corpus(self._trees, lambda store: store.manifests())
         if not self._has_corpus_tree:
             return manifests
         try:
-            return [*manifests, *self._read(self._corpus_tree, lambda store: store.manifests())]
+            return [
+                *manifests,
+                *self._call_with_corpus(self._corpus_tree, lambda store: store.manifests()),
+            ]
         except UnknownTreeError:  # it was dropped, because too few trees remain
             return manifests
 
@@ -210,7 +213,7 @@ class HomeRetriever(Searcher):
             require_trees(store, () if nodes else (tree,))
             return nodes
 
-        return self._read(self.corpus_of(tree), read)
+        return self._call_with_corpus(self.corpus_of(tree), read)
 
     def corpus_of(self, tree: str | None) -> PublishedCorpus:
         """Return the corpus that contains a tree; for None or an unknown name, the trees."""
@@ -222,7 +225,7 @@ class HomeRetriever(Searcher):
         self._trees.close()
         self._corpus_tree.close()
 
-    def read(
+    def call_with_home(
         self, tree: str | None, call: Callable[[HomeFolder, Settings, VectorStore], Result]
     ) -> Result:
         """Call a function with the home of a tree, its settings and store, and return its result.
@@ -230,11 +233,15 @@ class HomeRetriever(Searcher):
         None means the home of all trees. The store shows only what the caller may read.
         """
         corpus = self.corpus_of(tree)
-        return self._read(corpus, lambda store: call(corpus.home, corpus.settings, store))
+        return self._call_with_corpus(
+            corpus, lambda store: call(corpus.home, corpus.settings, store)
+        )
 
-    def _read(self, corpus: PublishedCorpus, call: Callable[[VectorStore], Result]) -> Result:
+    def _call_with_corpus(
+        self, corpus: PublishedCorpus, call: Callable[[VectorStore], Result]
+    ) -> Result:
         self.require_caller()
-        return corpus.read(lambda store: call(store.for_readers(self.readers)))
+        return corpus.call_with_store(lambda store: call(store.for_readers(self.readers)))
 
     def require_caller(self) -> None:
         """Raise AccessError if the call names no caller although ``access.required`` is set."""
@@ -249,7 +256,7 @@ class HomeRetriever(Searcher):
     def _has_corpus_tree(self) -> bool:
         return has_corpus_tree(self._trees.home, self.settings)
 
-    def _searched(self, query: Query) -> list[PublishedCorpus]:
+    def _corpora_to_search(self, query: Query) -> list[PublishedCorpus]:
         """Return the corpora that a query searches; tree names in its filter are of the first."""
         if query.scope == "trees":
             return [self._trees]
@@ -264,28 +271,30 @@ class HomeRetriever(Searcher):
             raise UnknownTreeError(f"there is no corpus tree: {hint}")
         return [self._corpus_tree] if query.scope == "corpus" else [self._trees, self._corpus_tree]
 
-    def _read_by_node(
+    def _call_with_corpus_of_node(
         self, read: Callable[[VectorStore], Result]
     ) -> tuple[PublishedCorpus, Result]:
-        """Return the corpus that contains a node, and the result of ``read`` with its store."""
+        """Return the corpus that contains a node, and the result of a call with its store."""
         try:
-            return self._trees, self._read(self._trees, read)
+            return self._trees, self._call_with_corpus(self._trees, read)
         except UnknownTreeError:
             if not self._has_corpus_tree:
                 raise
-        return self._corpus_tree, self._read(self._corpus_tree, read)
+        return self._corpus_tree, self._call_with_corpus(self._corpus_tree, read)
 
-    def _under_tops(self, leaves: Sequence[Node]) -> list[Node]:
+    def _nodes_under_tops(self, leaves: Sequence[Node]) -> list[Node]:
         """Return the top nodes that leaves of the corpus tree copy, and all nodes below them."""
-        ids = list(dict.fromkeys(leaf.stands_for for leaf in leaves))
+        ids = list(dict.fromkeys(leaf.copied_node_id for leaf in leaves))
 
         def read(store: VectorStore) -> list[Node]:
             published = {node.id for node in store.nodes(Where(ids=tuple(ids)))}
-            if stale := [leaf.documents[0] for leaf in leaves if leaf.stands_for not in published]:
+            if stale := [
+                leaf.documents[0] for leaf in leaves if leaf.copied_node_id not in published
+            ]:
                 raise UnknownTreeError(
                     f"the tree {stale[0]!r} under this node was dropped or rebuilt after the "
                     "corpus tree; the next `raptor build` updates the corpus tree"
                 )
             return nodes_under(store, ids)
 
-        return self._read(self._trees, read)
+        return self._call_with_corpus(self._trees, read)

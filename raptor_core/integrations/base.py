@@ -32,7 +32,7 @@ def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tup
         top_k: maximum number of hits; None is no limit.
         order: ``"score"`` puts the best hit first, ``"document"`` keeps the order of the texts.
     """
-    ranked = retrieval.ranked
+    ranked = retrieval.hits_by_score
     best = max((hit.score for hit in ranked), default=0.0)
     kept = ranked[:top_k]
     if order == "document":

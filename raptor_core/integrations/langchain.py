@@ -61,7 +61,7 @@ class RaptorRetriever(BaseRetriever):
         retrieval = self.searcher.search(
             query, bounded_query, history=history, readers=self.readers
         )
-        return _documents(retrieval, top_k, self.order)
+        return _to_documents(retrieval, top_k, self.order)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
@@ -71,7 +71,7 @@ class RaptorRetriever(BaseRetriever):
         return await asyncio.to_thread(search, query)
 
 
-def _documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:
+def _to_documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:
     return [
         Document(
             page_content=hit.node.text,

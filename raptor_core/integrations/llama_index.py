@@ -60,11 +60,12 @@ class RaptorRetriever(BaseRetriever):
         retrieval = self._searcher.search(query_bundle.query_str, self._query)
         hits = best_hits(retrieval, self._top_k, self._order)
         return [
-            NodeWithScore(node=_node(hit, score, retrieval), score=score) for hit, score in hits
+            NodeWithScore(node=_to_text_node(hit, score, retrieval), score=score)
+            for hit, score in hits
         ]
 
 
-def _node(hit: Hit, relevance: float, retrieval: Retrieval) -> TextNode:
+def _to_text_node(hit: Hit, relevance: float, retrieval: Retrieval) -> TextNode:
     node, metadata = hit.node, hit_metadata(hit, relevance, retrieval)
     hidden = [key for key in metadata if key not in SHOWN_TO_MODELS]
     return TextNode(

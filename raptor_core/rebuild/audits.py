@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from raptor_core.models.money.usage import Usage, cost_usd, price_of
+from raptor_core.models.money.usage import Usage, cost_usd, find_chat_model_price
 from raptor_core.rebuild.expected_layers import USUAL_CHILDREN
 from raptor_core.rebuild.values import NOTHING, LayerPlan, TreePlan
 from raptor_core.settings import Settings
@@ -17,7 +17,7 @@ Judged = Mapping[tuple[str, int], int]
 """Number of summaries that the current judge has already judged, by tree and layer."""
 
 
-def plan_audits(
+def predict_audit_usage(
     trees: Sequence[TreePlan], judged: Judged, settings: Settings
 ) -> tuple[Usage, Usage]:
     """Predict what the audits of planned trees cost.
@@ -38,16 +38,18 @@ def plan_audits(
     for tree in trees:
         for layer in tree.layers if tree.action != "drop" else ():
             n_judged = judged.get((tree.tree, layer.layer), 0)
-            n_expected, n_most = _n_to_judge(layer, n_judged, settings)
+            n_expected, n_most = _count_summaries_to_judge(layer, n_judged, settings)
             expected, most = expected + n_expected, most + n_most
     attempts = most * (1 + settings.audit.max_retries)
     return (
-        _usage(expected, ANSWER_TOKENS, settings),
-        _usage(attempts, settings.audit.max_tokens, settings),
+        _judging_usage(expected, ANSWER_TOKENS, settings),
+        _judging_usage(attempts, settings.audit.max_tokens, settings),
     )
 
 
-def _n_to_judge(layer: LayerPlan, n_judged: int, settings: Settings) -> tuple[int, int]:
+def _count_summaries_to_judge(
+    layer: LayerPlan, n_judged: int, settings: Settings
+) -> tuple[int, int]:
     """Return the expected and the maximum number of summaries of a layer to judge."""
     n_nodes = layer.n_kept + layer.n_added
     checks = settings.checks
@@ -59,10 +61,10 @@ def _n_to_judge(layer: LayerPlan, n_judged: int, settings: Settings) -> tuple[in
     return min(n_sampled, math.ceil(n_sampled * layer.n_added / n_nodes)), n_sampled
 
 
-def _usage(n_calls: int, answer_tokens: int, settings: Settings) -> Usage:
+def _judging_usage(n_calls: int, answer_tokens: int, settings: Settings) -> Usage:
     summary = settings.summarizer.max_tokens
     sources = USUAL_CHILDREN * (settings.chunking.max_tokens + summary) / 2
     prompt = round(n_calls * (PROMPT_TOKENS + sources + summary))
-    completion, price = n_calls * answer_tokens, price_of(settings.audit, settings)
+    completion, price = n_calls * answer_tokens, find_chat_model_price(settings.audit, settings)
     usd = cost_usd(price, prompt, completion) if n_calls else 0.0
     return Usage(n_calls, prompt, completion, usd=usd)

@@ -13,13 +13,13 @@ import numpy as np
 
 from raptor_core.curation import CURATED
 from raptor_core.identity import FALLBACK, KEPT_MARKS, marked_content_key
-from raptor_core.models.money.usage import Usage, summary_cost
-from raptor_core.models.summarizing.prompts import prompt_tokens
+from raptor_core.models.money.usage import Usage, estimate_summary_cost
+from raptor_core.models.summarizing.prompts import count_prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.rebuild.values import ESTIMATE_ERROR, LayerPlan, nodes_of
+from raptor_core.rebuild.values import ESTIMATE_ERROR, LayerPlan, layer_nodes
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import Known
-from raptor_core.tree.cluster import Clustering, cluster_top
+from raptor_core.tree.cache import KnownContent
+from raptor_core.tree.cluster import Clustering, cluster_top_layer
 from raptor_core.tree.components import Components
 from raptor_core.tree.drafts import draft_summaries, mark_summaries, text_keys
 from raptor_core.tree.earlier import mean_direction
@@ -39,11 +39,11 @@ class ExpectedLayer:
     texts: Mapping[str, str]
 
 
-def expect_layers(
+def predict_layers(
     previous: Tree | None,
     leaves: Layer,
     components: Components,
-    known: Known,
+    known: KnownContent,
     *,
     from_scratch: bool,
 ) -> tuple[list[ExpectedLayer], Clustering]:
@@ -60,7 +60,7 @@ def expect_layers(
         ClusteringError: no clustering can satisfy the settings.
     """
     layers, expected, name = [leaves], [], leaves.nodes[0].tree
-    while not (clustering := cluster_top(name, layers, components, previous)).end:
+    while not (clustering := cluster_top_layer(name, layers, components, previous)).end:
         layer = _expected_layer(layers[-1].nodes, clustering, previous, components, known)
         expected.append(layer)
         vectors = np.zeros((len(layer.nodes), 0), dtype=np.float32)  # not used
@@ -81,10 +81,10 @@ def _expected_layer(
     clustering: Clustering,
     previous: Tree | None,
     components: Components,
-    known: Known,
+    known: KnownContent,
 ) -> ExpectedLayer:
     """Return a layer whose nodes have the published lengths of their slots, or typical lengths."""
-    old = nodes_of(previous, clustering.layer + 1)
+    old = layer_nodes(previous, clustering.layer + 1)
     ids, lengths = {node.id for node in old}, {node.slot: node.n_tokens for node in old}
     drafts = draft_summaries(below, clustering, components)
     new = {node.content_key for node in drafts if node.id not in ids}
@@ -102,15 +102,17 @@ def _expected_layer(
     # Lengths matter, because a cluster over the token budget is split.
     counted = components.counter.count(list(texts.values())) if texts else []
     counts = dict(zip(texts, counted, strict=True))
-    usual = _usual_tokens(drafts, below, previous, components.settings)
+    usual = _expected_summary_lengths(drafts, below, previous, components.settings)
     nodes = [
         replace(node, n_tokens=counts.get(node.content_key) or lengths.get(node.slot, n_tokens))
         for node, n_tokens in zip(drafts, usual, strict=True)
     ]
-    return ExpectedLayer(clustering, tuple(sorted(nodes, key=lambda node: node.order)), texts)
+    return ExpectedLayer(
+        clustering, tuple(sorted(nodes, key=lambda node: node.document_order)), texts
+    )
 
 
-def _usual_tokens(
+def _expected_summary_lengths(
     drafts: Sequence[Node], below: Sequence[Node], previous: Tree | None, settings: Settings
 ) -> list[int]:
     """Return for each draft the mean length of published summaries, or else the method's."""
@@ -120,12 +122,12 @@ def _usual_tokens(
         return [round(sum(published) / len(published))] * len(drafts)
     lengths = {node.id: node.n_tokens for node in below}
     return [
-        round(_summary_tokens(sum(lengths[child] for child in node.children), settings))
+        round(_estimate_summary_tokens(sum(lengths[child] for child in node.children), settings))
         for node in drafts
     ]
 
 
-def layer_plans(
+def plan_layers(
     previous: Tree | None,
     leaves: Layer,
     expected: Sequence[ExpectedLayer],
@@ -143,14 +145,14 @@ def layer_plans(
         overhead: tokens of a prompt without texts.
         planned: content keys of summaries in plans of earlier trees, to which its own are added.
     """
-    published = {node.id for node in nodes_of(previous, 0)}
+    published = {node.id for node in layer_nodes(previous, 0)}
     current = {node.id for node in leaves.nodes}
     changed, removed = current - published, published - current
     below: Sequence[Node] = leaves.nodes
     for layer in expected:
-        old = nodes_of(previous, layer.clustering.layer + 1)
+        old = layer_nodes(previous, layer.clustering.layer + 1)
         curated = components.curation.texts(node.content_key for node in layer.nodes)
-        changed = _changed(layer.nodes, old, changed, curated)
+        changed = _changed_summary_ids(layer.nodes, old, changed, curated)
         removed = {node.id for node in old if not removed.isdisjoint(node.children)}
         lost = {node.slot for node in old if node.id in removed}
         bound = sum(
@@ -158,12 +160,12 @@ def layer_plans(
             for node in layer.nodes
         )
         texts = layer.texts.keys() | planned
-        yield _layer_plan(layer, below, old, bound, components, overhead, texts)
+        yield _plan_layer(layer, below, old, bound, components, overhead, texts)
         planned.update(node.content_key for node in layer.nodes)
         below = layer.nodes
 
 
-def _changed(
+def _changed_summary_ids(
     nodes: Sequence[Node], old: Sequence[Node], below: set[str], curated: Collection[str]
 ) -> set[str]:
     """Return the ids of summaries that change because of changed children or decisions.
@@ -183,7 +185,7 @@ def _changed(
     }
 
 
-def _layer_plan(
+def _plan_layer(
     layer: ExpectedLayer,
     below: Sequence[Node],
     old: Sequence[Node],
@@ -208,17 +210,19 @@ def _layer_plan(
         fitted=fit.reason if fit else "",
         n_reused=len({node.content_key for node in added}) - len(to_make),
         lower_bound=bound,
-        cost=_cost(list(to_make.values()), below, components, overhead),
+        cost=_summaries_cost(list(to_make.values()), below, components, overhead),
     )
 
 
-def _cost(
+def _summaries_cost(
     nodes: Collection[Node], below: Sequence[Node], components: Components, overhead: int
 ) -> Usage:
     lengths = {node.id: node.n_tokens for node in below}
-    prompts = sum(prompt_tokens([lengths[c] for c in node.children], overhead) for node in nodes)
+    prompts = sum(
+        count_prompt_tokens([lengths[c] for c in node.children], overhead) for node in nodes
+    )
     completions = sum(node.n_tokens for node in nodes)
-    return summary_cost(len(nodes), prompts, completions, components.settings)
+    return estimate_summary_cost(len(nodes), prompts, completions, components.settings)
 
 
 CHAT_SHARE = 0.65
@@ -229,14 +233,14 @@ USUAL_CHILDREN = 5.0
 """Typical mean size of clusters; 3 to 6 were measured, the highest in long documents."""
 
 
-def estimated_layers(
+def estimate_layer_plans(
     leaves: Sequence[Node],
     published: Tree | None,
     children: float,
     settings: Settings,
     overhead: int,
 ) -> Iterator[LayerPlan]:
-    """Yield plans of layers with estimated sizes; ``overhead`` is as in ``layer_plans``."""
+    """Yield plans of layers with estimated sizes; ``overhead`` is as in ``plan_layers``."""
     n_below = len(leaves)
     tokens = sum(node.n_tokens for node in leaves)
     for layer in range(1, settings.tree.max_layers + 1):
@@ -244,8 +248,8 @@ def estimated_layers(
             return
         fitting = settings.clustering.max_tokens * n_below / max(tokens, 1)
         n_nodes = max(1, round(n_below / max(2.0, min(children, fitting))))
-        completions = round(n_nodes * _summary_tokens(tokens / n_nodes, settings))
-        n_old = len(nodes_of(published, layer))
+        completions = round(n_nodes * _estimate_summary_tokens(tokens / n_nodes, settings))
+        n_old = len(layer_nodes(published, layer))
         yield LayerPlan(
             layer,
             n_added=n_nodes,
@@ -255,12 +259,12 @@ def estimated_layers(
             fitted="built from scratch",
             lower_bound=n_nodes,
             error=ESTIMATE_ERROR,
-            cost=summary_cost(n_nodes, tokens + overhead * n_nodes, completions, settings),
+            cost=estimate_summary_cost(n_nodes, tokens + overhead * n_nodes, completions, settings),
         )
         n_below, tokens = n_nodes, completions
 
 
-def _summary_tokens(below: float, settings: Settings) -> float:
+def _estimate_summary_tokens(below: float, settings: Settings) -> float:
     part = settings.summarizer
     if part.kind != "extractive":
         return CHAT_SHARE * part.max_tokens

@@ -15,14 +15,14 @@ import numpy as np
 from raptor_core.curation import CURATED
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK
-from raptor_core.models.money.usage import Usage, embedding_cost
-from raptor_core.models.summarizing.prompts import prompt_overhead
+from raptor_core.models.money.usage import Usage, estimate_embedding_cost
+from raptor_core.models.summarizing.prompts import prompt_overhead_tokens
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.expected_layers import (
     USUAL_CHILDREN,
-    estimated_layers,
-    expect_layers,
-    layer_plans,
+    estimate_layer_plans,
+    plan_layers,
+    predict_layers,
 )
 from raptor_core.rebuild.values import (
     NOTHING,
@@ -30,10 +30,10 @@ from raptor_core.rebuild.values import (
     LayerPlan,
     RebuildPlan,
     TreePlan,
-    nodes_of,
+    layer_nodes,
 )
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import ChainedKnown, Known
+from raptor_core.tree.cache import ChainedKnownContent, KnownContent
 from raptor_core.tree.cluster import Clustering, why_from_scratch
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
@@ -46,7 +46,7 @@ def plan_rebuild(
     settings: Settings | None = None,
     *,
     components: Components | None = None,
-    known: Known | None = None,
+    known: KnownContent | None = None,
 ) -> RebuildPlan:
     """Plan the update of the trees ``previous`` to ``documents``, without writing or paying.
 
@@ -65,16 +65,16 @@ def plan_rebuild(
     Raises:
         RaptorError: the chunker, embedder or clusterer failed.
     """
-    components = Components.either(settings, components)
-    planner = _Planner(previous, components, known if known is not None else ChainedKnown())
+    components = Components.from_either(settings, components)
+    planner = _Planner(previous, components, known if known is not None else ChainedKnownContent())
     names = sorted({*previous, *documents})
-    trees = tuple(planner.tree(name, documents.get(name, ())) for name in names)
+    trees = tuple(planner.plan_tree_update(name, documents.get(name, ())) for name in names)
     has_changes = any(tree.action != "keep" for tree in trees)
     return RebuildPlan(trees, calls_model=has_changes and components.calls_model)
 
 
 def plan_tree(
-    previous: Tree | None, leaves: Layer, components: Components, known: Known
+    previous: Tree | None, leaves: Layer, components: Components, known: KnownContent
 ) -> tuple[TreePlan, Clustering]:
     """Plan a tree with at least one leaf, whose leaves are already embedded.
 
@@ -83,7 +83,7 @@ def plan_tree(
     """
     planner = _Planner({previous.name: previous} if previous else {}, components, known)
     reason = why_from_scratch(previous, leaves.nodes, components)
-    return planner.predict(previous, leaves, exact=True, reason=reason)
+    return planner.plan_by_clustering(previous, leaves, exact=True, reason=reason)
 
 
 MAX_EMBEDDED_LEAVES = 1000
@@ -93,10 +93,12 @@ MAX_EMBEDDED_LEAVES = 1000
 class _Planner:
     """Planner of trees with the same components."""
 
-    def __init__(self, previous: Mapping[str, Tree], components: Components, known: Known) -> None:
+    def __init__(
+        self, previous: Mapping[str, Tree], components: Components, known: KnownContent
+    ) -> None:
         self._previous = previous
         self._components = components
-        self._known = ChainedKnown(components.curation, known, components.cache)
+        self._known = ChainedKnownContent(components.curation, known, components.cache)
         self._n_children = self._n_parents = 0
         for tree in previous.values():
             self._count_sizes([len(layer.nodes) for layer in tree.layers])
@@ -109,44 +111,48 @@ class _Planner:
         self._n_parents += sum(sizes[1:])
 
     @property
-    def _children(self) -> float:
+    def _mean_cluster_size(self) -> float:
         """Mean size of clusters in the published and the already planned trees."""
         if not self._n_parents:
             return USUAL_CHILDREN
         return max(self._n_children / self._n_parents, 2.0)
 
     @cached_property
-    def _overhead(self) -> int:
+    def _prompt_overhead_tokens(self) -> int:
         """Tokens of a prompt without texts; computed lazily, because it loads a tokenizer."""
-        return prompt_overhead(self._components.settings.summarizer, self._components.counter)
+        return prompt_overhead_tokens(
+            self._components.settings.summarizer, self._components.counter
+        )
 
-    def tree(self, name: str, documents: Sequence[Document]) -> TreePlan:
+    def plan_tree_update(self, name: str, documents: Sequence[Document]) -> TreePlan:
         """Plan a tree."""
         previous = self._previous.get(name)
         leaves = make_leaves(name, documents, self._components) if documents else ()
         if not leaves:
-            return _dropped(name, previous)
+            return _plan_dropped_tree(name, previous)
         if previous and self._is_unchanged(previous, leaves):
             sizes, end = [len(layer.nodes) for layer in previous.layers], previous.end.reason
             layers = tuple(LayerPlan(k, n_kept=n) for k, n in enumerate(sizes) if k)
             return TreePlan(name, "keep", n_leaves_kept=len(leaves), layers=layers, end=end)
         reason = why_from_scratch(previous, leaves, self._components)
         if previous is None or reason:
-            return self._from_scratch(name, previous, leaves, reason)
-        vectors, exact = self._vectors(leaves, previous)
-        return self.predict(previous, Layer(leaves, vectors), exact=exact)[0]
+            return self._plan_from_scratch(name, previous, leaves, reason)
+        vectors, exact = self._leaf_vectors(leaves, previous)
+        return self.plan_by_clustering(previous, Layer(leaves, vectors), exact=exact)[0]
 
-    def _from_scratch(
+    def _plan_from_scratch(
         self, name: str, previous: Tree | None, leaves: tuple[Node, ...], reason: str
     ) -> TreePlan:
         """Plan a tree from scratch, by clustering if the vectors of its leaves are available."""
         known = self._known_vectors(leaves, previous)
         n_unknown = len({node.embedding_key for node in leaves} - known.keys())
         if n_unknown > (0 if self._is_remote else self._embeddable):
-            return self.estimate(name, leaves, reason)
+            return self.plan_by_estimates(name, leaves, reason)
         self._embeddable -= n_unknown
-        vectors, _ = self._vectors(leaves, previous)
-        plan, _ = self.predict(previous, Layer(leaves, vectors), exact=True, reason=reason)
+        vectors, _ = self._leaf_vectors(leaves, previous)
+        plan, _ = self.plan_by_clustering(
+            previous, Layer(leaves, vectors), exact=True, reason=reason
+        )
         self._count_sizes([len(leaves), *(layer.n_kept + layer.n_added for layer in plan.layers)])
         return plan
 
@@ -160,7 +166,7 @@ class _Planner:
         marks = {mark for node in tree.nodes() for mark in node.quality}
         return not is_decided and marks.isdisjoint({CURATED, FALLBACK})
 
-    def predict(
+    def plan_by_clustering(
         self, previous: Tree | None, leaves: Layer, *, exact: bool, reason: str = ""
     ) -> tuple[TreePlan, Clustering]:
         """Plan a tree by clustering its leaves; return the plan and the clusters.
@@ -168,15 +174,20 @@ class _Planner:
         If there is a ``reason``, it is built from scratch, else it continues from ``previous``.
         """
         parts = self._components, self._known
-        expected, top = expect_layers(previous, leaves, *parts, from_scratch=bool(reason))
-        plans = layer_plans(
-            previous, leaves, expected, self._components, self._overhead, self._planned
+        expected, top = predict_layers(previous, leaves, *parts, from_scratch=bool(reason))
+        plans = plan_layers(
+            previous,
+            leaves,
+            expected,
+            self._components,
+            self._prompt_overhead_tokens,
+            self._planned,
         )
-        layers = (*plans, *(_removed_layers(previous, len(expected)) if previous else ()))
+        layers = (*plans, *(_plan_removed_layers(previous, len(expected)) if previous else ()))
         if reason:
             layers = tuple(replace(k, error=UPPER_ERROR if k.layer > 1 else 0.0) for k in layers)
             exact = len(expected) < 2
-        n_leaves = _leaf_counts(previous, leaves.nodes)
+        n_leaves = _count_leaf_changes(previous, leaves.nodes)
         is_changed = any(n_leaves[1:]) or any(layer.n_added or layer.n_removed for layer in layers)
         plan = TreePlan(
             leaves.nodes[0].tree,
@@ -184,24 +195,24 @@ class _Planner:
             reason,
             *n_leaves,
             layers=layers,
-            embedding=self._embedding(leaves.nodes, layers),
+            embedding=self._embedding_usage(leaves.nodes, layers),
             exact=exact,
             end=top.end.reason if top.end and exact else "",
         )
         return plan, expected[0].clustering if expected else top
 
-    def estimate(self, name: str, leaves: Sequence[Node], reason: str) -> TreePlan:
+    def plan_by_estimates(self, name: str, leaves: Sequence[Node], reason: str) -> TreePlan:
         """Plan a tree that is built from scratch by estimates, without vectors."""
         previous = self._previous.get(name)
-        sizes = (self._children, self._components.settings, self._overhead)
-        layers = tuple(estimated_layers(leaves, previous, *sizes))
+        sizes = (self._mean_cluster_size, self._components.settings, self._prompt_overhead_tokens)
+        layers = tuple(estimate_layer_plans(leaves, previous, *sizes))
         return TreePlan(
             name,
             "rebuild" if previous else "build",
             reason,
-            *_leaf_counts(previous, leaves),
+            *_count_leaf_changes(previous, leaves),
             layers=layers,
-            embedding=self._embedding(leaves, layers),
+            embedding=self._embedding_usage(leaves, layers),
             exact=False,
         )
 
@@ -219,7 +230,7 @@ class _Planner:
         unknown = {n.embedding_key for n in leaves if n.embedding_key not in vectors}
         return vectors | self._known.vectors(unknown)
 
-    def _vectors(self, leaves: Sequence[Node], previous: Tree | None) -> tuple[Vectors, bool]:
+    def _leaf_vectors(self, leaves: Sequence[Node], previous: Tree | None) -> tuple[Vectors, bool]:
         """Return the vectors of leaves, and whether all of them come from the model."""
         vectors = self._known_vectors(leaves, previous)
         missing = {n.embedding_key: n for n in leaves if n.embedding_key not in vectors}
@@ -230,7 +241,7 @@ class _Planner:
         keys = [node.embedding_key for node in leaves]
         return np.stack(_fill_gaps([vectors.get(key) for key in keys])), exact
 
-    def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Usage:
+    def _embedding_usage(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Usage:
         """Return the cost of embedding new leaves and summaries; 0 for a local model."""
         if not self._is_remote:
             return NOTHING
@@ -239,12 +250,12 @@ class _Planner:
         tokens = sum(self._components.counter.count([n.embedding_text for n in new.values()]))
         tokens += sum(layer.cost.completion_tokens for layer in layers)
         n_texts = len(new) + sum(layer.cost.calls for layer in layers)
-        return embedding_cost(tokens, self._components.settings, n_texts=n_texts)
+        return estimate_embedding_cost(tokens, self._components.settings, n_texts=n_texts)
 
 
-def _leaf_counts(previous: Tree | None, leaves: Sequence[Node]) -> tuple[int, int, int]:
+def _count_leaf_changes(previous: Tree | None, leaves: Sequence[Node]) -> tuple[int, int, int]:
     """Return the numbers of kept, new and removed leaves."""
-    published = {node.id for node in nodes_of(previous, 0)}
+    published = {node.id for node in layer_nodes(previous, 0)}
     n_kept = sum(node.id in published for node in leaves)
     return n_kept, len(leaves) - n_kept, len(published) - n_kept
 
@@ -267,7 +278,7 @@ def _mean_of_neighbours(
     return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
 
 
-def _removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
+def _plan_removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
     """Return plans for the published layers above the new tree's top layer."""
     sizes = [len(layer.nodes) for layer in previous.layers]
     return [
@@ -276,12 +287,12 @@ def _removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
     ]
 
 
-def _dropped(name: str, previous: Tree | None) -> TreePlan:
+def _plan_dropped_tree(name: str, previous: Tree | None) -> TreePlan:
     if previous is None:
         return TreePlan(name, "keep", reason="its documents contain no text")
     return TreePlan(
         name,
         "drop",
         n_leaves_removed=len(previous.layers[0].nodes),
-        layers=tuple(_removed_layers(previous, 0)),
+        layers=tuple(_plan_removed_layers(previous, 0)),
     )

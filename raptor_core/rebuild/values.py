@@ -87,7 +87,7 @@ class TreePlan:
     end: str = ""
 
     @property
-    def summaries(self) -> Usage:
+    def summary_usage(self) -> Usage:
         """Cost of the summaries to make, in all layers."""
         return sum((layer.cost for layer in self.layers), NOTHING)
 
@@ -103,19 +103,19 @@ class RebuildPlan:
 
     Attributes:
         calls_model: a model writes summaries.
-        audits: expected cost of a paid judge.
-        most_audits: maximum cost of a paid judge, if answers are invalid.
+        audit_usage: expected cost of a paid judge.
+        max_audit_usage: maximum cost of a paid judge, if answers are invalid.
     """
 
     trees: tuple[TreePlan, ...]
     calls_model: bool = False
-    audits: Usage = NOTHING
-    most_audits: Usage = NOTHING
+    audit_usage: Usage = NOTHING
+    max_audit_usage: Usage = NOTHING
 
     @property
-    def summaries(self) -> Usage:
+    def summary_usage(self) -> Usage:
         """Cost of the summaries to make."""
-        return sum((tree.summaries for tree in self.trees), NOTHING)
+        return sum((tree.summary_usage for tree in self.trees), NOTHING)
 
     @property
     def embedding(self) -> Usage:
@@ -125,7 +125,7 @@ class RebuildPlan:
     @property
     def cost(self) -> Usage:
         """Cost of summaries, embedding and audits."""
-        return self.summaries + self.embedding + self.audits
+        return self.summary_usage + self.embedding + self.audit_usage
 
     @property
     def lower_bound(self) -> int:
@@ -137,12 +137,12 @@ class RebuildPlan:
         """Minimum and maximum number of summaries to expect; equal if the plan is exact."""
         layers = [layer for tree in self.trees for layer in tree.layers]
         error = math.ceil(sum(layer.error * layer.cost.calls for layer in layers))
-        return max(self.summaries.calls - error, 0), self.summaries.calls + error
+        return max(self.summary_usage.calls - error, 0), self.summary_usage.calls + error
 
     @property
-    def repeats(self) -> int:
+    def expected_retries(self) -> int:
         """Likely number of retries because of poor answers."""
-        return round(self.calls_model * LIKELY_REPEATS * self.summaries.calls)
+        return round(self.calls_model * LIKELY_REPEATS * self.summary_usage.calls)
 
     @property
     def calls_range(self) -> tuple[int, int]:
@@ -153,15 +153,20 @@ class RebuildPlan:
     @property
     def usd_range(self) -> tuple[float, float] | None:
         """Minimum and maximum cost to expect, in US dollars; None if a price is not set."""
-        prices = (self.summaries.usd, self.embedding.usd, self.audits.usd, self.most_audits.usd)
+        prices = (
+            self.summary_usage.usd,
+            self.embedding.usd,
+            self.audit_usage.usd,
+            self.max_audit_usage.usd,
+        )
         if None in prices:
             return None
         summaries, embedding, audits, most_audits = (usd or 0.0 for usd in prices)
-        each = summaries / max(self.summaries.calls, 1)
+        each = summaries / max(self.summary_usage.calls, 1)
         least, most = (calls * each + embedding for calls in self.calls_range)
         return (least + audits) * (1 - TOKEN_ERROR), (most + most_audits) * (1 + TOKEN_ERROR)
 
-    def exceeded(self, budget: BudgetSettings) -> tuple[str, ...]:
+    def exceeded_limits(self, budget: BudgetSettings) -> tuple[str, ...]:
         """Return the limits of a budget that the expected cost exceeds, such as "usd"."""
         cost = self.cost
         bounds = {"calls": cost.calls, "tokens": cost.tokens, "usd": cost.usd or 0.0}
@@ -177,20 +182,22 @@ class RebuildPlan:
         """Return the totals and the plans of all trees as values for JSON."""
         return {
             "exact": self.exact,
-            "summaries": asdict(self.summaries),
+            "summaries": asdict(self.summary_usage),
             "summaries_range": list(self.summaries_range),
-            "repeats": self.repeats,
+            "repeats": self.expected_retries,
             "calls_range": list(self.calls_range),
             "embedding": asdict(self.embedding),
-            "audits": asdict(self.audits),
-            "most_audits": asdict(self.most_audits),
+            "audits": asdict(self.audit_usage),
+            "most_audits": asdict(self.max_audit_usage),
             "cost": asdict(self.cost),
             "usd_range": self.usd_range,
             "lower_bound": self.lower_bound,
-            "trees": [{**asdict(tree), "summaries": asdict(tree.summaries)} for tree in self.trees],
+            "trees": [
+                {**asdict(tree), "summaries": asdict(tree.summary_usage)} for tree in self.trees
+            ],
         }
 
 
-def nodes_of(tree: Tree | None, layer: int) -> Sequence[Node]:
+def layer_nodes(tree: Tree | None, layer: int) -> Sequence[Node]:
     """Return the nodes of a layer; none if the tree or the layer does not exist."""
     return tree.layers[layer].nodes if tree and layer < len(tree.layers) else ()

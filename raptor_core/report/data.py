@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.checks.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
+from raptor_core.checks.sizes import PAPER_CHILDREN, PAPER_RATIO, compression_ratios, count_parents
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, KEPT_MARKS
-from raptor_core.nodes import Node, grouped
+from raptor_core.nodes import Node, group_nodes
 from raptor_core.redaction import hide_credentials
 from raptor_core.report.layout import atlas_values, tree_titles
 from raptor_core.report.values import Figure, RebuildChange, Report, ReportTree
@@ -20,17 +20,17 @@ from raptor_core.settings import Settings
 Values = dict[str, Any]
 
 
-def layer_values(nodes: Sequence[Node]) -> list[Values]:
+def layer_statistics(nodes: Sequence[Node]) -> list[Values]:
     """Return the statistics of each layer, from the leaves up.
 
     Mean children and mean compression (ratio of a summary's tokens to those of its children) are
     None for the leaves. Mean parents, above 1 with soft assignment, are None for the top layer.
     """
-    by_id, parents = {node.id: node for node in nodes}, parent_counts(nodes)
+    by_id, parents = {node.id: node for node in nodes}, count_parents(nodes)
     values = []
-    for layer, members in sorted(grouped(nodes, lambda node: node.layer).items()):
+    for layer, members in sorted(group_nodes(nodes, lambda node: node.layer).items()):
         n = len(members)
-        ratios = [ratio for _, ratio in compressions(members, by_id)] if layer else []
+        ratios = [ratio for _, ratio in compression_ratios(members, by_id)] if layer else []
         row = {
             "layer": layer,
             "nodes": n,
@@ -43,29 +43,29 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
     return values
 
 
-def published_texts(nodes: Iterable[Node]) -> tuple[Document, ...]:
+def rebuild_documents(nodes: Iterable[Node]) -> tuple[Document, ...]:
     """Rebuild the documents of published leaves, with the text of each leaf at its offset.
 
     A gap between two leaves is filled with white space, or "…" if chunks omit some of its text.
     """
-    leaves = grouped((node for node in nodes if node.is_leaf), lambda leaf: leaf.documents[0])
+    leaves = group_nodes((node for node in nodes if node.is_leaf), lambda leaf: leaf.documents[0])
     return tuple(
-        Document(name, _text_of(members), title=str(members[0].metadata.get("title", "")))
+        Document(name, _join_leaf_texts(members), title=str(members[0].metadata.get("title", "")))
         for name, members in leaves.items()
     )
 
 
-def _text_of(leaves: Sequence[Node]) -> str:
+def _join_leaf_texts(leaves: Sequence[Node]) -> str:
     text, paragraph = "", -1
     for leaf in sorted(leaves, key=lambda leaf: leaf.start):
         gap, paragraphs = leaf.start - len(text), [start for start, _ in leaf.paragraphs]
         space = " " if paragraphs and paragraphs[0] == paragraph else "\n"
-        text += _filler(gap, space) + leaf.text[max(0, -gap) :]
+        text += _gap_filler(gap, space) + leaf.text[max(0, -gap) :]
         paragraph = paragraphs[-1] if paragraphs else -1
     return text
 
 
-def _filler(n_chars: int, space: str) -> str:
+def _gap_filler(n_chars: int, space: str) -> str:
     """Return a text of ``n_chars`` to fill a gap between two leaves."""
     return f"\n\n…{'':{n_chars - 5}}\n\n" if n_chars > 8 else space * n_chars
 
@@ -101,50 +101,50 @@ def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
 
 def report_values(report: Report) -> Values:
     """Return the report as JSON values; nodes and documents refer to each other by index."""
-    documents = _documents(report.trees)
+    documents = _document_values(report.trees)
     places = {document["id"]: place for place, document in enumerate(documents)}
     nodes = [node for tree in report.trees for node in tree.nodes]
     indexes = {node.id: index for index, node in enumerate(nodes)}
     titles = tree_titles(nodes)
     shown: list[Values] = []
     for number, tree in enumerate(report.trees):
-        shown += _nodes(number, tree, indexes, places, report.link_of)
+        shown += _node_values(number, tree, indexes, places, report.link_of)
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
-        "trees": [_tree(tree, titles) for tree in report.trees],
+        "trees": [_tree_values(tree, titles) for tree in report.trees],
         "documents": documents,
         "nodes": shown,
-        "findings": _findings(report, indexes),
+        "findings": _finding_values(report, indexes),
         "settings": report.settings,
-        "cost": _cost(report.cost),
+        "cost": _cost_values(report.cost),
         "atlas": None if report.points is None else atlas_values(nodes, report.points, titles),
     }
 
 
-def _cost(cost: Mapping[str, Figure] | None) -> list[tuple[str, Figure]] | None:
+def _cost_values(cost: Mapping[str, Figure] | None) -> list[tuple[str, Figure]] | None:
     return None if cost is None else list(cost.items())
 
 
-def _tree(tree: ReportTree, titles: Mapping[str, str]) -> Values:
+def _tree_values(tree: ReportTree, titles: Mapping[str, str]) -> Values:
     return {
         "name": tree.name,
         "title": titles.get(tree.name, ""),
         "build": tree.build_id,
         "published": tree.published_at,
         "ended": tree.ended,
-        "layers": layer_values(tree.nodes),
-        "change": _change(tree.change),
+        "layers": layer_statistics(tree.nodes),
+        "change": _change_values(tree.change),
     }
 
 
-def _change(change: RebuildChange | None) -> Values | None:
+def _change_values(change: RebuildChange | None) -> Values | None:
     if change is None:
         return None
     return {"previous": change.previous, "added": len(change.added), "removed": change.n_removed}
 
 
-def _documents(trees: Sequence[ReportTree]) -> list[Values]:
+def _document_values(trees: Sequence[ReportTree]) -> list[Values]:
     """Return the documents of the leaves, with their texts ("x") if the report has them."""
     documents: dict[str, Values] = {}
     for tree in trees:
@@ -158,7 +158,7 @@ def _documents(trees: Sequence[ReportTree]) -> list[Values]:
     return list(documents.values())
 
 
-def _nodes(
+def _node_values(
     number: int,
     tree: ReportTree,
     indexes: Mapping[str, int],
@@ -173,14 +173,14 @@ def _nodes(
     section, "p" first and last page, and the offsets "s" and "e" in the document instead of "x" if
     the document's text is in the report.
     """
-    spans = _spans(tree)
+    spans = _leaf_spans(tree)
     added = set(tree.change.added) if tree.change else set()
     for node in tree.nodes:
         values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
         if node.id in added:
             values["w"] = 1
-        values |= _mark(node)
-        if name := str(node.metadata.get("title", "")) if node.stands_for else node.name:
+        values |= _mark_values(node)
+        if name := str(node.metadata.get("title", "")) if node.copied_node_id else node.name:
             values["m"] = name
         if node.is_leaf:
             values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
@@ -199,11 +199,11 @@ def _nodes(
         yield values
 
 
-def _mark(node: Node) -> Values:
+def _mark_values(node: Node) -> Values:
     return next(({"f": mark} for mark in (FALLBACK, *KEPT_MARKS) if mark in node.quality), {})
 
 
-def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
+def _leaf_spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
     """Return the UTF-16 offsets of leaves in their documents, for leaves that agree with these."""
     documents = {document.id: document for document in tree.documents}
     leaves: dict[str, list[Node]] = {}
@@ -219,7 +219,7 @@ def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
     return spans
 
 
-def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None:
+def _finding_values(report: Report, indexes: Mapping[str, int]) -> list[Values] | None:
     if report.findings is None:
         return None
     return [

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.reduction import on_grid, project, umap_layout
+from raptor_core.clustering.reduction import project_to_plane, round_to_grid, umap_layout
 from raptor_core.nodes import Node
 from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
@@ -44,7 +44,7 @@ def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
 
 
 @one_blas_thread
-def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
+def compute_layout(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
     """Compute a point for each node, shape ``(len(nodes), 2)``, float32, from 0 to 1.
 
     ``vectors`` are by embedding key; a node without a vector gets the point of its parent.
@@ -53,20 +53,20 @@ def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np
         return np.zeros((0, 2), dtype=np.float32)
     parents = first_parents(nodes)
     layers = np.array([node.layer for node in nodes])
-    rows = _rows(nodes, vectors)
+    rows = _vector_rows(nodes, vectors)
     points = np.zeros((len(nodes), 2))
     lowest = _lowest_laid_out(layers, parents)
     upper = np.flatnonzero((layers >= lowest) | (parents < 0))
-    points[upper] = _umap(rows[upper])
+    points[upper] = _umap_points(rows[upper])
     for layer in range(lowest - 1, -1, -1):
         _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
     # The longer axis is horizontal, like a screen.
-    points = project(points.astype(np.float32))
+    points = project_to_plane(points.astype(np.float32))
     low, span = points.min(axis=0), np.ptp(points, axis=0).max()
     return np.asarray((points - low) / max(float(span), 1e-12), dtype=np.float32)
 
 
-def _rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vectors:
+def _vector_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vectors:
     example = next(iter(vectors.values()), np.zeros(2, dtype=np.float32))
     missing = np.zeros_like(example)
     return np.stack([vectors.get(node.embedding_key, missing) for node in nodes])
@@ -79,10 +79,12 @@ def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> i
     return next((layer for layer, size in enumerate(sizes) if size <= MAX_LAID_OUT), top)
 
 
-def _umap(rows: Vectors) -> Points:
+def _umap_points(rows: Vectors) -> Points:
     if len(rows) <= NEIGHBORS or not (rows != rows[0]).any():
-        return project(rows)
-    points = umap_layout(on_grid(rows), n_neighbors=NEIGHBORS, n_dims=2, epochs=EPOCHS, seed=0)
+        return project_to_plane(rows)
+    points = umap_layout(
+        round_to_grid(rows), n_neighbors=NEIGHBORS, n_dims=2, epochs=EPOCHS, seed=0
+    )
     return np.asarray(points, dtype=np.float64)
 
 
@@ -101,7 +103,7 @@ def _place_below(
     ends = [*starts[1:], len(order)]
     for owner, start, end, radius in zip(owners, starts, ends, radii, strict=True):
         cluster = order[start:end]
-        offsets = project(rows[cluster])
+        offsets = project_to_plane(rows[cluster])
         reach = float(np.sqrt((offsets**2).sum(axis=1)).max())
         points[cluster] = points[owner] + offsets * (radius / max(reach, 1e-12))
 
@@ -117,17 +119,17 @@ def atlas_values(
 ) -> dict[str, Any]:
     """Return the map's columns as base64 of little-endian numbers, and the names of summaries.
 
-    ``points`` have shape ``(len(nodes), 2)``, as ``lay_out`` returns them; ``titles`` are by tree.
+    ``points`` have shape ``(len(nodes), 2)``, as from ``compute_layout``; ``titles`` are by tree.
     """
     names = list(dict.fromkeys(node.tree for node in nodes))
     numbers = {name: number for number, name in enumerate(names)}
     return {
         "trees": [{"name": name, "title": titles.get(name, "")} for name in names],
-        "id": _packed(b"".join(uuid.UUID(node.id).bytes for node in nodes)),
-        "place": _packed(np.rint(points * _SCALE).astype("<u2").tobytes()),
-        "layer": _packed(np.array([node.layer for node in nodes], dtype="u1").tobytes()),
-        "parent": _packed(first_parents(nodes).astype("<i4").tobytes()),
-        "tree": _packed(np.array([numbers[n.tree] for n in nodes], dtype="<i4").tobytes()),
+        "id": _to_base64(b"".join(uuid.UUID(node.id).bytes for node in nodes)),
+        "place": _to_base64(np.rint(points * _SCALE).astype("<u2").tobytes()),
+        "layer": _to_base64(np.array([node.layer for node in nodes], dtype="u1").tobytes()),
+        "parent": _to_base64(first_parents(nodes).astype("<i4").tobytes()),
+        "tree": _to_base64(np.array([numbers[n.tree] for n in nodes], dtype="<i4").tobytes()),
         "names": [node_name(node) for node in nodes if node.layer],
     }
 
@@ -151,5 +153,5 @@ def tree_titles(nodes: Sequence[Node]) -> dict[str, str]:
     return {tree: title for tree, titles in by_tree.items() for title in titles if len(titles) == 1}
 
 
-def _packed(data: bytes) -> str:
+def _to_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()

@@ -49,24 +49,24 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def render_report(report: Report) -> str:
     """Render a report as HTML that UTF-8 can encode; equal reports give equal texts."""
-    return _rendered(f"{report.name} · RAPTOR report", {"report": report_values(report)})
+    return _render_page(f"{report.name} · RAPTOR report", {"report": report_values(report)})
 
 
-def render_window() -> str:
+def render_server_page() -> str:
     """Render the page of a server; it requests its data from the server."""
-    return _rendered("RAPTOR", {}, "connect-src 'self'; ")
+    return _render_page("RAPTOR", {}, "connect-src 'self'; ")
 
 
-def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
+def _render_page(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     unpack, script = _page_scripts()
     return fill_page(
-        read_part("page.html"),
-        read_part("page.css"),
+        read_page_file("page.html"),
+        read_page_file("page.css"),
         (unpack, script),
         reach,
         TITLE=html.escape(_LONE_SURROGATE.sub("\ufffd", title)),
         DATA=embedded_json(values),
-        PACKED=_packed(script),
+        PACKED=_compress_script(script),
         UNPACK=unpack,
     )
 
@@ -79,15 +79,15 @@ def fill_page(
     The page may run only ``scripts``. ``reach`` are rules that precede its content security policy.
     ``parts`` are texts by the names of their placeholders.
     """
-    values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
+    values = {"STYLE": style, "POLICY": reach + content_security_policy(scripts, style), **parts}
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)
 
 
-def content_policy(scripts: Sequence[str], style: str) -> str:
+def content_security_policy(scripts: Sequence[str], style: str) -> str:
     """Return a content security policy that allows only these scripts and this style, by digest."""
-    allowed = " ".join(f"'{_source(script)}'" for script in scripts)
+    allowed = " ".join(f"'{_policy_digest(script)}'" for script in scripts)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src '{_source(style)}'; "
+        f"default-src 'none'; script-src {allowed}; style-src '{_policy_digest(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
@@ -99,13 +99,13 @@ def embedded_json(values: object) -> str:
 
 
 @functools.cache
-def read_part(name: str) -> str:
+def read_page_file(name: str) -> str:
     """Read a file of the report's page."""
     folder = resources.files("raptor_core.report") / "web"
     return (folder / name).read_text(encoding="utf-8")
 
 
-def joined_script(files: Iterable[str]) -> str:
+def join_scripts(files: Iterable[str]) -> str:
     """Join script files into one function, so that their names are not global."""
     body = "\n".join(files)
     return f"'use strict';\n(() => {{\n{body}\n}})();\n"
@@ -114,15 +114,15 @@ def joined_script(files: Iterable[str]) -> str:
 @functools.cache
 def _page_scripts() -> tuple[str, str]:
     """Return the unpacking script and the script of the page."""
-    return read_part("unpack.js"), joined_script(map(read_part, _SCRIPTS))
+    return read_page_file("unpack.js"), join_scripts(map(read_page_file, _SCRIPTS))
 
 
 @functools.cache
-def _packed(script: str) -> str:
+def _compress_script(script: str) -> str:
     return base64.b64encode(zlib.compress(script.encode(), 9)).decode()
 
 
 @functools.cache
-def _source(text: str) -> str:
+def _policy_digest(text: str) -> str:
     """Return the digest by which a content security policy names an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

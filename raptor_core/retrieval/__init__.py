@@ -6,7 +6,7 @@ default strategy.
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.retriever import STRATEGIES, Retriever
-from raptor_core.retrieval.trace import Family, SourceSpan, Trace, family, trace
+from raptor_core.retrieval.trace import Family, SourceSpan, Trace, read_family, trace_node
 
 __all__ = [
     "STRATEGIES",
@@ -18,6 +18,6 @@ __all__ = [
     "SourceSpan",
     "Strategy",
     "Trace",
-    "family",
-    "trace",
+    "read_family",
+    "trace_node",
 ]

@@ -64,7 +64,7 @@ class Query:
             covers the whole text; "auto" decides by its words.
         summary_share: collapsed and traversal only: maximum share of the budget for summaries, if
             the question is about a detail. With 1, searches work as in the paper.
-        history: earlier messages of the conversation, the latest last; see ``follow_up``.
+        history: earlier messages of the conversation, the latest last; see ``complete_follow_up``.
     """
 
     strategy: str = "hybrid"
@@ -86,7 +86,7 @@ class Query:
         check_history(self.history)
 
     @property
-    def limit(self) -> int:
+    def nodes_per_layer(self) -> int:
         """Number of nodes per layer in a traversal: ``top_k``, or 20."""
         return self.top_k or LAYER_TOP_K
 
@@ -158,7 +158,7 @@ class Retrieval:
         return f"<Retrieval {self.question!r}: {len(self.hits)} hits, {spent}>"
 
     @property
-    def with_words(self) -> "Retrieval":
+    def without_wordless_hits(self) -> "Retrieval":
         """This retrieval without nodes that have neither letters nor digits."""
         hits = tuple(filter(has_words, self.hits))
         if len(hits) == len(self.hits):
@@ -191,19 +191,21 @@ class Retrieval:
             filters["threshold"] = self.query.threshold
         if not filters:
             return "no node matches the question; use other words, or another strategy"
-        named = ", ".join(f"{name} {_shown(value)}" for name, value in filters.items())
+        named = ", ".join(f"{name} {_describe_filter(value)}" for name, value in filters.items())
         return f"no node matches {named}; omit a filter, or list the trees to see their names"
 
     @property
-    def ranked(self) -> list[Hit]:
+    def hits_by_score(self) -> list[Hit]:
         """Hits by score, best first; hits of equal score keep their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
 
 
-def _shown(value: object) -> str:
+def _describe_filter(value: object) -> str:
     """Describe a filter in words."""
     if isinstance(value, Where):
-        return ", ".join(f"{name} {_shown(part)}" for name, part in value.conditions.items())
+        return ", ".join(
+            f"{name} {_describe_filter(part)}" for name, part in value.conditions.items()
+        )
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -310,8 +312,8 @@ def join_retrievals(parts: Sequence[Retrieval]) -> Retrieval:
     ranked = [
         replace(hit, score=1 / (RANK_SHIFT + rank))
         for part in parts
-        for rank, hit in enumerate(part.ranked, 1)
-        if hit.node.stands_for not in ids
+        for rank, hit in enumerate(part.hits_by_score, 1)
+        if hit.node.copied_node_id not in ids
     ]
     max_nodes = None if query.strategy == "traversal" else query.top_k
     best = fit_budget(question, query, sorted(ranked, key=lambda hit: -hit.score), max_nodes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, fit_budgets
-from raptor_core.retrieval.general import decide
+from raptor_core.retrieval.general import decide_question_kind
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
@@ -33,7 +33,7 @@ class NearestNodes:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
-        where = chunks_only(query) if self.only_chunks else query.where
+        where = restrict_to_chunks(query) if self.only_chunks else query.where
 
         def nearest(questions: Questions, query: Query) -> list[Retrieval]:
             def search(limit: int) -> Sequence[Sequence[Hit]]:
@@ -45,10 +45,10 @@ class NearestNodes:
 
         if self.only_chunks:
             return nearest(questions, query)
-        return _by_kind(questions, query, store, nearest)
+        return _retrieve_by_kind(questions, query, store, nearest)
 
 
-def _by_kind(
+def _retrieve_by_kind(
     questions: Questions,
     query: Query,
     store: VectorStore,
@@ -64,14 +64,14 @@ def _by_kind(
         return retrieve(questions, paper)
     results = []
     for row, text in enumerate(questions.texts):
-        decision = decide(text, query, store)
+        decision = decide_question_kind(text, query, store)
         (found,) = retrieve(questions.select(row), paper if decision.is_general else query)
         kind = "general" if decision.is_general else "detail"
         results.append(replace(found, query=query, kind=kind, reason=decision.reason))
     return results
 
 
-def chunks_only(query: Query) -> Where:
+def restrict_to_chunks(query: Query) -> Where:
     """Restrict the query's filter to chunks.
 
     Raises:
@@ -82,7 +82,7 @@ def chunks_only(query: Query) -> Where:
             f"{query.strategy} retrieves only chunks, which are layer 0; omit the filter on "
             "layers, or use the strategy collapsed"
         )
-    return query.where.narrowed(layers=(0,))
+    return query.where.narrow(layers=(0,))
 
 
 class Traversal:
@@ -101,33 +101,35 @@ class Traversal:
             candidates = [self._traverse(vector, query, starts, store) for vector in rows]
             return fit_budgets(questions, query, candidates)
 
-        return _by_kind(questions, query, store, traverse)
+        return _retrieve_by_kind(questions, query, store, traverse)
 
     def _traverse(
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
-        layers = [_layer(vector, query, starts, store)]
+        layers = [_search_layer(vector, query, starts, store)]
         while query.n_layers is None or len(layers) < query.n_layers:
-            below = _children_of(layers[-1], query)
+            below = _children_filter(layers[-1], query)
             if not below.ids:
                 break
-            layers.append(_layer(vector, query, [below], store))
+            layers.append(_search_layer(vector, query, [below], store))
         return [hit for layer in layers for hit in layer]
 
 
-def _layer(vector: Vectors, query: Query, filters: list[Where], store: VectorStore) -> list[Hit]:
+def _search_layer(
+    vector: Vectors, query: Query, filters: list[Where], store: VectorStore
+) -> list[Hit]:
     """Return the nodes that a traversal keeps of a layer: the best, or all over the threshold."""
-    limit, least = query.limit, -2.0
+    limit, least = query.nodes_per_layer, -2.0
     if query.threshold is not None:
         limit, least = MAX_OVER_THRESHOLD, query.threshold
     hits = (hit for where in filters for hit in store.search(vector, limit, where)[0])
-    return _best((hit for hit in hits if hit.score >= least), limit)
+    return _best_hits((hit for hit in hits if hit.score >= least), limit)
 
 
-def _children_of(hits: Iterable[Hit], query: Query) -> Where:
+def _children_filter(hits: Iterable[Hit], query: Query) -> Where:
     """Return the filter that selects the children of hits."""
     children = {child for hit in hits for child in hit.node.children}
-    return query.where.narrowed(ids=sorted(children))
+    return query.where.narrow(ids=sorted(children))
 
 
 def _start_filters(query: Query, store: VectorStore) -> list[Where]:
@@ -147,7 +149,7 @@ def _start_filters(query: Query, store: VectorStore) -> list[Where]:
     if where.is_selective:
         n_layers = max((len(manifest.layer_sizes) for manifest in manifests), default=0)
         top = n_layers - 1 if query.start_layer is None else query.start_layer
-        return [_highest_matches(where, top, store)]
+        return [_highest_matches_filter(where, top, store)]
     trees_by_layer: dict[int, list[str]] = {}
     for manifest in manifests:
         top = len(manifest.layer_sizes) - 1
@@ -160,15 +162,15 @@ def _start_filters(query: Query, store: VectorStore) -> list[Where]:
     ]
 
 
-def _highest_matches(where: Where, top: int, store: VectorStore) -> Where:
+def _highest_matches_filter(where: Where, top: int, store: VectorStore) -> Where:
     """Return the filter for matching nodes, up to the layer ``top``, without matching ancestors."""
-    summaries = store.nodes(where.narrowed(layers=range(1, top + 1)))
+    summaries = store.nodes(where.narrow(layers=range(1, top + 1)))
     children = {child for node in summaries for child in node.children}
     exclude = where.exclude or Where()
     exclude = replace(exclude, ids=(*(exclude.ids or ()), *sorted(children)))
-    return replace(where.narrowed(layers=range(top + 1)), exclude=exclude)
+    return replace(where.narrow(layers=range(top + 1)), exclude=exclude)
 
 
-def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:
+def _best_hits(hits: Iterable[Hit], limit: int) -> list[Hit]:
     """Return the ``limit`` hits with the highest scores; ties are broken by node id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:limit]

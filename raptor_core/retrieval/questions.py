@@ -42,14 +42,16 @@ class QuestionSegments:
     ) -> "QuestionSegments":
         """Divide questions into segments that the embedder can read, and embed these.
 
-        Terms of ``history`` are added to follow-up questions; see ``follow_up``.
+        Terms of ``history`` are added to follow-up questions; see ``complete_follow_up``.
         """
         cut = embedder.segments if isinstance(embedder, SegmentingEmbedder) else lambda text: [text]
-        segments = tuple(tuple(cut(follow_up(question, history))) for question in questions)
+        segments = tuple(
+            tuple(cut(complete_follow_up(question, history))) for question in questions
+        )
         vectors = embedder.embed_queries([segment for part in segments for segment in part])
         return cls(tuple(questions), segments, vectors)
 
-    def best(self, store: VectorStore, where: Where) -> Questions:
+    def nearest_segments(self, store: VectorStore, where: Where) -> Questions:
         """Return the segment of each question that is nearest to any node."""
         texts, rows = [], []
         ends = accumulate(map(len, self.segments))
@@ -64,7 +66,7 @@ class QuestionSegments:
             rows.append(start + number)
         return Questions(tuple(texts), self.vectors[rows])
 
-    def label(self, retrievals: Sequence[Retrieval], notes: Sequence[str]) -> list[Retrieval]:
+    def add_notes(self, retrievals: Sequence[Retrieval], notes: Sequence[str]) -> list[Retrieval]:
         """Return the retrievals with the original questions and with notes about them."""
         labels = zip(self.texts, self.segments, retrievals, notes, strict=True)
         return [
@@ -72,22 +74,25 @@ class QuestionSegments:
                 retrieval,
                 question=text,
                 note="; ".join(
-                    [*_notes(text, segments, retrieval), *filter(None, (note, retrieval.note))]
+                    [
+                        *_retrieval_notes(text, segments, retrieval),
+                        *filter(None, (note, retrieval.note)),
+                    ]
                 ),
             )
             for text, segments, retrieval, note in labels
         ]
 
 
-def _notes(question: str, segments: Sequence[str], retrieval: Retrieval) -> Iterator[str]:
-    read = follow_up(question, retrieval.query.history)
+def _retrieval_notes(question: str, segments: Sequence[str], retrieval: Retrieval) -> Iterator[str]:
+    read = complete_follow_up(question, retrieval.query.history)
     if read != question:
         yield f"the question was read as {read!r}"
     if len(segments) > 1:
-        yield _note(len(segments))
+        yield _segments_note(len(segments))
 
 
-def _note(n_segments: int) -> str:
+def _segments_note(n_segments: int) -> str:
     return (
         f"the question is longer than the embedder's limit: of {n_segments} parts, only the one "
         "that matches best was searched for; ask a shorter question"
@@ -104,7 +109,7 @@ MAX_FRAGMENT_NAMES = 3
 """Maximum number of names in a fragment, such as "And the blue seal?"."""
 
 
-def follow_up(question: str, history: Sequence[str]) -> str:
+def complete_follow_up(question: str, history: Sequence[str]) -> str:
     """Add terms of the conversation to a question that cannot be understood without it.
 
     Any other question, also a general one, and a message that only thanks or greets are returned
@@ -184,7 +189,7 @@ def _everyday_vectors(embedder: Embedder, n_dims: int) -> Vectors:
     return _vector_cache[key]
 
 
-def warn_of_chance(
+def warn_of_chance_hits(
     questions: Questions,
     retrievals: list[Retrieval],
     query: Query,

@@ -28,8 +28,8 @@ from raptor_core.retrieval.base import (
 )
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import NearestNodes, Traversal
-from raptor_core.retrieval.questions import QuestionSegments, warn_of_chance
-from raptor_core.retrieval.trace import Trace, trace
+from raptor_core.retrieval.questions import QuestionSegments, warn_of_chance_hits
+from raptor_core.retrieval.trace import Trace, trace_node
 from raptor_core.settings import StoreSettings
 from raptor_core.store import Where, open_store
 from raptor_core.store.store import VectorStore
@@ -147,7 +147,7 @@ class Retriever(Searcher):
         folder = TemporaryDirectory(prefix="raptor-trees-")
         store = open_store(settings, Path(folder.name), components.store_identity)
         retriever = cls(store, components.embedder)
-        finalize(retriever, _remove, store, folder)
+        finalize(retriever, _remove_store, store, folder)
         for tree in trees:
             manifest = make_manifest(tree, (), components.settings_fingerprint)
             documents = dict.fromkeys(tree.documents, "")
@@ -175,10 +175,10 @@ class Retriever(Searcher):
     ) -> list[Retrieval]:
         """Retrieve for questions that are already divided into segments; see ``search_vectors``."""
         query = query or self.query
-        best = questions.best(self._store, query.where)
+        best = questions.nearest_segments(self._store, query.where)
         retrievals = self.search_vectors(best.texts, best.vectors, query)
-        notes = warn_of_chance(best, retrievals, query, self._store, self._embedder)
-        return questions.label(retrievals, notes)
+        notes = warn_of_chance_hits(best, retrievals, query, self._store, self._embedder)
+        return questions.add_notes(retrievals, notes)
 
     def search_vectors(
         self, questions: Sequence[str], vectors: Vectors, query: Query | None = None
@@ -205,11 +205,15 @@ class Retriever(Searcher):
         batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
             # The filter includes the store's readers, because it is a key of caches.
-            where = query.where.narrowed(readers=self._store.readers)
+            where = query.where.narrow(readers=self._store.readers)
             retrievals = strategy.retrieve(batch, replace(query, where=where), self._store)
-        note = _unknown_keys(query.where, self._store)
+        note = _note_unknown_keys(query.where, self._store)
         return [
-            replace(found.with_words, query=query, note="; ".join(filter(None, (found.note, note))))
+            replace(
+                found.without_wordless_hits,
+                query=query,
+                note="; ".join(filter(None, (found.note, note))),
+            )
             for found in retrievals
         ]
 
@@ -219,7 +223,7 @@ class Retriever(Searcher):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        return trace(self._store, node_id)
+        return trace_node(self._store, node_id)
 
 
 def run_traced(
@@ -240,7 +244,7 @@ def run_traced(
         return retrievals
 
 
-def _unknown_keys(where: Where, store: VectorStore) -> str:
+def _note_unknown_keys(where: Where, store: VectorStore) -> str:
     """Return a note on metadata keys in a filter that no document has, or ""."""
     exclude = where.exclude.metadata if where.exclude else {}
     keys = dict.fromkeys((*where.metadata, *exclude))
@@ -250,7 +254,7 @@ def _unknown_keys(where: Where, store: VectorStore) -> str:
     return f"no document has the metadata {names}; check the spelling of the key" if unknown else ""
 
 
-def _remove(store: VectorStore, folder: "TemporaryDirectory[str]") -> None:
+def _remove_store(store: VectorStore, folder: "TemporaryDirectory[str]") -> None:
     """Close the store of trees in memory, and remove its folder."""
     store.close()
     folder.cleanup()

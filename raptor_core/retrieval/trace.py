@@ -44,7 +44,7 @@ class Trace:
         return f"<Trace of {self.node.id}: {len(self.spans)} spans of {n_documents} documents>"
 
     @property
-    def places(self) -> tuple[tuple[str, int, int], ...]:
+    def joined_spans(self) -> tuple[tuple[str, int, int], ...]:
         """The spans as document, start and end (exclusive); adjacent ones are joined."""
         joined: list[tuple[str, int, int]] = []
         for span in self.spans:
@@ -56,20 +56,20 @@ class Trace:
         return tuple(joined)
 
 
-def trace(store: VectorStore, node_id: str) -> Trace:
+def trace_node(store: VectorStore, node_id: str) -> Trace:
     """Trace a published node, layer by layer, to the leaves below it.
 
     Raises:
         UnknownTreeError: no published node has this id.
         InvariantError: the store lacks a child.
     """
-    return trace_of(nodes_under(store, [node_id]))
+    return trace_from_nodes(nodes_under(store, [node_id]))
 
 
-def trace_of(nodes: Sequence[Node]) -> Trace:
+def trace_from_nodes(nodes: Sequence[Node]) -> Trace:
     """Return the trace of the first node; the others are all nodes below it."""
-    leaves = {node.id: node for node in nodes if node.is_leaf and not node.stands_for}
-    spans = map(_span, sorted(leaves.values(), key=lambda leaf: leaf.order))
+    leaves = {node.id: node for node in nodes if node.is_leaf and not node.copied_node_id}
+    spans = map(_source_span, sorted(leaves.values(), key=lambda leaf: leaf.document_order))
     return Trace(nodes[0], tuple(spans))
 
 
@@ -82,7 +82,7 @@ def nodes_under(store: VectorStore, node_ids: Sequence[str]) -> list[Node]:
         UnknownTreeError: no published node has one of the ids.
         InvariantError: the store lacks a child.
     """
-    nodes = front = [published_node(store, node_id) for node_id in node_ids]
+    nodes = front = [read_published_node(store, node_id) for node_id in node_ids]
     while children := {child: item.tree for item in front for child in item.children}:
         front = store.nodes(Where(ids=tuple(sorted(children))))
         if missing := children.keys() - {node.id for node in front}:
@@ -104,7 +104,7 @@ class Family:
     children: tuple[Node, ...]
 
 
-def family(store: VectorStore, node_id: str) -> Family:
+def read_family(store: VectorStore, node_id: str) -> Family:
     """Return a published node with its parents and children, in document order.
 
     A parent shares a document with the node, so only such summaries of the next layer are read.
@@ -112,14 +112,14 @@ def family(store: VectorStore, node_id: str) -> Family:
     Raises:
         UnknownTreeError: no published node has this id.
     """
-    node = published_node(store, node_id)
+    node = read_published_node(store, node_id)
     above = Where(trees=(node.tree,), layers=(node.layer + 1,), covers=node.documents)
     parents = (parent for parent in store.nodes(above) if node_id in parent.children)
     children = store.nodes(Where(ids=node.children)) if node.children else []
     return Family(node, tuple(parents), tuple(children))
 
 
-def published_node(store: VectorStore, node_id: str) -> Node:
+def read_published_node(store: VectorStore, node_id: str) -> Node:
     """Return the published node with this id.
 
     Raises:
@@ -133,7 +133,7 @@ def published_node(store: VectorStore, node_id: str) -> Node:
     return nodes[0]
 
 
-def _span(leaf: Node) -> SourceSpan:
+def _source_span(leaf: Node) -> SourceSpan:
     return SourceSpan(
         document=leaf.documents[0],
         source=leaf.source,

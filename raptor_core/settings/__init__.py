@@ -1,8 +1,8 @@
 """Settings: a model for each section, presets, and loading from TOML and the environment."""
 
-from raptor_core.settings.base import BudgetSettings, EndpointPart, PriceSettings
+from raptor_core.settings.base import BudgetSettings, EndpointSettings, PriceSettings
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.load import PRESETS, load_settings, preset, settings_of, with_preset
+from raptor_core.settings.load import PRESETS, load_settings, override_settings, preset, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
     CorpusTreeGrouping,
@@ -24,7 +24,7 @@ __all__ = [
     "CorpusTreeGrouping",
     "DatabaseTable",
     "EmbedderSettings",
-    "EndpointPart",
+    "EndpointSettings",
     "GroupingSettings",
     "PriceSettings",
     "ReaderRule",
@@ -34,7 +34,7 @@ __all__ = [
     "StoreSettings",
     "SummarizerSettings",
     "load_settings",
+    "override_settings",
     "preset",
-    "settings_of",
     "with_preset",
 ]

@@ -2,10 +2,10 @@
 
 from pydantic import model_validator
 
-from raptor_core.settings.base import Part, setting
+from raptor_core.settings.base import SettingsSection, setting
 
 
-class AccessSettings(Part):
+class AccessSettings(SettingsSection):
     """Who may read what is published; see docs/rights.md."""
 
     required: bool = setting(False, is_common=True)
@@ -26,12 +26,12 @@ class AccessSettings(Part):
     """Readers who may record decisions, on texts of which they may read every document."""
 
     @property
-    def identifies(self) -> bool:
+    def requires_caller(self) -> bool:
         """Whether every caller of a server must identify itself."""
         return bool(self.required or self.keys or self.jwt_issuer)
 
     @model_validator(mode="after")
-    def _agree(self) -> "AccessSettings":
+    def _check_consistency(self) -> "AccessSettings":
         if self.jwt_issuer and not (self.jwt_audience and self.jwt_keys):
             raise ValueError(
                 "access.jwt_issuer needs access.jwt_audience, else tokens for other services would "

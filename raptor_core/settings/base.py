@@ -22,7 +22,7 @@ def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **
     return Field(default, json_schema_extra=flags, **bounds)
 
 
-class Part(BaseModel):
+class SettingsSection(BaseModel):
     """Base class of a section: frozen, unknown keys are errors, defaults are validated."""
 
     model_config = ConfigDict(
@@ -34,14 +34,14 @@ class Part(BaseModel):
     )
 
     @classmethod
-    def flagged(cls, flag: str) -> list[str]:
+    def flagged_settings(cls, flag: str) -> list[str]:
         """Return the names of the settings with a flag, "common" or "rebuilds", in order."""
         fields = cls.model_fields.items()
         extras = ((name, field.json_schema_extra) for name, field in fields)
         return [name for name, extra in extras if isinstance(extra, dict) and extra.get(flag)]
 
 
-class EndpointPart(Part):
+class EndpointSettings(SettingsSection):
     """An OpenAI-compatible endpoint: OpenAI, Azure, vLLM, Ollama; see docs/endpoints.md.
 
     In one process, sections with the same ``base_url``, ``model`` and ``api_key_env`` share limits.
@@ -83,12 +83,12 @@ class EndpointPart(Part):
         return PurePath(self.model).name if self.is_local else self.model
 
     @property
-    def share(self) -> int:
+    def max_concurrent_calls(self) -> int:
         """Maximum number of concurrent calls in this process; 1 for a local model."""
         return 1 if self.is_local else self.concurrency
 
 
-class ChatPart(EndpointPart):
+class ChatModelSettings(EndpointSettings):
     """A chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process."""
 
     context_tokens: int = Field(8192, ge=512)
@@ -106,7 +106,7 @@ NO_BOUND = "none"
 OrNone = BeforeValidator(lambda value: None if value == NO_BOUND else value)
 
 
-class PriceSettings(Part):
+class PriceSettings(SettingsSection):
     """Price of a model. Without it, the cost of the model's calls is unknown."""
 
     input: float = Field(ge=0)
@@ -115,7 +115,7 @@ class PriceSettings(Part):
     """USD per million answer tokens; 0 for embedding models."""
 
 
-class BudgetSettings(Part):
+class BudgetSettings(SettingsSection):
     """Limits of what a run may spend. A run stops before it exceeds one, and keeps finished work.
 
     "none" is no limit.
@@ -129,7 +129,7 @@ class BudgetSettings(Part):
     """Maximum US dollars. Every model that is called then needs a price under [prices]."""
 
 
-def missing_price(model: str) -> str:
+def missing_price_message(model: str) -> str:
     """Return the error message for a model without a price under a budget in USD."""
     return (
         f'budget.usd is set, but the price of {model!r} is not: set [prices."{model}"] with input '

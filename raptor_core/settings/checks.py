@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from raptor_core.settings.base import ChatPart, OrNone, Part, setting
+from raptor_core.settings.base import ChatModelSettings, OrNone, SettingsSection, setting
 
 
-class AuditSettings(ChatPart):
+class AuditSettings(ChatModelSettings):
     """Audit of sampled summaries; ``checks.audit_rate`` is the share that is sampled."""
 
     purpose: ClassVar[str] = "audit"
@@ -29,7 +29,7 @@ class AuditSettings(ChatPart):
 
     @property
     def is_local(self) -> bool:
-        """See ``EndpointPart.is_local``."""
+        """See ``EndpointSettings.is_local``."""
         return self.judge == "local"
 
 
@@ -67,7 +67,7 @@ QUIET = {name: "off" for name in get_args(CheckName) if name not in _WATCHED}
 """Severities of the preset "quiet", which keeps all checks that block and a few others."""
 
 
-class CheckSettings(Part):
+class CheckSettings(SettingsSection):
     """Bounds of the asset checks; they apply to means over a layer unless stated otherwise."""
 
     min_compression: float = Field(0.1, ge=0)

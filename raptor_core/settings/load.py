@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
-from raptor_core.settings.base import Part
+from raptor_core.settings.base import SettingsSection
 from raptor_core.settings.checks import QUIET
 from raptor_core.settings.models import Settings
 
@@ -105,7 +105,7 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     Raises:
         SettingsError: the file is missing or malformed, a key is unknown, or a value is invalid.
     """
-    values = _read(path) if path else {}
+    values = _read_toml(path) if path else {}
     name = values.pop("preset", "default")
     where = str(path) if path else "the environment"
     merged = _merge(_preset_values(str(name)), values)
@@ -114,9 +114,9 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     services = _service_prefixes(names)
     names = [name for name in names if not name.startswith(services)]
     for name in names:
-        section, key = _setting_of(name)
-        merged = _merge(merged, {section: {key: _parse(section, key, variables[name])}})
-    settings = _validated(merged, f"{where} with {', '.join(names).upper()}" if names else where)
+        section, key = _find_setting(name)
+        merged = _merge(merged, {section: {key: _parse_variable(section, key, variables[name])}})
+    settings = _validate(merged, f"{where} with {', '.join(names).upper()}" if names else where)
     if settings.long_text_warning:
         _log.warning("%s: %s", where, settings.long_text_warning)
     return settings
@@ -125,23 +125,23 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 def with_preset(settings: Settings, name: str) -> Settings:
     """Return the settings overridden by a preset, or raise SettingsError."""
     merged = _merge(settings.model_dump(), _preset_values(name))
-    return _validated(merged, f"preset {name!r} over the settings")
+    return _validate(merged, f"preset {name!r} over the settings")
 
 
-def settings_of(settings: Settings, sections: Mapping[str, Any], where: str) -> Settings:
+def override_settings(settings: Settings, sections: Mapping[str, Any], where: str) -> Settings:
     """Return the settings overridden by ``sections``; errors name ``where`` these come from."""
     merged = _merge(settings.model_dump(exclude_unset=True), sections)
-    return _validated(merged, where) if sections else settings
+    return _validate(merged, where) if sections else settings
 
 
-def _validated(values: Mapping[str, Any], where: str) -> Settings:
+def _validate(values: Mapping[str, Any], where: str) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {_explain(error)}") from error
+        raise SettingsError(f"{where}: {_explain_validation_error(error)}") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
@@ -166,7 +166,7 @@ def _service_prefixes(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(service + end for service in services for end in ("_SERVICE_", "_PORT"))
 
 
-def _setting_of(name: str) -> tuple[str, str]:
+def _find_setting(name: str) -> tuple[str, str]:
     """Return the section and key of the setting that an environment variable overrides."""
     section, divider, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
     if not divider:
@@ -177,10 +177,12 @@ def _setting_of(name: str) -> tuple[str, str]:
     return section, key
 
 
-def _parse(section: str, key: str, text: str) -> Any:
-    origin = get_origin(_annotation((section, key)))
-    annotation = _annotation((section, key))
-    if origin is Mapping or (isinstance(annotation, type) and issubclass(annotation, Part)):
+def _parse_variable(section: str, key: str, text: str) -> Any:
+    origin = get_origin(_find_declared_type((section, key)))
+    annotation = _find_declared_type((section, key))
+    if origin is Mapping or (
+        isinstance(annotation, type) and issubclass(annotation, SettingsSection)
+    ):
         with suppress(ValueError):
             return json.loads(text)
     if origin is tuple:
@@ -188,7 +190,7 @@ def _parse(section: str, key: str, text: str) -> Any:
     return text
 
 
-def _annotation(place: Sequence[int | str]) -> Any:
+def _find_declared_type(place: Sequence[int | str]) -> Any:
     """Return the declared type of a setting, given its keys; None if there is no such setting."""
     annotation: Any = Settings
     for step in place:
@@ -202,12 +204,12 @@ def _annotation(place: Sequence[int | str]) -> Any:
     return annotation
 
 
-def _explain(error: ValidationError) -> str:
+def _explain_validation_error(error: ValidationError) -> str:
     problems = []
     for item in error.errors():
         place = ".".join(str(step) for step in item["loc"]) or "settings"
         if item["type"] == "extra_forbidden":
-            problems.append(f"unknown setting {place}{_suggestion(item['loc'])}")
+            problems.append(f"unknown setting {place}{_suggest_setting(item['loc'])}")
         else:
             message = item["msg"].removeprefix("Value error, ")
             found = "" if item["type"] == "value_error" else f" (it is {item['input']!r})"
@@ -215,7 +217,7 @@ def _explain(error: ValidationError) -> str:
     return "; ".join(problems)
 
 
-def _suggestion(place: Sequence[int | str]) -> str:
-    fields = _annotation(place[:-1]).model_fields
+def _suggest_setting(place: Sequence[int | str]) -> str:
+    fields = _find_declared_type(place[:-1]).model_fields
     close = difflib.get_close_matches(str(place[-1]), list(fields), n=1)
     return f"; did you mean {close[0]}?" if close else ""

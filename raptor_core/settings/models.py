@@ -12,11 +12,11 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from raptor_core.settings.access import AccessSettings
 from raptor_core.settings.base import (
     BudgetSettings,
-    ChatPart,
-    EndpointPart,
-    Part,
+    ChatModelSettings,
+    EndpointSettings,
     PriceSettings,
-    missing_price,
+    SettingsSection,
+    missing_price_message,
     setting,
 )
 from raptor_core.settings.checks import AuditSettings, CheckSettings
@@ -34,7 +34,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$")]
 """An import path (``package.module:name``), or ""."""
 
 
-class ComponentsSettings(Part):
+class ComponentsSettings(SettingsSection):
     """Custom components, by import path.
 
     Each is a class or function that is called with the settings and returns the component. For a
@@ -57,7 +57,7 @@ class ComponentsSettings(Part):
     """Model that answers questions, such as "package.module:name"; empty is the built-in one."""
 
 
-class GroupingSettings(Part):
+class GroupingSettings(SettingsSection):
     """Grouping of documents into trees, and of trees into partitions."""
 
     corpus_name: ClassVar[str] = "corpus"
@@ -81,7 +81,7 @@ class CorpusTreeGrouping(GroupingSettings):
     """One tree for each document, for each folder, or for the whole corpus."""
 
 
-class ChunkingSettings(Part):
+class ChunkingSettings(SettingsSection):
     """Splitting of documents into chunks."""
 
     method: Literal["sentences", "greedy"] = setting("sentences", rebuilds=True)
@@ -95,7 +95,7 @@ class ChunkingSettings(Part):
     """
 
 
-class TokensSettings(Part):
+class TokensSettings(SettingsSection):
     """Token counter."""
 
     counter: Literal["embedder", "bundled", "tiktoken", "words"] = setting(
@@ -113,7 +113,7 @@ BUNDLED_TEXT_TOKENS = 254
 """Maximum tokens of a text for the bundled embedder: 256, minus two special tokens."""
 
 
-class EmbedderSettings(EndpointPart):
+class EmbedderSettings(EndpointSettings):
     """Embedder, which computes the vectors of texts."""
 
     purpose: ClassVar[str] = "embedder"
@@ -142,7 +142,7 @@ class EmbedderSettings(EndpointPart):
     """Text to put before each passage, which some models need."""
 
 
-class SummarizerSettings(ChatPart):
+class SummarizerSettings(ChatModelSettings):
     """Summarizer, which writes a text for each cluster of nodes."""
 
     purpose: ClassVar[str] = "summarizer"
@@ -197,7 +197,7 @@ class SummarizerSettings(ChatPart):
 
     @field_validator("user_prompt")
     @classmethod
-    def _has_places(cls, prompt: str) -> str:
+    def _has_placeholders(cls, prompt: str) -> str:
         places = set(re.findall(r"\{(\w*)\}", prompt))
         if prompt and "context" not in places:
             raise ValueError("it must contain {context}, which is replaced by the texts")
@@ -208,14 +208,14 @@ class SummarizerSettings(ChatPart):
         return prompt
 
 
-class TablesSettings(Part):
+class TablesSettings(SettingsSection):
     """Location of the tables."""
 
     url: str = ""
     """Folder or fsspec URL, such as ``s3://bucket/tables``; empty is ``tables`` in the home."""
 
 
-class RunsSettings(Part):
+class RunsSettings(SettingsSection):
     """Runs: what they show, keep and publish."""
 
     samples: bool = True
@@ -240,7 +240,7 @@ class RunsSettings(Part):
     """
 
 
-class ReaderSettings(ChatPart):
+class ReaderSettings(ChatModelSettings):
     """Chat model that answers questions from a context."""
 
     purpose: ClassVar[str] = "reader"
@@ -257,7 +257,7 @@ class ReaderSettings(ChatPart):
     """
 
 
-class ServingSettings(Part):
+class ServingSettings(SettingsSection):
     """Servers: `raptor serve` and `raptor mcp`."""
 
     questions: bool = False
@@ -266,7 +266,7 @@ class ServingSettings(Part):
     """Days after which a kept question is deleted."""
 
 
-class Settings(Part):
+class Settings(SettingsSection):
     """All settings of a home. Create them with ``Settings()``, ``preset`` or ``load_settings``."""
 
     source: SourceSettings = SourceSettings()
@@ -302,10 +302,10 @@ class Settings(Part):
         return tuple(sorted(called - self.prices.keys()))
 
     @property
-    def build_endpoints(self) -> dict[str, EndpointPart]:
+    def build_endpoints(self) -> dict[str, EndpointSettings]:
         """Endpoints that a build calls, by the name of their section."""
         custom = self.components
-        endpoints: dict[str, EndpointPart] = {}
+        endpoints: dict[str, EndpointSettings] = {}
         if self.embedder.kind == "openai" and not custom.embedder:
             endpoints["embedder"] = self.embedder
         if self.summarizer.kind == "openai" and not custom.summarizer:
@@ -339,7 +339,7 @@ class Settings(Part):
         )
 
     @model_validator(mode="after")
-    def _parts_agree(self) -> "Settings":
+    def _check_sections_agree(self) -> "Settings":
         pair = 2 * max(self.chunking.max_tokens, self.summarizer.max_tokens)
         if self.clustering.max_tokens < pair:
             raise ValueError(
@@ -351,5 +351,5 @@ class Settings(Part):
         if self.summarizer.min_tokens >= self.summarizer.max_tokens:
             raise ValueError("summarizer.min_tokens must be below summarizer.max_tokens")
         if self.budget.usd is not None and self.unpriced_models:
-            raise ValueError(missing_price(self.unpriced_models[0]))
+            raise ValueError(missing_price_message(self.unpriced_models[0]))
         return self

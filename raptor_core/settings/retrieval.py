@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from raptor_core.settings.base import EndpointPart, Part, setting
+from raptor_core.settings.base import EndpointSettings, SettingsSection, setting
 
 Strategy = Literal["hybrid", "collapsed", "collapsed-lexical", "traversal", "flat", "lexical"]
 """Name of a strategy; see ``raptor_core.retrieval.STRATEGIES``."""
 
 
-class RerankerSettings(EndpointPart):
+class RerankerSettings(EndpointSettings):
     """Reranker, a model that sorts the best chunks again for questions about details."""
 
     purpose: ClassVar[str] = "reranker"
@@ -43,7 +43,7 @@ class RerankerSettings(EndpointPart):
     """Attempts after the first."""
 
 
-class RetrievalSettings(Part):
+class RetrievalSettings(SettingsSection):
     """Defaults of a query."""
 
     strategy: Strategy = setting("hybrid", is_common=True)

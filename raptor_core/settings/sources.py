@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from pydantic import Field, field_validator, model_validator
 
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.redaction import hide_secrets
-from raptor_core.settings.base import Part, setting
+from raptor_core.settings.base import SettingsSection, setting
 
 
-class DatabaseTable(Part):
+class DatabaseTable(SettingsSection):
     """A table or query of a database, in which each row is a document."""
 
     name: str = ""
@@ -54,7 +54,7 @@ class DatabaseTable(Part):
         return self.name or self.table
 
 
-def pattern_fault(pattern: str) -> str:
+def find_pattern_fault(pattern: str) -> str:
     """Return why a pattern cannot match what its author intends, or ""."""
     if not pattern.strip() or pattern.lstrip().startswith("#"):
         return f"{pattern!r} is not a pattern; remove it"
@@ -66,12 +66,12 @@ def pattern_fault(pattern: str) -> str:
 
 
 def _check_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    if fault := next(filter(None, map(pattern_fault, patterns)), ""):
+    if fault := next(filter(None, map(find_pattern_fault, patterns)), ""):
         raise ValueError(fault)
     return patterns
 
 
-class ReaderRule(Part):
+class ReaderRule(SettingsSection):
     """Readers of the documents whose id or file path matches a pattern."""
 
     paths: tuple[str, ...] = Field(min_length=1)
@@ -91,10 +91,10 @@ class ReaderRule(Part):
     def _names_have_text(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
         if any(name != " ".join(name.split()) or not name for name in readers):
             raise ValueError(f"expected names in one line, such as group:hr, got {readers!r}")
-        return tuple(map(composed, readers))
+        return tuple(map(to_nfc, readers))
 
 
-class SourceSettings(Part):
+class SourceSettings(SettingsSection):
     """Source of the documents."""
 
     paths: tuple[str, ...] = setting((), is_common=True)
@@ -166,7 +166,7 @@ class SourceSettings(Part):
             raise ValueError(f"it contains {{{unknown[0]}}}; only {{id}} and {{page}} are replaced")
         return link
 
-    def link_to(self, documents: Sequence[str], pages: Sequence[int] = ()) -> str:
+    def document_link(self, documents: Sequence[str], pages: Sequence[int] = ()) -> str:
         """Return the address of a text of one document; "" for several documents or no ``link``.
 
         An id with a part ".." has none, because it could lead to another place on the server.
@@ -212,6 +212,6 @@ class SourceSettings(Part):
         return [hide_secrets(path) for path in self.paths]
 
     @property
-    def is_named(self) -> bool:
+    def has_sources(self) -> bool:
         """Whether the settings name a source."""
         return bool(self.paths or self.tables)

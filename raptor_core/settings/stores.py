@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from raptor_core.settings.base import Part, setting
+from raptor_core.settings.base import SettingsSection, setting
 
 
-class StoreSettings(Part):
+class StoreSettings(SettingsSection):
     """Vector store; see docs/stores.md for the settings of a server."""
 
     kind: Literal["edge", "server"] = setting("edge", is_common=True)
@@ -37,7 +37,7 @@ class StoreSettings(Part):
     """Options of vector searches, as in Qdrant's API, such as { hnsw_ef = 512 }."""
 
     @model_validator(mode="after")
-    def _agree(self) -> "StoreSettings":
+    def _check_consistency(self) -> "StoreSettings":
         if any("@" in url.rpartition("://")[2].partition("/")[0] for url in self.url.split(",")):
             raise ValueError(
                 "store.url contains a user or a password, which would not be sent; put the "

@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from raptor_core.settings.base import Part, setting
+from raptor_core.settings.base import SettingsSection, setting
 
 
-class ClusteringSettings(Part):
+class ClusteringSettings(SettingsSection):
     """Clustering of a layer (paper, section 3)."""
 
     method: Literal["raptor", "reference"] = setting("raptor", rebuilds=True)
@@ -37,7 +37,7 @@ class ClusteringSettings(Part):
         return 1 if self.method == "reference" else 2
 
 
-class TreeSettings(Part):
+class TreeSettings(SettingsSection):
     """Height of a tree."""
 
     max_layers: int = setting(5, ge=1, le=12, is_common=True, rebuilds=True)
@@ -46,7 +46,7 @@ class TreeSettings(Part):
     """The first layer with at most this many nodes is the top layer."""
 
 
-class CorpusTreeSettings(Part):
+class CorpusTreeSettings(SettingsSection):
     """Corpus tree, which summarizes the whole corpus, over the top nodes of all trees."""
 
     enabled: bool = setting(False, is_common=True)
@@ -55,7 +55,7 @@ class CorpusTreeSettings(Part):
     """Minimum number of trees for which it is built."""
 
 
-class RebuildSettings(Part):
+class RebuildSettings(SettingsSection):
     """Rebuilds of trees whose documents changed."""
 
     anchored: bool = True

@@ -13,24 +13,31 @@ from typing import TYPE_CHECKING
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.base import Edition, Hit, Manifest, PublicationCounts, StoreIdentity, Where
-from raptor_core.store.folder import open_folder, read_folder, replacing_folder
+from raptor_core.store.base import (
+    Hit,
+    Manifest,
+    PublicationCounts,
+    StoreIdentity,
+    TreeEdition,
+    Where,
+)
+from raptor_core.store.folder import open_folder, open_replacement_folder, read_folder_record
 from raptor_core.store.store import VectorStore
 
 if TYPE_CHECKING:
     from raptor_core.store.server import ServerCorpus
 
 __all__ = [
-    "Edition",
     "Hit",
     "Manifest",
     "PublicationCounts",
     "StoreIdentity",
+    "TreeEdition",
     "VectorStore",
     "Where",
+    "open_replacement_store",
     "open_store",
-    "replacing_store",
-    "stored_identity",
+    "read_stored_identity",
 ]
 
 
@@ -63,7 +70,7 @@ def open_store(
             "make the identity from the same settings"
         )
     if settings.kind == "server":
-        return _server(settings).open(identity, owner)
+        return _server_corpus(settings).open(identity, owner)
     if root is not None:
         return open_folder(root, settings, identity)
     if identity is None:
@@ -72,7 +79,7 @@ def open_store(
 
 
 @contextmanager
-def replacing_store(
+def open_replacement_store(
     settings: StoreSettings, root: Path, identity: StoreIdentity
 ) -> Iterator[VectorStore]:
     """Open an empty store for another embedder, which replaces the stored one at the end.
@@ -81,27 +88,30 @@ def replacing_store(
     exception the stored one stays. Nothing else may publish meanwhile.
     """
     if settings.kind == "server":
-        with closing(_server(settings)) as corpus, corpus.replacing(identity) as store:
+        with (
+            closing(_server_corpus(settings)) as corpus,
+            corpus.open_replacement(identity) as store,
+        ):
             yield store
     else:
-        with replacing_folder(root, settings, identity) as store:
+        with open_replacement_folder(root, settings, identity) as store:
             yield store
 
 
-def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
+def read_stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
     """Return the identity of the stored corpus; None if there is none yet.
 
     Embedded stores are neither locked nor opened for this. Damage raises StoreError.
     """
     if settings.kind == "server":
-        with closing(_server(settings)) as corpus:
-            stored = corpus.read()
+        with closing(_server_corpus(settings)) as corpus:
+            stored = corpus.read_record()
     else:
-        stored = None if root is None else read_folder(root, settings.corpus)
+        stored = None if root is None else read_folder_record(root, settings.corpus)
     return None if stored is None else stored.identity
 
 
-def _server(settings: StoreSettings) -> "ServerCorpus":
+def _server_corpus(settings: StoreSettings) -> "ServerCorpus":
     from raptor_core.store.server import ServerCorpus  # it takes time to import
 
     return ServerCorpus(settings)

@@ -6,8 +6,8 @@ from typing import Any, Self, TypeVar
 
 from raptor_core.documents.base import EVERYONE, PublishedDocument
 from raptor_core.errors import SettingsError
-from raptor_core.identity import composed, digest
-from raptor_core.nodes import Fit, Node
+from raptor_core.identity import digest, to_nfc
+from raptor_core.nodes import ClusterFit, Node
 from raptor_core.vectors import Vectors
 from raptor_formats.base import MetadataScalar
 
@@ -29,7 +29,7 @@ class StoreIdentity:
     probe: tuple[float, ...] = field(default=(), compare=False)
 
     @property
-    def embedder(self) -> str:
+    def embedder_label(self) -> str:
         """The embedder, for messages."""
         short = self.embedder_fingerprint[:8]
         return f"embedder {self.embedder_model} (fingerprint {short}, {self.n_dims} dimensions)"
@@ -82,7 +82,7 @@ class Where:
 
     def __post_init__(self) -> None:
         for name in _LISTS:
-            object.__setattr__(self, name, _names(_tuple(name, getattr(self, name))))
+            object.__setattr__(self, name, _normalize_names(_to_tuple(name, getattr(self, name))))
         if not isinstance(self.metadata, Mapping):
             raise SettingsError(f"where.metadata: expected values by key, got {self.metadata!r}")
         for key, accepted in self.metadata.items():
@@ -106,7 +106,7 @@ class Where:
         """Whether the filter may match only some nodes of a tree."""
         return bool(self.conditions.keys() - {"trees"})
 
-    def narrowed(
+    def narrow(
         self,
         *,
         trees: Sequence[str] | None = None,
@@ -144,7 +144,7 @@ def shared_readers(known: Sequence[str] | None, added: Sequence[str]) -> tuple[s
     return tuple(sorted({EVERYONE, *set(known).intersection(added)})) if known else ()
 
 
-def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
+def _to_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
     if values is None or isinstance(values, tuple):
         return values
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
@@ -152,19 +152,19 @@ def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
     return tuple(values)
 
 
-def _names(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+def _normalize_names(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
     """Normalize names as those of documents and trees are; see ``composed``."""
     if values is None:
         return None
-    return tuple(composed(value) if isinstance(value, str) else value for value in values)
+    return tuple(to_nfc(value) if isinstance(value, str) else value for value in values)
 
 
-def names_of_readers(readers: Sequence[str]) -> tuple[str, ...]:
+def check_reader_names(readers: Sequence[str]) -> tuple[str, ...]:
     """Return users and groups as a tuple; raise SettingsError if they are not a list of names."""
-    names = _tuple("readers", readers) or ()
+    names = _to_tuple("readers", readers) or ()
     if not all(isinstance(name, str) and name for name in names):
         raise SettingsError(f"expected a list of names as readers, got {names!r:.80}")
-    return tuple(map(composed, names))
+    return tuple(map(to_nfc, names))
 
 
 def _check_accepted(key: str, accepted: Any) -> None:
@@ -216,13 +216,13 @@ class PublicationCounts:
     new_ids: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
-    def changed(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether searches see a difference."""
         return bool(self.added or self.updated or self.removed or self.readers)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ManifestMark:
     """Short form of a manifest, to compare a published tree with its source; see ``Manifest``.
 
     ``readers`` is the digest of the documents' readers.
@@ -268,7 +268,7 @@ class Manifest:
     end: str
     settings_fingerprint: str
     published_at: str
-    fits: tuple[Fit, ...] = ()
+    fits: tuple[ClusterFit, ...] = ()
     title: str = ""
     inputs: str = ""
     is_refused: bool = False
@@ -277,12 +277,14 @@ class Manifest:
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> ManifestMark:
         """The short form of the manifest."""
         readers = readers_digest(self.readers)
-        return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.pin, readers)
+        return ManifestMark(
+            self.tree, self.build_id, self.inputs, self.is_refused, self.pin, readers
+        )
 
-    def part_for(self, readers: Collection[str]) -> Self:
+    def restrict_to_readers(self, readers: Collection[str]) -> Self:
         """Return the manifest restricted to documents that one of these readers may read.
 
         A restricted manifest has no build id, title or ``end``, which may count nodes of the
@@ -295,9 +297,9 @@ class Manifest:
         return replace(
             self,
             build_id="",
-            documents=_part(self.documents, readable),
-            sources=_part(self.sources, readable),
-            readers=_part(self.readers, readable),
+            documents=_select_names(self.documents, readable),
+            sources=_select_names(self.sources, readable),
+            readers=_select_names(self.readers, readable),
             end="",
             fits=(),
             title="",
@@ -312,22 +314,22 @@ class Manifest:
         return [PublishedDocument(d, h, sources.get(d, d)) for d, h in self.documents.items()]
 
     @property
-    def content(self) -> str:
-        """Digest of the contents of its documents, ignoring their names; see ``content_of``."""
-        return content_of(self.documents.values())
+    def content_digest(self) -> str:
+        """Digest of its documents without their names; see ``digest_contents``."""
+        return digest_contents(self.documents.values())
 
 
-def _part(values: Mapping[str, Value], names: Collection[str]) -> dict[str, Value]:
+def _select_names(values: Mapping[str, Value], names: Collection[str]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def content_of(hashes: Iterable[str]) -> str:
+def digest_contents(hashes: Iterable[str]) -> str:
     """Digest the content hashes of a tree's documents, in any order."""
     return digest("documents", *sorted(hashes))
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class TreeEdition:
     """Tree to publish, with vectors by embedding key; those already stored may be omitted."""
 
     manifest: Manifest

@@ -29,7 +29,7 @@ LEAST_COSINE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class CollectionRecord:
     """Identity of a collection, and its owner.
 
     ``owner`` is the name in Dagster of the corpus that builds into it, "" for the raptor command,
@@ -40,16 +40,16 @@ class Collection:
     owner: str | None = None
 
     @property
-    def place(self) -> str:
+    def points_name(self) -> str:
         """Name of the points of this embedder, which another embedder's lie beside."""
         return f"{self.identity.corpus}.{self.identity.embedder_fingerprint[:8]}"
 
-    def record(self) -> dict[str, Any]:
-        """Return the record, which ``read`` parses."""
+    def to_record(self) -> dict[str, Any]:
+        """Return the record, which ``from_record`` parses."""
         return {"schema": SCHEMA, **asdict(self)}
 
     @classmethod
-    def read(cls, record: Any, where: str, remedy: str) -> Self:
+    def from_record(cls, record: Any, where: str, remedy: str) -> Self:
         """Parse the record of a collection; ``where`` and ``remedy`` are for messages.
 
         Raises:
@@ -70,11 +70,14 @@ class Collection:
             )
         return cls(identity, owner)
 
-    def check(self, identity: StoreIdentity | None, owner: str | None, where: str) -> None:
+    def check_owner_and_identity(
+        self, identity: StoreIdentity | None, owner: str | None, where: str
+    ) -> None:
         """Raise StoreMismatchError if the owner or embedder differs; None accepts any."""
         if None not in (self.owner, owner) and self.owner != owner:
             raise StoreMismatchError(
-                f"{where} belongs to {owner_name(self.owner)}, but {owner_name(owner)} would build "
+                f"{where} belongs to {describe_owner(self.owner)}, but {describe_owner(owner)} "
+                "would build "
                 "into it. Choose another corpus name (store.corpus); raptor export and raptor "
                 "import copy trees between them. Nothing was changed"
             )
@@ -82,25 +85,25 @@ class Collection:
             check_identity(self.identity, identity, where)
 
 
-def nothing_built(where: str) -> StoreError:
+def nothing_built_error(where: str) -> StoreError:
     """Return the error for a store that does not exist yet."""
     return StoreError(f"{where} does not exist yet; build it first")
 
 
-def owner_name(owner: str | None) -> str:
+def describe_owner(owner: str | None) -> str:
     """Return how messages refer to the owner of a home or a collection."""
     return f"the corpus {owner!r} of a Dagster project" if owner else "a home of the raptor command"
 
 
 def check_identity(stored: StoreIdentity, expected: StoreIdentity, where: str) -> None:
     """Raise StoreMismatchError if the embedder, dimension or model is not the store's."""
-    check_embedder(stored, expected.embedder_fingerprint, expected.embedder, where)
-    if stored.n_dims != expected.n_dims or not _alike(stored.probe, expected.probe):
+    check_embedder(stored, expected.embedder_fingerprint, expected.embedder_label, where)
+    if stored.n_dims != expected.n_dims or not _are_probes_alike(stored.probe, expected.probe):
         raise StoreMismatchError(
-            f"{where} was made with {stored.embedder}, but the name "
+            f"{where} was made with {stored.embedder_label}, but the name "
             f"{expected.embedder_model} now means another model ({expected.n_dims} dimensions), "
             "whose vectors cannot be compared with those of the store. Restore the model, or set "
-            f'embedder.revision to another word, such as "2", and {_another_name(stored)}'
+            f'embedder.revision to another word, such as "2", and {_second_corpus_remedy(stored)}'
         )
 
 
@@ -110,25 +113,26 @@ def check_embedder(stored: StoreIdentity, fingerprint: str, embedder: str, where
         is_same = f"embedder {stored.embedder_model} " in f"{embedder} "
         other = " with another precision or revision, or at another address" if is_same else ""
         raise StoreMismatchError(
-            f"{where} was made for {stored.embedder}; the settings ask for {embedder}{other}. "
+            f"{where} was made for {stored.embedder_label}; the settings ask for "
+            f"{embedder}{other}. "
             "Nothing was changed. Set the embedder back; or run raptor build --reembed, which "
             "embeds what is published again and keeps the summaries; or "
-            f"{_another_name(stored)}"
+            f"{_second_corpus_remedy(stored)}"
         )
 
 
-def _another_name(stored: StoreIdentity) -> str:
+def _second_corpus_remedy(stored: StoreIdentity) -> str:
     """Return the remedy that builds a second corpus beside the stored one."""
     name = stored.corpus
     return (
         f'name the corpus differently, such as store.corpus = "{name}_2", and run raptor build: '
         "all nodes are embedded again, into a second store. Remove the old one when nobody uses it "
         f"any more: the folder qdrant/{name} of the home, or the collection "
-        f"{Collection(stored).place} of the server"
+        f"{CollectionRecord(stored).points_name} of the server"
     )
 
 
-def _alike(stored: Sequence[float], current: Sequence[float]) -> bool:
+def _are_probes_alike(stored: Sequence[float], current: Sequence[float]) -> bool:
     """Return whether two probes are of one model; an empty one matches any."""
     if not stored or not current:
         return True

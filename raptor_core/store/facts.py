@@ -19,7 +19,7 @@ from typing import Any
 
 from raptor_core.documents.base import EVERYONE, FOLDER
 from raptor_core.errors import SettingsError
-from raptor_core.identity import composed, digest
+from raptor_core.identity import digest, to_nfc
 from raptor_core.nodes import Node
 from raptor_formats.base import MetadataScalar
 
@@ -30,42 +30,46 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].+)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NodeFacts:
     """Facts of one node.
 
     Attributes:
-        places: hashes of the document and folders that contain every leaf below the node.
-        values: texts that every leaf has, by metadata key, normalized for filters.
-        some: hashes for exclusions; see the module.
+        place_hashes: hashes of the document and folders that contain every leaf below the node.
+        metadata_texts: texts that every leaf has, by metadata key, normalized for filters.
+        exclusion_hashes: hashes for exclusions; see the module.
         numbers: numbers and dates that every leaf has, by the field that ``number_field`` names.
     """
 
-    places: frozenset[str]
-    values: Mapping[str, frozenset[str]]
-    some: frozenset[str]
+    place_hashes: frozenset[str]
+    metadata_texts: Mapping[str, frozenset[str]]
+    exclusion_hashes: frozenset[str]
     numbers: Mapping[str, frozenset[float]]
 
-    def payload(self) -> dict[str, Any]:
+    def to_payload(self) -> dict[str, Any]:
         """Return the payload fields of the facts."""
-        keys = {fact("key", key) for key in self.values}
-        values = {fact("value", key, text) for key, known in self.values.items() for text in known}
+        keys = {hash_fact("key", key) for key in self.metadata_texts}
+        values = {
+            hash_fact("value", key, text)
+            for key, known in self.metadata_texts.items()
+            for text in known
+        }
         numbers = {name: sorted(figures) for name, figures in sorted(self.numbers.items())}
-        facts = {"facts": sorted(self.places | keys | values | self.some)}
+        facts = {"facts": sorted(self.place_hashes | keys | values | self.exclusion_hashes)}
         return facts | ({"numbers": numbers} if numbers else {})
 
 
 @lru_cache(maxsize=1 << 16)
-def fact(kind: str, *values: str) -> str:
+def hash_fact(kind: str, *values: str) -> str:
     """Hash a fact; equivalent Unicode forms give the same hash."""
-    return digest("fact", kind, *map(composed, values))
+    return digest("fact", kind, *map(to_nfc, values))
 
 
-def texts(value: MetadataScalar) -> tuple[str, ...]:
+def matching_texts(value: MetadataScalar) -> tuple[str, ...]:
     """Return the texts that match a value: "true" for True, "2" and "2.0" for 2.0.
 
     Texts are compared, so 1.10 equals 1.1 only if the source format has numbers.
     """
-    text = composed(str(value))
+    text = to_nfc(str(value))
     if text.lower() in {"true", "false"}:
         return (text.lower(),)
     if isinstance(value, float) and value.is_integer():
@@ -73,18 +77,18 @@ def texts(value: MetadataScalar) -> tuple[str, ...]:
     return (text,)
 
 
-def items(value: Any) -> tuple[MetadataScalar, ...]:
+def to_items(value: Any) -> tuple[MetadataScalar, ...]:
     """Return the items of a list; a single value is its own only item."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
-def folder_of(name: str) -> str:
+def normalize_folder(name: str) -> str:
     """Normalize a folder: with a slash at its end, "" for the root."""
     name = name.removeprefix("./").strip("/")
     return f"{name}/" if name not in ("", ".") else ""
 
 
-def number(value: MetadataScalar) -> tuple[str, float] | None:
+def to_number(value: MetadataScalar) -> tuple[str, float] | None:
     """Return "number" or "date" with its number (seconds since 1970 for dates); None for others."""
     if isinstance(value, bool):
         return None
@@ -100,7 +104,7 @@ def number(value: MetadataScalar) -> tuple[str, float] | None:
 
 def number_field(key: str, kind: str) -> str:
     """Return the payload field for the numbers, or the dates, of a key."""
-    return fact(kind, key)
+    return hash_fact(kind, key)
 
 
 def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
@@ -110,7 +114,7 @@ def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, flo
         SettingsError: a bound is neither a number nor a date, or both kinds are mixed.
     """
     numbers = {
-        name: number(bound.isoformat() if isinstance(bound, date) else bound)
+        name: to_number(bound.isoformat() if isinstance(bound, date) else bound)
         for name, bound in bounds.items()
     }
     kinds = {pair[0] for pair in numbers.values() if pair is not None}
@@ -122,14 +126,14 @@ def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, flo
     return kinds.pop(), {name: pair[1] for name, pair in numbers.items() if pair is not None}
 
 
-def facts_by_node(nodes: Sequence[Node]) -> dict[str, Facts]:
+def facts_by_node(nodes: Sequence[Node]) -> dict[str, NodeFacts]:
     """Return the facts of all nodes of a tree by id; a node without its children has its own."""
-    facts: dict[str, Facts] = {}
+    facts: dict[str, NodeFacts] = {}
     for node in sorted(nodes, key=lambda node: node.layer):
         children = [facts.get(child) for child in node.children]
         below = [child for child in children if child is not None]
         is_whole = below and len(below) == len(children)
-        facts[node.id] = _joined(below) if is_whole else own_facts(node)
+        facts[node.id] = _merge_facts(below) if is_whole else own_facts(node)
     return facts
 
 
@@ -149,56 +153,65 @@ def common_readers(
     return (EVERYONE,) if of_each else ()
 
 
-def own_facts(node: Node) -> Facts:
+def own_facts(node: Node) -> NodeFacts:
     """Return the facts that a node shows without its leaves; a leaf has no others."""
-    folders = [list(_folders(node, document)) for document in node.documents]
+    folders = [list(_folders_above(node, document)) for document in node.documents]
     values = {
-        key: frozenset(text for item in items(value) for text in texts(item))
+        key: frozenset(text for item in to_items(value) for text in matching_texts(item))
         for key, value in node.metadata.items()
     }
     numbers: dict[str, set[float]] = {}
     for key, value in node.metadata.items():
-        for kind, figure in filter(None, map(number, items(value))):
+        for kind, figure in filter(None, map(to_number, to_items(value))):
             numbers.setdefault(number_field(key, kind), set()).add(figure)
     shared = frozenset[str].intersection(*map(frozenset, folders)) if folders else frozenset[str]()
-    places = {fact("document", document) for document in node.documents if len(node.documents) == 1}
-    some = {fact("some folder", folder) for part in folders for folder in part}
-    if not node.is_leaf or node.stands_for:
-        some.add(fact("some", UNKNOWN))
-    return Facts(
-        places=frozenset(places | {fact("folder", folder) for folder in shared}),
-        values=values,
-        some=frozenset(some),
+    places = {
+        hash_fact("document", document) for document in node.documents if len(node.documents) == 1
+    }
+    some = {hash_fact("some folder", folder) for part in folders for folder in part}
+    if not node.is_leaf or node.copied_node_id:
+        some.add(hash_fact("some", UNKNOWN))
+    return NodeFacts(
+        place_hashes=frozenset(places | {hash_fact("folder", folder) for folder in shared}),
+        metadata_texts=values,
+        exclusion_hashes=frozenset(some),
         numbers={name: frozenset(figures) for name, figures in numbers.items()},
     )
 
 
-def _folders(node: Node, document: str) -> Iterable[str]:
+def _folders_above(node: Node, document: str) -> Iterable[str]:
     """Yield the folders above a document, the root first."""
     folder = str(node.metadata.get(FOLDER) or document.rpartition("/")[0])
     yield ""
-    path = folder_of(folder)
+    path = normalize_folder(folder)
     ends = (at + 1 for at, character in enumerate(path) if character == "/")
     yield from (path[:end] for end in ends)
 
 
-def _joined(children: Sequence[Facts]) -> Facts:
+def _merge_facts(children: Sequence[NodeFacts]) -> NodeFacts:
     """Merge the facts of the children of a summary."""
-    keys = {key for child in children for key in child.values}
+    keys = {key for child in children for key in child.metadata_texts}
     differing = {
-        fact("some", key)
+        hash_fact("some", key)
         for key in keys
-        if any(child.values.get(key) != children[0].values.get(key) for child in children)
+        if any(
+            child.metadata_texts.get(key) != children[0].metadata_texts.get(key)
+            for child in children
+        )
     }
-    return Facts(
-        places=frozenset.intersection(*(child.places for child in children)),
-        values=_shared([child.values for child in children]),
-        some=frozenset(differing).union(*(child.some for child in children)),
-        numbers={k: known for k, known in _shared([c.numbers for c in children]).items() if known},
+    return NodeFacts(
+        place_hashes=frozenset.intersection(*(child.place_hashes for child in children)),
+        metadata_texts=_shared_values([child.metadata_texts for child in children]),
+        exclusion_hashes=frozenset(differing).union(
+            *(child.exclusion_hashes for child in children)
+        ),
+        numbers={
+            k: known for k, known in _shared_values([c.numbers for c in children]).items() if known
+        },
     )
 
 
-def _shared(parts: Sequence[Mapping[str, frozenset[Any]]]) -> dict[str, frozenset[Any]]:
+def _shared_values(parts: Sequence[Mapping[str, frozenset[Any]]]) -> dict[str, frozenset[Any]]:
     """Return the values that all parts share, for the keys that all share."""
     keys = (key for key in parts[0] if all(key in part for part in parts))
     return {key: frozenset.intersection(*(part[key] for part in parts)) for key in keys}

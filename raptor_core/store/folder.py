@@ -25,17 +25,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from raptor_core.disk import (
-    check_space,
-    disk_errors,
+    check_free_space,
     file_lock,
     replace_file,
     sync_directory,
+    translate_disk_errors,
     write_durably,
 )
 from raptor_core.errors import StoreError, StoreLockedError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.collection import Collection, nothing_built
+from raptor_core.store.collection import CollectionRecord, nothing_built_error
 from raptor_core.store.store import VectorStore
 
 
@@ -53,8 +53,8 @@ def open_folder(
     place = root / settings.corpus
     _check_machine(root)
     if identity is None and not place.exists():
-        raise nothing_built(str(place))
-    with disk_errors(root):
+        raise nothing_built_error(str(place))
+    with translate_disk_errors(root):
         root.mkdir(parents=True, exist_ok=True)
     release = _lock(root / f"{settings.corpus}.lock", settings.lock_seconds)
     with ExitStack() as undo:
@@ -62,12 +62,12 @@ def open_folder(
             undo.callback(shutil.rmtree, root, ignore_errors=True)
         undo.callback(release)
         if identity is not None and not place.exists():
-            _make(place, Collection(identity))
-        stored = read_folder(root, settings.corpus)
+            _make_collection(place, CollectionRecord(identity))
+        stored = read_folder_record(root, settings.corpus)
         if stored is None:
             raise StoreError(f"{place} is not a collection of this program; {_remedy(place)}")
-        stored.check(identity, None, str(place))
-        files = _engine(place, stored.identity)
+        stored.check_owner_and_identity(identity, None, str(place))
+        files = _points_folder(place, stored.identity)
         if not files.is_dir():
             raise StoreError(f"{files} is missing; restore it, or {_remedy(place)}")
         from raptor_core.store.engines.edge import EdgeEngine
@@ -80,16 +80,16 @@ def open_folder(
 
 
 @contextmanager
-def replacing_folder(
+def open_replacement_folder(
     root: Path, settings: StoreSettings, identity: StoreIdentity
 ) -> Iterator[VectorStore]:
     """Open an empty store beside the stored one; at the end it takes the place of that one."""
     from raptor_core.store.engines.edge import EdgeEngine, create_shard
 
     place = root / settings.corpus
-    files = _engine(place, identity)
-    check_space(place, 0)
-    with disk_errors(files):
+    files = _points_folder(place, identity)
+    check_free_space(place, 0)
+    with translate_disk_errors(files):
         shutil.rmtree(files, ignore_errors=True)  # of a process that died
         files.mkdir()
         create_shard(files, identity.n_dims)
@@ -97,28 +97,28 @@ def replacing_folder(
         yield store
     release = _lock(root / f"{settings.corpus}.lock", settings.lock_seconds)
     try:
-        _write_record(place, Collection(identity))
+        _write_record(place, CollectionRecord(identity))
         for other in set(place.glob("engine.*")) - {files}:
             shutil.rmtree(other, ignore_errors=True)
     finally:
         release()
 
 
-def _engine(place: Path, identity: StoreIdentity) -> Path:
+def _points_folder(place: Path, identity: StoreIdentity) -> Path:
     """Return the folder of the points of an embedder."""
     return place / f"engine.{identity.embedder_fingerprint[:8]}"
 
 
-def _write_record(place: Path, collection: Collection) -> None:
-    record = json.dumps(collection.record(), indent=1).encode()
+def _write_record(place: Path, collection: CollectionRecord) -> None:
+    record = json.dumps(collection.to_record(), indent=1).encode()
     write_durably(place / "identity.json", record)
 
 
-def read_folder(root: Path, corpus: str) -> Collection | None:
+def read_folder_record(root: Path, corpus: str) -> CollectionRecord | None:
     """Return the record of a corpus, if it exists, without locking or opening the store."""
     path = root / corpus / "identity.json"
     remedy = f"restore it, or {_remedy(path.parent)}"
-    with disk_errors(path):
+    with translate_disk_errors(path):
         if not path.exists():
             return None
         data = path.read_bytes()
@@ -126,7 +126,7 @@ def read_folder(root: Path, corpus: str) -> Collection | None:
         record = json.loads(data)
     except ValueError as error:
         raise StoreError(f"{path} is damaged or not from this program; {remedy}") from error
-    return Collection.read(record, str(path), remedy)
+    return CollectionRecord.from_record(record, str(path), remedy)
 
 
 def _lock(path: Path, wait_seconds: float) -> Callable[[], None]:
@@ -135,7 +135,7 @@ def _lock(path: Path, wait_seconds: float) -> Callable[[], None]:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     command = " ".join(sys.argv)[:200]
     holder = f"process {os.getpid()} on {socket.gethostname()} ({command}) since {now}"
-    with disk_errors(path), ExitStack() as undo:
+    with translate_disk_errors(path), ExitStack() as undo:
         if not undo.enter_context(file_lock(path, wait_seconds)):
             known = "an unknown process"
             with suppress(OSError):
@@ -164,16 +164,16 @@ def _check_machine(root: Path) -> None:
         )
 
 
-def _make(place: Path, collection: Collection) -> None:
+def _make_collection(place: Path, collection: CollectionRecord) -> None:
     """Make an empty collection in the folder ``place``."""
     from raptor_core.store.engines.edge import create_shard
 
-    check_space(place.parent, 0)
+    check_free_space(place.parent, 0)
     part = place.with_name(f"{place.name}.part")
-    with disk_errors(place):
+    with translate_disk_errors(place):
         if part.exists():
             shutil.rmtree(part)
-        files = _engine(part, collection.identity)
+        files = _points_folder(part, collection.identity)
         files.mkdir(parents=True)
         create_shard(files, collection.identity.n_dims)
         _write_record(part, collection)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
-from raptor_core.text.words import fold, folded_words, is_paired
+from raptor_core.text.words import fold, folded_words, is_split_into_pairs
 
 K1 = 1.2
 B = 0.75
@@ -108,7 +108,7 @@ def _terms(text: str, long_word_weight: float = 1.0) -> tuple[dict[str, float], 
             counts[stem] += long_word_weight
     for form in _joined_forms(text):
         counts[form] += 1
-    n_pairs = 0 if text.isascii() else sum(map(is_paired, all_words))
+    n_pairs = 0 if text.isascii() else sum(map(is_split_into_pairs, all_words))
     return counts, len(all_words) - n_pairs / 2
 
 

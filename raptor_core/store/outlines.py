@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.store.base import Where
-from raptor_core.store.payload import Payload, damaged
+from raptor_core.store.payload import Payload, damaged_point_error
 from raptor_core.vectors import Vectors
 
 Keys = NDArray[np.uint64]
@@ -55,17 +55,17 @@ class Outline(NamedTuple):
     children: list[tuple[int, int]]
 
     @classmethod
-    def of(cls, stored: Payload) -> Self:
+    def from_payload(cls, stored: Payload) -> Self:
         """Make the outline of a payload that has the fields ``OUTLINED``."""
         try:
-            below = [halves(child) for child in stored["children"]]
+            below = [split_id(child) for child in stored["children"]]
             below = below or [(int(a), int(n)) for a, n in stored.get("paragraphs", ())]
             name = stored["documents"][0]
             numbers = (stored["layer"], stored["position"], stored["n_tokens"], len(below))
-            hashes = _hashes(stored["tree"], name)
-            return cls((*halves(stored["node_id"]), *hashes, name, *map(int, numbers)), below)
+            hashes = _name_hashes(stored["tree"], name)
+            return cls((*split_id(stored["node_id"]), *hashes, name, *map(int, numbers)), below)
         except (LookupError, AttributeError, TypeError, ValueError) as error:
-            raise damaged(stored) from error
+            raise damaged_point_error(stored) from error
 
 
 class Outlines(NamedTuple):
@@ -79,19 +79,19 @@ class Outlines(NamedTuple):
     children: Keys
 
     @classmethod
-    def of(cls, outlines: Sequence[Outline]) -> Self:
+    def from_outlines(cls, outlines: Sequence[Outline]) -> Self:
         """Convert outlines to arrays."""
         pairs = list(chain.from_iterable(outline.children for outline in outlines))
         nodes = np.array([outline.row for outline in outlines], dtype=NODE)
         return cls(nodes, np.array(pairs, dtype=np.uint64).reshape(len(pairs), 2))
 
     @classmethod
-    def joined(cls, parts: "Sequence[Outlines]") -> Self:
+    def concatenate(cls, parts: "Sequence[Outlines]") -> Self:
         """Concatenate outlines."""
         nodes, children = zip(*parts, strict=True)
         return cls(np.concatenate(nodes), np.concatenate(children))
 
-    def take(self, at: NDArray[Any]) -> "Outlines":
+    def select_rows(self, at: NDArray[Any]) -> "Outlines":
         """Select the rows ``at``, shape ``(n,)``."""
         sizes = self.nodes["n_children"].astype(np.int64)
         begins, sizes = (np.cumsum(sizes) - sizes)[at], sizes[at]
@@ -109,7 +109,7 @@ class Outlines(NamedTuple):
 
     def ids(self) -> list[str]:
         """Return the ids of the nodes."""
-        return [full_id(high, low) for high, low in self.nodes[["high", "low"]].tolist()]
+        return [join_id(high, low) for high, low in self.nodes[["high", "low"]].tolist()]
 
 
 class CandidateSearch(NamedTuple):
@@ -131,27 +131,27 @@ class Candidates(NamedTuple):
     scores: NDArray[np.float64]
 
     @classmethod
-    def of(cls, scored: Iterable[tuple[Outline, float]]) -> Self:
+    def from_scored_outlines(cls, scored: Iterable[tuple[Outline, float]]) -> Self:
         """Sort scored outlines by score, then node id."""
         rows = list(scored)
         scores = np.array([score for _, score in rows], dtype=np.float64)
-        outlines = Outlines.of([outline for outline, _ in rows])
+        outlines = Outlines.from_outlines([outline for outline, _ in rows])
         order = np.lexsort((outlines.nodes["low"], outlines.nodes["high"], -scores))
-        return cls(outlines.take(order), scores[order])
+        return cls(outlines.select_rows(order), scores[order])
 
 
-def halves(node_id: str) -> tuple[int, int]:
+def split_id(node_id: str) -> tuple[int, int]:
     """Split an id into its upper and lower 64 bits."""
     return divmod(int(node_id.replace("-", ""), 16), 1 << 64)
 
 
-def full_id(high: int, low: int) -> str:
+def join_id(high: int, low: int) -> str:
     """Join the two halves of an id."""
     return str(UUID(int=high << 64 | low))
 
 
 @lru_cache(maxsize=1 << 14)
-def _hashes(tree: str, document: str) -> tuple[int, int]:
+def _name_hashes(tree: str, document: str) -> tuple[int, int]:
     return _hash(repr((document,))), _hash(repr((tree, document)))
 
 

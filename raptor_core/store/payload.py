@@ -21,12 +21,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from raptor_core.documents.base import flat_metadata_entries, with_tuples
+from raptor_core.documents.base import flat_metadata_entries, lists_to_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.nodes import NODE_FIELDS, Fit, Node
-from raptor_core.store.base import Manifest, Mark
-from raptor_core.store.facts import Facts, own_facts
+from raptor_core.nodes import NODE_FIELDS, ClusterFit, Node
+from raptor_core.store.base import Manifest, ManifestMark
+from raptor_core.store.facts import NodeFacts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
 
 Payload = dict[str, Any]
@@ -39,17 +39,17 @@ _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
-def point_id(node: Node, facts: Facts) -> str:
+def point_id(node: Node, facts: NodeFacts) -> str:
     """Derive the id of a node's point: UUIDv5 of a digest of its whole content.
 
     Raises:
         StoreError: the node cannot be stored.
     """
-    parts = (LEXICAL_VERSION, check_storable(node, facts))
+    parts = (LEXICAL_VERSION, to_storable_text(node, facts))
     return str(uuid.uuid5(NODE_NAMESPACE, digest("point", *parts)))
 
 
-def check_storable(node: Node, facts: Facts | None = None) -> str:
+def to_storable_text(node: Node, facts: NodeFacts | None = None) -> str:
     """Return the payload of a node as text; raise StoreError if storing it would lose something."""
     for name, values in (("metadata", node.metadata), ("quality", node.quality)):
         for key, value in flat_metadata_entries(values):
@@ -71,12 +71,12 @@ def check_storable(node: Node, facts: Facts | None = None) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def manifest_id(tree: str) -> str:
+def manifest_point_id(tree: str) -> str:
     """Return the id of the point with a tree's manifest."""
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
-def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live") -> Payload:
+def node_to_payload(node: Node, facts: NodeFacts | None = None, state: str = "live") -> Payload:
     """Convert a node to a payload; without ``facts``, use those that it has by itself."""
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
@@ -89,7 +89,7 @@ def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live")
     }
     payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["quality"] = json.dumps(dict(node.quality))
-    payload |= (facts or own_facts(node)).payload()
+    payload |= (facts or own_facts(node)).to_payload()
     if any(isinstance(value, float) for _, value in flat_metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     return {**payload, "state": state}
@@ -98,12 +98,12 @@ def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live")
 def payload_to_node(payload: Payload) -> Node:
     """Convert a payload to a node; raise DamagedTreeError if it cannot be decoded."""
     try:
-        return _node(payload)
+        return _decode_node(payload)
     except (KeyError, TypeError, ValueError) as error:
-        raise damaged(payload) from error
+        raise damaged_point_error(payload) from error
 
 
-def damaged(payload: Payload) -> DamagedTreeError:
+def damaged_point_error(payload: Payload) -> DamagedTreeError:
     """Return the error for a damaged point; ``payload`` may be empty."""
     return DamagedTreeError(
         f"node {payload.get('node_id')} of tree {payload.get('tree')!r} cannot be decoded: the "
@@ -111,12 +111,12 @@ def damaged(payload: Payload) -> DamagedTreeError:
     )
 
 
-def _node(payload: Payload) -> Node:
+def _decode_node(payload: Payload) -> Node:
     values = {name: payload[name] for name in _NAMES if name != "id"}
     values |= {name: tuple(values[name]) for name in _TUPLES}
     values["paragraphs"] = tuple((start, n) for start, n in values["paragraphs"])
     exact = payload.get("metadata_exact")
-    values["metadata"] = with_tuples(json.loads(exact) if exact else values["metadata"])
+    values["metadata"] = lists_to_tuples(json.loads(exact) if exact else values["metadata"])
     return Node(**{**values, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
 
 
@@ -127,22 +127,24 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
     return {
         "state": "manifest",
         "tree": manifest.tree,
-        "content_key": manifest.content,
+        "content_key": manifest.content_digest,
         "mark": json.dumps(astuple(mark)),
-        "manifest": json.dumps(values, sort_keys=True, default=_plain),
+        "manifest": json.dumps(values, sort_keys=True, default=_to_plain_value),
     }
 
 
-def _plain(value: Any) -> Any:
-    return asdict(value) if isinstance(value, Fit) else dict(value)
+def _to_plain_value(value: Any) -> Any:
+    return asdict(value) if isinstance(value, ClusterFit) else dict(value)
 
 
-def payload_to_mark(payload: Payload) -> Mark:
+def payload_to_mark(payload: Payload) -> ManifestMark:
     """Decode the short form in a manifest's payload; raise DamagedTreeError if that fails."""
     try:
-        return Mark(*json.loads(payload["mark"]))
+        return ManifestMark(*json.loads(payload["mark"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged_manifest(f"{payload.get('mark')!r:.80} is not the mark of one") from error
+        raise _damaged_manifest_error(
+            f"{payload.get('mark')!r:.80} is not the mark of one"
+        ) from error
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
@@ -150,14 +152,14 @@ def payload_to_manifest(payload: Payload) -> Manifest:
     try:
         values: dict[str, Any] = json.loads(payload["manifest"])
         sizes = tuple(values["layer_sizes"])
-        fits = tuple(Fit(**fit) for fit in values["fits"])
+        fits = tuple(ClusterFit(**fit) for fit in values["fits"])
         readers = {name: tuple(names) for name, names in values["readers"].items()}
         return Manifest(**{**values, "layer_sizes": sizes, "fits": fits, "readers": readers})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged_manifest(f"of tree {payload.get('tree')!r}") from error
+        raise _damaged_manifest_error(f"of tree {payload.get('tree')!r}") from error
 
 
-def _damaged_manifest(cause: str) -> DamagedTreeError:
+def _damaged_manifest_error(cause: str) -> DamagedTreeError:
     return DamagedTreeError(
         f"a manifest cannot be read: {cause}. The store's files are damaged. Build again with "
         "--force"

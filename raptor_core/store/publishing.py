@@ -18,7 +18,7 @@ import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
+from raptor_core.store.base import Manifest, PublicationCounts, StoreIdentity, TreeEdition
 from raptor_core.store.engines.base import (
     Condition,
     Delete,
@@ -30,9 +30,14 @@ from raptor_core.store.engines.base import (
     SetReaders,
     Upsert,
 )
-from raptor_core.store.facts import Facts, common_readers, facts_by_node
+from raptor_core.store.facts import NodeFacts, common_readers, facts_by_node
 from raptor_core.store.lexical import passage_vector
-from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, point_id
+from raptor_core.store.payload import (
+    manifest_point_id,
+    manifest_to_payload,
+    node_to_payload,
+    point_id,
+)
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
@@ -69,33 +74,33 @@ class TreeUpdate:
 
     Attributes:
         manifest: the new manifest; None drops the tree.
-        staged: ids of points that become live.
-        deletes: ids of points to delete.
+        staged_ids: ids of points that become live.
+        deleted_ids: ids of points to delete.
         counts: numbers of nodes.
         readers: new readers by point id, for points whose readers change.
     """
 
     tree: str
     manifest: Manifest | None
-    staged: Sequence[str]
-    deletes: Sequence[str]
+    staged_ids: Sequence[str]
+    deleted_ids: Sequence[str]
     counts: PublicationCounts
     readers: Mapping[str, Readers] = field(default_factory=dict)
 
     @property
     def n_points(self) -> int:
         """Number of points that change."""
-        return len({*self.staged, *self.readers}) + len(self.deletes)
+        return len({*self.staged_ids, *self.readers}) + len(self.deleted_ids)
 
     @property
-    def unfinished(self) -> Manifest:
+    def unfinished_manifest(self) -> Manifest:
         """The manifest of the tree while its points change."""
         manifest = self.manifest or Manifest(self.tree, "", (), 0, {}, "", "", "")
         return replace(manifest, inputs=UNFINISHED)
 
 
 class PublicationBatch:
-    """Trees that are published in shared commits; ``end`` makes the last commit."""
+    """Trees that are published in shared commits; ``commit_pending`` makes the last commit."""
 
     def __init__(self, engine: Engine, identity: StoreIdentity) -> None:
         self._engine = engine
@@ -104,17 +109,17 @@ class PublicationBatch:
         self._failure: StoreError | None = None
         self.changes_points = False
 
-    def publish(self, editions: Sequence[Edition]) -> list[PublicationCounts]:
+    def publish(self, editions: Sequence[TreeEdition]) -> list[PublicationCounts]:
         """Publish each edition like ``VectorStore.publish``, and return what changed for each.
 
         The trees of a call share a commit, and so do several calls if they are small enough.
 
         Raises:
             StoreError: a vector is missing or is not a unit vector, and the call's trees stay as
-                they were; or a commit failed, which ``end`` raises again.
+                they were; or a commit failed, which ``commit_pending`` raises again.
             StoreMismatchError: the length of a vector differs from the store's.
         """
-        stored = self._stored([edition.manifest.tree for edition in editions])
+        stored = self._read_stored_points([edition.manifest.tree for edition in editions])
         facts = {name: known for e in editions for name, known in facts_by_node(e.nodes).items()}
         updates: list[TreeUpdate] = []
         new: dict[str, Node] = {}
@@ -122,26 +127,26 @@ class PublicationBatch:
             _check_trees(edition)
             points = {point_id(node, facts[node.id]): node for node in edition.nodes}
             of_tree = stored[edition.manifest.tree]
-            updates.append(_compare(edition.manifest, points, of_tree))
+            updates.append(_compare_with_stored(edition.manifest, points, of_tree))
             new |= {name: node for name, node in points.items() if name not in of_tree}
         vectors = {key: vector for edition in editions for key, vector in edition.vectors.items()}
-        stage(self._engine, self._identity, new, facts, vectors)
-        self._add(updates)
+        write_staged_points(self._engine, self._identity, new, facts, vectors)
+        self._add_updates(updates)
         return [update.counts for update in updates]
 
     def drop(self, trees: Collection[str]) -> int:
         """Remove trees like ``VectorStore.drop``; return the number of their live nodes."""
-        stored = self._stored(sorted(set(trees)))
-        updates = [_drop(tree, points) for tree, points in stored.items()]
-        self._add(updates)
+        stored = self._read_stored_points(sorted(set(trees)))
+        updates = [_make_removal_update(tree, points) for tree, points in stored.items()]
+        self._add_updates(updates)
         return sum(update.counts.removed for update in updates)
 
-    def end(self) -> None:
+    def commit_pending(self) -> None:
         """Commit the pending trees; raise StoreError if this or a previous commit failed."""
         self._commit()
         self._failure = StoreError("this publication has ended; begin another")
 
-    def _stored(self, trees: Sequence[str]) -> dict[str, StoredPoints]:
+    def _read_stored_points(self, trees: Sequence[str]) -> dict[str, StoredPoints]:
         """Return the points of each tree by point id, including its manifest."""
         if self._failure or not self._updates.keys().isdisjoint(trees):
             self._commit()
@@ -156,13 +161,13 @@ class PublicationBatch:
                 stored[values["tree"]][record.id] = point
         return stored
 
-    def _add(self, updates: Sequence[TreeUpdate]) -> None:
+    def _add_updates(self, updates: Sequence[TreeUpdate]) -> None:
         """Add the changes of a call to the pending commit."""
         n_points = sum(each.n_points for each in (*self._updates.values(), *updates))
         if n_points > COMMIT_POINTS:
             self._commit()
         self._updates |= {update.tree: update for update in updates}
-        self.changes_points |= any(update.staged or update.deletes for update in updates)
+        self.changes_points |= any(update.staged_ids or update.deleted_ids for update in updates)
 
     def _commit(self) -> None:
         """Make points live, delete others, write the manifests, and delete those of dropped trees.
@@ -175,11 +180,13 @@ class PublicationBatch:
         updates, self._updates = list(self._updates.values()), {}
         operations: list[Operation] = [
             *_set_readers(updates),
-            Upsert(_points(each.unfinished for each in updates if each.n_points)),
-            SetLive(tuple(name for each in updates for name in each.staged)),
-            Delete(tuple(name for each in updates for name in each.deletes)),
-            Upsert(_points(each.manifest for each in updates if each.manifest)),
-            Delete(tuple(manifest_id(each.tree) for each in updates if each.manifest is None)),
+            Upsert(_manifest_points(each.unfinished_manifest for each in updates if each.n_points)),
+            SetLive(tuple(name for each in updates for name in each.staged_ids)),
+            Delete(tuple(name for each in updates for name in each.deleted_ids)),
+            Upsert(_manifest_points(each.manifest for each in updates if each.manifest)),
+            Delete(
+                tuple(manifest_point_id(each.tree) for each in updates if each.manifest is None)
+            ),
         ]
         operations = [operation for operation in operations if operation[0]]
         try:
@@ -199,23 +206,23 @@ def _set_readers(updates: Sequence[TreeUpdate]) -> list[SetReaders]:
     return [SetReaders(tuple(names), readers) for readers, names in sorted(ids.items())]
 
 
-def _points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
-    return tuple(Point(manifest_id(m.tree), manifest_to_payload(m)) for m in manifests)
+def _manifest_points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
+    return tuple(Point(manifest_point_id(m.tree), manifest_to_payload(m)) for m in manifests)
 
 
-def _drop(tree: str, stored: StoredPoints) -> TreeUpdate:
+def _make_removal_update(tree: str, stored: StoredPoints) -> TreeUpdate:
     """Return the removal of a tree and its points; its manifest is deleted last."""
-    deletes = sorted(stored.keys() - {manifest_id(tree)})
-    counts = PublicationCounts(0, 0, 0, removed=len(_live(stored)))
+    deletes = sorted(stored.keys() - {manifest_point_id(tree)})
+    counts = PublicationCounts(0, 0, 0, removed=len(_live_node_ids(stored)))
     return TreeUpdate(tree, None, (), deletes, counts)
 
 
-def _live(stored: StoredPoints) -> set[str]:
+def _live_node_ids(stored: StoredPoints) -> set[str]:
     """Return the ids of live nodes."""
     return {point.node_id for point in stored.values() if point.state == "live"}
 
 
-def _check_trees(edition: Edition) -> None:
+def _check_trees(edition: TreeEdition) -> None:
     """Raise StoreError if a node belongs to another tree."""
     tree = edition.manifest.tree
     if foreign := next((node for node in edition.nodes if node.tree != tree), None):
@@ -225,14 +232,16 @@ def _check_trees(edition: Edition) -> None:
         )
 
 
-def _compare(manifest: Manifest, points: Mapping[str, Node], stored: StoredPoints) -> TreeUpdate:
+def _compare_with_stored(
+    manifest: Manifest, points: Mapping[str, Node], stored: StoredPoints
+) -> TreeUpdate:
     """Compare the points of the new tree with its stored points, by their content-derived ids."""
     known = {name: stored.get(name, StoredPoint()) for name in points}
     not_live = sorted(name for name in points if known[name].state != "live")
     of_points = {name: common_readers(n.documents, manifest.readers) for name, n in points.items()}
     readers = {name: new for name, new in of_points.items() if new != known[name].readers}
-    deletes = sorted(stored.keys() - points.keys() - {manifest_id(manifest.tree)})
-    live = _live(stored)
+    deletes = sorted(stored.keys() - points.keys() - {manifest_point_id(manifest.tree)})
+    live = _live_node_ids(stored)
     written = {points[name].id for name in not_live}
     counts = PublicationCounts(
         added=len(written - live),
@@ -245,11 +254,11 @@ def _compare(manifest: Manifest, points: Mapping[str, Node], stored: StoredPoint
     return TreeUpdate(manifest.tree, manifest, not_live, deletes, counts, readers)
 
 
-def stage(
+def write_staged_points(
     engine: Engine,
     identity: StoreIdentity,
     nodes: Mapping[str, Node],
-    facts: Mapping[str, Facts],
+    facts: Mapping[str, NodeFacts],
     vectors: Mapping[str, Vectors],
 ) -> None:
     """Write nodes as staged points, by point id.

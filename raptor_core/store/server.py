@@ -23,10 +23,10 @@ from raptor_core.errors import StoreError
 from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.collection import Collection, nothing_built
-from raptor_core.store.engines.layout import Layout
+from raptor_core.store.collection import CollectionRecord, nothing_built_error
+from raptor_core.store.engines.layout import CollectionLayout
 from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.retries import PatientClient, Place, code
+from raptor_core.store.engines.retries import CollectionPlace, RetryingClient, find_http_status
 from raptor_core.store.store import VectorStore
 
 METADATA = "raptor"
@@ -41,57 +41,57 @@ class ServerCorpus:
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self._name = settings.corpus
-        self._client, place = connect(settings)
+        self._client, place = connect_to_server(settings)
         self.where = f"{place.name}, corpus {self._name!r}"
         self._place = replace(place, name=self.where)
 
     def open(self, identity: StoreIdentity | None, owner: str | None) -> VectorStore:
         """Open the collection; its store closes the client. See ``open_store``."""
-        layout = Layout(self._settings)
+        layout = CollectionLayout(self._settings)
         with ExitStack() as undo:
             undo.callback(self.close)
-            info = self._info()
+            info = self._collection_info()
             if info is None and identity is not None:
-                self._make(layout, Collection(identity, owner))
-                info = self._info()
+                self._make_collection(layout, CollectionRecord(identity, owner))
+                info = self._collection_info()
             if info is None:
-                raise nothing_built(self.where)
-            stored = self._stored(info)
-            stored.check(identity, owner, self.where)
-            if identity is not None:  # missing if the process died after ``_make``
-                with self._place.errors():
-                    layout.create_indexes(self._client, stored.place, info.payload_schema)
+                raise nothing_built_error(self.where)
+            stored = self._parse_record(info)
+            stored.check_owner_and_identity(identity, owner, self.where)
+            if identity is not None:  # missing if the process died after ``_make_collection``
+                with self._place.translate_errors():
+                    layout.create_indexes(self._client, stored.points_name, info.payload_schema)
             undo.pop_all()
-        return self._store(layout, stored, info)
+        return self._make_store(layout, stored, info)
 
-    def _store(
-        self, layout: Layout, stored: Collection, info: models.CollectionInfo
+    def _make_store(
+        self, layout: CollectionLayout, stored: CollectionRecord, info: models.CollectionInfo
     ) -> VectorStore:
         """Return the store of a collection by its own name: it never reads another embedder's."""
         engine = ClientEngine(
-            self._client, stored.place, self._place, layout, indexed=info.payload_schema
+            self._client, stored.points_name, self._place, layout, indexed=info.payload_schema
         )
         return VectorStore(engine, stored.identity, lambda: None, nullcontext())
 
     @contextmanager
-    def replacing(self, identity: StoreIdentity) -> Iterator[VectorStore]:
+    def open_replacement(self, identity: StoreIdentity) -> Iterator[VectorStore]:
         """Open an empty store beside the stored one; at the end it takes the place of that one."""
-        layout, old = Layout(self._settings), self.read()
-        new = Collection(identity, old.owner if old else None)
-        with self._place.errors():
-            self._client.delete_collection(new.place)  # of a process that died
-            self._create(layout, new)
-            layout.create_indexes(self._client, new.place, ())
-            info = self._client.get_collection(new.place)
-        with self._store(layout, new, info) as store:
+        layout, old = CollectionLayout(self._settings), self.read_record()
+        new = CollectionRecord(identity, old.owner if old else None)
+        with self._place.translate_errors():
+            self._client.delete_collection(new.points_name)  # of a process that died
+            self._create_collection(layout, new)
+            layout.create_indexes(self._client, new.points_name, ())
+            info = self._client.get_collection(new.points_name)
+        with self._make_store(layout, new, info) as store:
             yield store
-            with self._place.errors():
-                self._name_alias(new, replaces=True)
+            with self._place.translate_errors():
+                self._set_alias(new, replaces=True)
                 if old:  # servers that read it open the new one at their next request
-                    self._client.delete_collection(old.place)
+                    self._client.delete_collection(old.points_name)
 
-    def _name_alias(self, collection: Collection, *, replaces: bool = False) -> None:
-        alias = models.CreateAlias(collection_name=collection.place, alias_name=self._name)
+    def _set_alias(self, collection: CollectionRecord, *, replaces: bool = False) -> None:
+        alias = models.CreateAlias(collection_name=collection.points_name, alias_name=self._name)
         gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._name))
         actions: list[Any] = [gone] if replaces else []
         actions.append(models.CreateAliasOperation(create_alias=alias))
@@ -101,41 +101,41 @@ class ServerCorpus:
         """Close the client."""
         self._client.close()
 
-    def read(self) -> Collection | None:
+    def read_record(self) -> CollectionRecord | None:
         """Return the record of the collection; None if there is no collection."""
-        info = self._info()
-        return None if info is None else self._stored(info)
+        info = self._collection_info()
+        return None if info is None else self._parse_record(info)
 
-    def _info(self) -> models.CollectionInfo | None:
-        with self._place.errors():
+    def _collection_info(self) -> models.CollectionInfo | None:
+        with self._place.translate_errors():
             try:
                 return self._client.get_collection(self._name)
             except Exception as error:
-                if code(error) != 404:
+                if find_http_status(error) != 404:
                     raise
                 return None
 
-    def _stored(self, info: models.CollectionInfo) -> Collection:
+    def _parse_record(self, info: models.CollectionInfo) -> CollectionRecord:
         record = (info.config.metadata or {}).get(METADATA)
         if record is None:
             raise StoreError(f"{self.where} was not made by this program; {_REMEDY}")
-        return Collection.read(record, self.where, _REMEDY)
+        return CollectionRecord.from_record(record, self.where, _REMEDY)
 
-    def _make(self, layout: Layout, collection: Collection) -> None:
-        with self._place.errors():
-            self._create(layout, collection)
-            self._name_alias(collection)
+    def _make_collection(self, layout: CollectionLayout, collection: CollectionRecord) -> None:
+        with self._place.translate_errors():
+            self._create_collection(layout, collection)
+            self._set_alias(collection)
 
-    def _create(self, layout: Layout, collection: Collection) -> None:
-        metadata, n_dims = {METADATA: collection.record()}, collection.identity.n_dims
+    def _create_collection(self, layout: CollectionLayout, collection: CollectionRecord) -> None:
+        metadata, n_dims = {METADATA: collection.to_record()}, collection.identity.n_dims
         try:
-            layout.create(self._client, collection.place, n_dims, metadata)
+            layout.create(self._client, collection.points_name, n_dims, metadata)
         except Exception as error:
-            if code(error) != 409:  # 409: an earlier request created it
+            if find_http_status(error) != 409:  # 409: an earlier request created it
                 raise
 
 
-def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
+def connect_to_server(settings: StoreSettings) -> tuple[QdrantClient, CollectionPlace]:
     """Return a client of the server or of its cluster's nodes, without sending a request."""
     secret = os.environ.get(settings.api_key_env, "").strip() or None
     if secret:
@@ -144,14 +144,14 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
     through = proxy_hint(urls[0]) if urls else ""
     remedy = f"check store.url, that the Qdrant server runs, and {key}{through}"
-    place = Place(settings.url, remedy, secret, key)
-    with place.errors():
-        clients = [_client(settings, url, secret) for url in urls]
-    patient: Any = PatientClient(clients, settings.max_retries)
+    place = CollectionPlace(settings.url, remedy, secret, key)
+    with place.translate_errors():
+        clients = [_make_client(settings, url, secret) for url in urls]
+    patient: Any = RetryingClient(clients, settings.max_retries)
     return patient, place
 
 
-def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
+def _make_client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
     """Return a client without its embedding models, which would take 25 ms of CPU time."""
     # As a header, the key makes the client print no warning about plain HTTP.
     headers = {"api-key": key} if key else {}
@@ -162,11 +162,11 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
-        **_trust(settings, url),
+        **_certificate_options(settings, url),
     )
 
 
-def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
+def _certificate_options(settings: StoreSettings, url: str) -> dict[str, Any]:
     """Return the client's options for verifying the server's certificate."""
     if not url.startswith("https:"):
         return {"verify": False}  # unused over HTTP, and reading the authorities takes 35 ms

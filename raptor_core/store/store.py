@@ -22,17 +22,17 @@ from typing import Any, Self
 import numpy as np
 
 from raptor_core.errors import StoreError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
-    Edition,
     Hit,
     Manifest,
-    Mark,
+    ManifestMark,
     PublicationCounts,
     StoreIdentity,
+    TreeEdition,
     Where,
-    names_of_readers,
+    check_reader_names,
     shared_readers,
 )
 from raptor_core.store.engines.base import (
@@ -48,8 +48,8 @@ from raptor_core.store.engines.base import (
     ScoredPoint,
     SearchRequest,
     live_condition,
-    query_units,
-    readable_by,
+    normalize_queries,
+    readable_condition,
 )
 from raptor_core.store.facts import facts_by_node
 from raptor_core.store.lexical import query_vector
@@ -60,7 +60,7 @@ from raptor_core.store.payload import (
     payload_to_node,
     point_id,
 )
-from raptor_core.store.publishing import PublicationBatch, stage
+from raptor_core.store.publishing import PublicationBatch, write_staged_points
 from raptor_core.vectors import Vectors
 
 MAX_OUTLINES = 100_000
@@ -104,15 +104,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         if readers is None:
             return self
         view = copy(self)
-        view.readers = shared_readers(self.readers, names_of_readers(readers))
+        view.readers = shared_readers(self.readers, check_reader_names(readers))
         return view
 
     @property
-    def _rights(self) -> tuple[Match, ...]:
-        return () if self.readers is None else (readable_by(self.readers),)
+    def _rights_conditions(self) -> tuple[Match, ...]:
+        return () if self.readers is None else (readable_condition(self.readers),)
 
     @contextmanager
-    def _open(self) -> Iterator[None]:
+    def _lock_while_open(self) -> Iterator[None]:
         with self._call_lock:
             if self._closed:
                 raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
@@ -145,7 +145,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         Raises:
             StoreMismatchError: the length of the rows differs from the store's.
         """
-        units = query_units(vectors, self._identity)
+        units = normalize_queries(vectors, self._identity)
         return self._hits([self._request(unit, limit, where, exact=exact) for unit in units])
 
     def search_text(
@@ -158,17 +158,17 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         self, query: QueryVector | None, limit: int, where: Where, *, exact: bool = False
     ) -> SearchRequest | None:
         """Return the search for a query; None without a query, or if nothing can match."""
-        condition = live_condition(where, self._rights)
+        condition = live_condition(where, self._rights_conditions)
         if query is None or condition is None or limit < 1:
             return None
         return SearchRequest(query, condition, limit, exact)
 
     def _hits(self, requests: Sequence[SearchRequest | None]) -> list[list[Hit]]:
-        rows = self._answers(requests, None)
+        rows = self._search_points(requests, None)
         hits = [[Hit(payload_to_node(hit.payload), hit.score) for hit in row] for row in rows]
         return [sorted(row, key=lambda hit: (-hit.score, hit.node.id)) for row in hits]
 
-    def candidates(self, searches: Sequence[CandidateSearch]) -> list[Candidates]:
+    def search_candidates(self, searches: Sequence[CandidateSearch]) -> list[Candidates]:
         """Return the results of ``search`` and ``search_text`` as outlines and scores, for ranking.
 
         All searches are sent in one request. Whole nodes are read by id later.
@@ -176,7 +176,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         queries = [
             query_vector(search.query)
             if isinstance(search.query, str)
-            else query_units(search.query[np.newaxis], self._identity)[0]
+            else normalize_queries(search.query[np.newaxis], self._identity)[0]
             for search in searches
         ]
         requests = [
@@ -185,11 +185,13 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         ]
         answers = [
             [] if search.only_rare and len(row) > search.limit else row
-            for row, search in zip(self._answers(requests, ()), searches, strict=True)
+            for row, search in zip(self._search_points(requests, ()), searches, strict=True)
         ]
         known = self._outlines_of({hit.id for row in answers for hit in row})
         return [
-            Candidates.of((known[hit.id], hit.score) for hit in row if hit.id in known)
+            Candidates.from_scored_outlines(
+                (known[hit.id], hit.score) for hit in row if hit.id in known
+            )
             for row in answers
         ]
 
@@ -200,16 +202,16 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         """
         known = {name: kept for name in ids if (kept := self._outlines.get(name))}
         if missing := sorted(set(ids) - known.keys()):
-            with self._open():
+            with self._lock_while_open():
                 records = self._engine.fetch(missing, OUTLINED)
-            read = {record.id: Outline.of(record.payload) for record in records}
+            read = {record.id: Outline.from_payload(record.payload) for record in records}
             if len(self._outlines) > MAX_OUTLINES:
                 self._outlines.clear()  # views for callers share it
             self._outlines.update(read)
             known |= read
         return known
 
-    def _answers(
+    def _search_points(
         self, requests: Sequence[SearchRequest | None], fields: Fields
     ) -> list[list[ScoredPoint]]:
         """Return the best points of each request in any order; none for a request of None."""
@@ -217,17 +219,17 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         searches = {row: request for row, request in enumerate(requests) if request is not None}
         if not searches:
             return rows
-        with self._open():
+        with self._lock_while_open():
             answers = self._engine.search(list(searches.values()), fields)
         for row, hits in zip(searches, answers, strict=True):
             rows[row] = hits
         return rows
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
-        """Return live nodes by tree, layer, ``Node.order``."""
-        records = self._points(live_condition(where, self._rights), None)
+        """Return live nodes by tree, layer, ``Node.document_order``."""
+        records = self._points(live_condition(where, self._rights_conditions), None)
         nodes = [payload_to_node(record.payload) for record in records]
-        return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
+        return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.document_order))
 
     def _points(
         self, condition: Condition | None, fields: Fields, *, dense: bool = False
@@ -235,66 +237,66 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         """Return the points that match; none if the condition is None."""
         if condition is None:
             return []
-        with self._open():
+        with self._lock_while_open():
             return self._engine.scroll(condition, fields, dense=dense)
 
     def titles(self, trees: Sequence[str] | None = None) -> dict[str, str]:
         """Return the titles of documents that have one; None reads all trees."""
         leaves = Where(trees=None if trees is None else tuple(trees), layers=(0,))
-        condition = live_condition(leaves, self._rights)
+        condition = live_condition(leaves, self._rights_conditions)
         records = self._points(condition, ("documents", "metadata"))
         titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in titles if title}
 
     def count(self, where: Where = EVERYWHERE) -> int:
         """Return the number of live nodes that match."""
-        condition = live_condition(where, self._rights)
+        condition = live_condition(where, self._rights_conditions)
         if condition is None:
             return 0
-        with self._open():
+        with self._lock_while_open():
             return self._engine.count(condition)
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """Return live vectors of any tree by embedding key, without unknown keys."""
         field = "embedding_key"
-        records = self._keyed(field, embedding_keys, (field,), dense=True)
+        records = self._points_by_key(field, embedding_keys, (field,), dense=True)
         rows = [(record.payload[field], record.dense) for record in records]
         return {key: vector for key, vector in rows if vector is not None}
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
         """Return live summary texts of any tree by content key, without unknown keys."""
         fields = ("content_key", "layer", "text")
-        records = [r.payload for r in self._keyed("content_key", content_keys, fields)]
+        records = [r.payload for r in self._points_by_key("content_key", content_keys, fields)]
         return {stored["content_key"]: stored["text"] for stored in records if stored.get("layer")}
 
-    def _keyed(
+    def _points_by_key(
         self, field: str, keys: Iterable[str], fields: Fields, *, dense: bool = False
     ) -> Iterator[Point]:
         distinct = _unique(keys)
         for at in range(0, len(distinct), READ_POINTS):
-            keyed = (*self._rights, Match(field, distinct[at : at + READ_POINTS]))
+            keyed = (*self._rights_conditions, Match(field, distinct[at : at + READ_POINTS]))
             yield from self._points(live_condition(EVERYWHERE, keyed), fields, dense=dense)
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """Return the manifests of these trees, or of all, sorted by tree name."""
-        return self._readable(self._manifests(trees, None))
+        return self._readable_manifests(self._manifest_points(trees, None))
 
-    def _readable(self, records: Sequence[Point]) -> list[Manifest]:
+    def _readable_manifests(self, records: Sequence[Point]) -> list[Manifest]:
         """Convert points to manifests, restricted to documents that the caller may read."""
         every = (payload_to_manifest(record.payload) for record in records)
         manifests = sorted(every, key=attrgetter("tree"))
         if self.readers is None:
             return manifests
-        parts = [(manifest, manifest.part_for(self.readers)) for manifest in manifests]
+        parts = [(manifest, manifest.restrict_to_readers(self.readers)) for manifest in manifests]
         return [
-            part if part is manifest else self._sized(part)
+            part if part is manifest else self._with_readable_counts(part)
             for manifest, part in parts
             if part.documents
         ]
 
-    def _sized(self, part: Manifest) -> Manifest:
+    def _with_readable_counts(self, part: Manifest) -> Manifest:
         """Return a manifest whose counts and tokens include only nodes that the caller may read."""
-        condition = live_condition(Where(trees=(part.tree,)), self._rights)
+        condition = live_condition(Where(trees=(part.tree,)), self._rights_conditions)
         nodes = [r.payload for r in self._points(condition, ("layer", "n_tokens"))]
         sizes = Counter(node["layer"] for node in nodes)
         return replace(
@@ -303,24 +305,26 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             n_tokens=sum(node["n_tokens"] for node in nodes),
         )
 
-    def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
+    def marks(self, trees: Sequence[str] | None = None) -> list[ManifestMark]:
         """Return short forms of these manifests, or of all, sorted by tree name; they cost less.
 
         They include all trees, whoever the caller is.
         """
-        records = self._manifests(trees, ("mark",))
+        records = self._manifest_points(trees, ("mark",))
         return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
 
-    def _manifests(self, trees: Sequence[str] | None, fields: Fields) -> list[Point]:
+    def _manifest_points(self, trees: Sequence[str] | None, fields: Fields) -> list[Point]:
         if trees is None:
             return self._points(Condition((MANIFEST,)), fields)
-        match = Match("tree", _unique(map(composed, trees)))
+        match = Match("tree", _unique(map(to_nfc, trees)))
         return self._points(Condition((MANIFEST, match)), fields) if trees else []
 
-    def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
-        """Return the manifests with one of these contents (``Manifest.content``), by tree name."""
+    def manifests_with_content(self, contents: Sequence[str]) -> list[Manifest]:
+        """Return the manifests with one of these ``Manifest.content_digest``, by tree name."""
         match = Match("content_key", _unique(contents))
-        return self._readable(self._points(Condition((MANIFEST, match)), None) if contents else [])
+        return self._readable_manifests(
+            self._points(Condition((MANIFEST, match)), None) if contents else []
+        )
 
     # -- publishing
 
@@ -345,14 +349,14 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         """
         facts = facts_by_node([*below, *nodes])
         points = {point_id(node, facts[node.id]): node for node in nodes}
-        with self._open():
+        with self._lock_while_open():
             known = {record.id for record in self._engine.fetch(list(points), ())}
             new = {name: node for name, node in points.items() if name not in known}
-            stage(self._engine, self._identity, new, facts, vectors)
+            write_staged_points(self._engine, self._identity, new, facts, vectors)
         return len(new)
 
     @contextmanager
-    def publishing(self) -> Iterator[PublicationBatch]:
+    def publish_together(self) -> Iterator[PublicationBatch]:
         """Publish and drop many trees in few commits; see ``publishing.py``.
 
         If the block raises an exception, uncommitted trees stay as they were.
@@ -360,10 +364,10 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         Raises:
             StoreError: a commit failed; raised at the end.
         """
-        with self._open():
+        with self._lock_while_open():
             batch = PublicationBatch(self._engine, self._identity)
             yield batch
-            batch.end()
+            batch.commit_pending()
 
     def publish(
         self,
@@ -376,20 +380,20 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         Raises:
             StoreError, StoreMismatchError: as ``PublicationBatch.publish``; nothing was changed.
         """
-        with self.publishing() as publishing:
-            (published,) = publishing.publish([Edition(manifest, nodes, vectors)])
+        with self.publish_together() as publishing:
+            (published,) = publishing.publish([TreeEdition(manifest, nodes, vectors)])
         return published
 
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; return the number of live nodes."""
-        with self.publishing() as publishing:
+        with self.publish_together() as publishing:
             return publishing.drop([tree])
 
     # -- maintaining
 
     def optimize(self) -> None:
         """Build search indexes, and erase the bytes of deleted points; see ``Engine``."""
-        with self._open():
+        with self._lock_while_open():
             self._engine.optimize()
 
 

@@ -34,7 +34,7 @@ ACTS = Schema(
 def read_decisions(tables: TableStore) -> list[Decision]:
     """Return all decisions, oldest first, including undone ones."""
     decisions: dict[str, Decision] = {}
-    acts = [row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))]
+    acts = [row for name in tables.partitions(KEY) for row in ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
         decision = Decision(*act)
         if act[1] != UNDO:
@@ -51,7 +51,7 @@ def read_curation(tables: TableStore) -> Curation:
     return Curation(read_decisions(tables))
 
 
-def decide(
+def record_decision(
     tables: TableStore,
     kind: Kind,
     tree: str,
@@ -65,31 +65,33 @@ def decide(
 ) -> Decision:
     """Record a decision durably and return it."""
     decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why, documents)
-    tables.write(KEY, decision.id, ACTS.table([astuple(decision)[:-1]]))
+    tables.write(KEY, decision.id, ACTS.to_table([astuple(decision)[:-1]]))
     return decision
 
 
-def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") -> Decision:
+def undo_decision(tables: TableStore, decision_id: str, *, who: str, why: str = "") -> Decision:
     """Undo a decision and return it; raise CurationError if it does not apply."""
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
-        raise not_in_force(decision_id)
+        raise not_in_force_error(decision_id)
     tree = in_force[decision_id].tree
     act = (_new_id(), UNDO, tree, decision_id, "", "", who, _now(), why, ())
-    tables.write(KEY, act[0], ACTS.table([act]))
+    tables.write(KEY, act[0], ACTS.to_table([act]))
     return in_force[decision_id]
 
 
-def not_in_force(decision_id: str) -> CurationError:
+def not_in_force_error(decision_id: str) -> CurationError:
     """Return the error for a decision that does not exist or was undone."""
     return CurationError(
         f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
     )
 
 
-def documents_of_acts(tables: TableStore) -> dict[str, tuple[str, ...]]:
+def documents_by_decision(tables: TableStore) -> dict[str, tuple[str, ...]]:
     """Return the documents of each act by its id; those of an undo are those of what it undoes."""
-    acts = {row[0]: row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))}
+    acts = {
+        row[0]: row for name in tables.partitions(KEY) for row in ACTS.rows(tables.read(KEY, name))
+    }
     return {
         name: tuple(acts.get(row[3] if row[1] == UNDO else name, row)[-1])
         for name, row in acts.items()

@@ -68,66 +68,66 @@ class TableStore:
     ) -> str:
         """Write one table and return its path; Arrow infers the types of a data frame."""
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        self._folder.write(table_path(key, partition), _encode(table, {**notes, **_NOTE}))
+        self._folder.write(table_path(key, partition), _encode_parquet(table, {**notes, **_NOTE}))
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
         """Return one table, or raise TableError; ``table_properties`` gives its properties."""
-        table = self.find(key, partition)
+        table = self.read_if_exists(key, partition)
         if table is None:
             path = self.path(key, partition)
             raise TableError(f"no table at {path}; materialize its asset for this partition first")
         return table
 
-    def find(
+    def read_if_exists(
         self, key: Sequence[str], partition: str, columns: Sequence[str] | None = None
     ) -> pa.Table | None:
         """Return one table, or some of its columns, in one request; None if it does not exist."""
         name = table_path(key, partition)
-        return self._take(name, lambda file: file.read(columns, use_threads=False))
+        return self._read_file_with(name, lambda file: file.read(columns, use_threads=False))
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
         """Return the properties of a table without decoding its rows; None if it does not exist."""
-        schema = self._take(table_path(key, partition), lambda file: file.schema_arrow)
+        schema = self._read_file_with(table_path(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else table_properties(schema)
 
-    def names(self, key: Sequence[str]) -> list[str]:
+    def partitions(self, key: Sequence[str]) -> list[str]:
         """Return the sorted partitions of a key, except those whose file name ends in a digest.
 
         Use it only for keys whose partitions have short names in lower case ASCII.
         """
-        files = self._folder.names(posixpath.join(*map(safe_name, key)))
+        files = self._folder.file_names(posixpath.join(*map(safe_name, key)))
         names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
-    def among(self, key: Sequence[str], partitions: Iterable[str]) -> list[str]:
+    def existing_partitions(self, key: Sequence[str], partitions: Iterable[str]) -> list[str]:
         """Return which of these partitions have a table, in one request."""
-        files = set(self._folder.names(posixpath.join(*map(safe_name, key))))
+        files = set(self._folder.file_names(posixpath.join(*map(safe_name, key))))
         names = partitions if files else ()
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
-    def has_any(self, key: Sequence[str]) -> bool:
+    def has_any_table(self, key: Sequence[str]) -> bool:
         """Return whether a key has a table for any partition."""
-        return bool(self._folder.names(posixpath.join(*map(safe_name, key))))
+        return bool(self._folder.file_names(posixpath.join(*map(safe_name, key))))
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table, and return whether it existed."""
         return self._folder.delete(table_path(key, partition))
 
-    def _take(self, name: str, take: Callable[[Any], T]) -> T | None:
+    def _read_file_with(self, name: str, take: Callable[[Any], T]) -> T | None:
         """Apply ``take`` to a Parquet file; None if the file does not exist."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        data = self._folder.find(name)
+        data = self._folder.read_if_exists(name)
         if data is None:
             return None
-        path = self._folder.shown(name)
+        path = self._folder.shown_path(name)
         try:
             file = pa.BufferReader(data)
             return take(pq.ParquetFile(file, page_checksum_verification=True))
         except (pa.ArrowException, OSError) as error:
-            raise _damaged(path, error) from error
+            raise _damaged_table_error(path, error) from error
 
 
 def table_path(key: Sequence[str], partition: str) -> str:
@@ -145,7 +145,7 @@ def table_properties(schema: pa.Schema) -> dict[str, str]:
     }
 
 
-def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
+def _encode_parquet(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
     """Encode a Parquet file with checksums.
 
     Most tables have few rows, and their columns are read completely, so dictionaries, statistics
@@ -177,7 +177,7 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
     return file.getvalue()
 
 
-def _damaged(path: str, reason: object) -> DamagedTableError:
+def _damaged_table_error(path: str, reason: object) -> DamagedTableError:
     return DamagedTableError(
         f"the table {path} is damaged: {reason}. Remove it, and materialize its asset again "
         "(`raptor build --force` does): finished summaries and vectors come from the vector "

@@ -36,13 +36,13 @@ class Schema:
         self.columns = tuple(Column(*column) for column in columns)
         self.names = tuple(column.name for column in self.columns)
 
-    def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
+    def to_table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
         """Return the table of some rows, each with a value for every column."""
         import pyarrow as pa
 
         columns = list(zip(*rows, strict=True)) or [()] * len(self.columns)
         pairs = zip(self.columns, columns, strict=True)
-        arrays = [_array(column.kind, values) for column, values in pairs]
+        arrays = [_make_array(column.kind, values) for column, values in pairs]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
@@ -56,14 +56,14 @@ class Schema:
         return map(tuple, values) if column.kind == "list[string]" else values
 
 
-def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:
+def _make_array(kind: Kind, values: Sequence[Any]) -> pa.Array:
     import pyarrow as pa
 
     if kind == "list[string]":
         ends = pa.py_buffer(np.cumsum([0, *map(len, values)], dtype=np.int32))
         starts = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, ends])
         texts = [text for value in values for text in value]
-        return pa.ListArray.from_arrays(starts, _array("string", texts))
+        return pa.ListArray.from_arrays(starts, _make_array("string", texts))
     if kind in ("int", "float"):
         known = np.array([value is not None for value in values], dtype=bool)
         numbers = np.array([value or 0 for value in values], dtype=f"{kind}64")

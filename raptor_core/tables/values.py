@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.documents.base import Document, with_tuples
-from raptor_core.nodes import NODE_FIELDS, End, Fit, Node
+from raptor_core.documents.base import Document, lists_to_tuples
+from raptor_core.nodes import NODE_FIELDS, ClusterFit, Node, TreeEnd
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
 from raptor_formats.blocks import Section
@@ -53,7 +53,7 @@ CLUSTERS = Schema(
 
 def nodes_to_table(nodes: Iterable[Node]) -> pa.Table:
     """Return a table with a row for each node."""
-    return NODES.table(map(attrgetter(*NODES.names), nodes))
+    return NODES.to_table(map(attrgetter(*NODES.names), nodes))
 
 
 def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
@@ -63,7 +63,7 @@ def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
         Node(
             **{
                 **row,
-                "metadata": with_tuples(row["metadata"]),
+                "metadata": lists_to_tuples(row["metadata"]),
                 "paragraphs": tuple((start, n) for start, n in row["paragraphs"]),
             }
         )
@@ -73,7 +73,7 @@ def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
 
 def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
     """Return a table with a row for each document; ``documents`` are by tree."""
-    return DOCUMENTS.table(
+    return DOCUMENTS.to_table(
         (
             tree,
             *(document.id, document.title, document.source, document.text),
@@ -100,7 +100,7 @@ def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
             title=title,
             source=source,
             sections=tuple(Section(**section) for section in sections),
-            metadata=with_tuples(metadata),
+            metadata=lists_to_tuples(metadata),
             pages=tuple(pages),
             blocks=blocks,
             readers=tuple(readers) or None,
@@ -123,7 +123,7 @@ def clusterings_to_table(clusterings: Iterable[Clustering]) -> pa.Table:
                 zip(layer.groups, layer.slots, responsibilities, strict=True)
             )
         ]
-    return CLUSTERS.table(rows)
+    return CLUSTERS.to_table(rows)
 
 
 def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
@@ -131,10 +131,10 @@ def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
     rows_of: dict[str, list[tuple[Any, ...]]] = {}
     for row in CLUSTERS.rows(table):
         rows_of.setdefault(row[0], []).append(row)
-    return {tree: _clustering(rows) for tree, rows in rows_of.items()}
+    return {tree: _rows_to_clustering(rows) for tree, rows in rows_of.items()}
 
 
-def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
+def _rows_to_clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
     (tree, layer, _, _, _, _, reason, details, fit), *_ = rows
     groups = () if reason else rows
     responsibilities = tuple(tuple(row[5] or ()) for row in groups)
@@ -142,11 +142,11 @@ def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
         tree=tree,
         layer=layer,
         groups=tuple(row[4] for row in groups),
-        end=End(layer, reason) if reason else None,
+        end=TreeEnd(layer, reason) if reason else None,
         details=details,
         slots=tuple(row[3] for row in groups),
         responsibilities=responsibilities if any(responsibilities) else (),
-        fit=Fit(**fit) if fit else None,
+        fit=ClusterFit(**fit) if fit else None,
     )
 
 
@@ -169,7 +169,7 @@ FINDINGS = Schema(
 
 def audit_to_table(report: AuditReport) -> pa.Table:
     """Return a table with a row for each sentence of an audited node, in order."""
-    return FINDINGS.table(
+    return FINDINGS.to_table(
         (
             node.tree,
             node.id,
@@ -182,7 +182,9 @@ def audit_to_table(report: AuditReport) -> pa.Table:
             report.version,
             key,
         )
-        for node, key, findings in zip(report.audited, report.keys, report.by_node, strict=True)
+        for node, key, findings in zip(
+            report.audited_nodes, report.audit_keys, report.findings_by_node, strict=True
+        )
         for position, finding in enumerate(findings)
     )
 

@@ -49,7 +49,7 @@ def ends_sentence(text: str) -> bool:
     return _LAST.search(text.rstrip()[-_LAST_CHARS:]) is not None
 
 
-def ends_unmarked(text: str) -> bool:
+def ends_in_unmarked_script(text: str) -> bool:
     """Return whether a text ends in a script that does not mark sentence ends."""
     return _UNMARKED.search(text) is not None
 
@@ -94,10 +94,10 @@ def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     last = preceding_word.group() if preceding_word else ""
     if match.group("close") and len(last) > 1:
         return last.lower() not in _WORDS["never end"]
-    return _dot_ends(last, preceding[: len(preceding) - len(last)], word, bool(digit))
+    return _does_dot_end_sentence(last, preceding[: len(preceding) - len(last)], word, bool(digit))
 
 
-def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
+def _does_dot_end_sentence(last: str, earlier: str, word: str, digit: bool) -> bool:
     """Return whether a single dot after the word ``last`` ends a sentence before ``word``."""
     lower, starts = last.lower(), word.lower() in _WORDS["starters"]
     if lower in _WORDS["never end"] or (digit and lower in _WORDS["before a number"]):

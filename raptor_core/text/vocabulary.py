@@ -17,7 +17,7 @@ _ENDINGS = (("ied", "i"), ("ing", ""), ("ed", ""), ("li", ""))
 _Y = re.compile(r"(?<=[^aeiou])y$")
 
 
-def singular(word: str) -> str:
+def to_singular(word: str) -> str:
     """Return the singular of a regular English plural in lower case; other words unchanged."""
     if len(word) < 4 or not word.endswith("s") or word.endswith("ss"):
         return word
@@ -30,8 +30,8 @@ def stem(word: str) -> str:
     Plural endings are removed first, so that "siblings" and "sibling" have the same stem.
     """
     word = _irregular_plurals().get(word, word)
-    word = word if word.endswith(_NO_PLURALS) else singular(word)
-    word = _without(_Y.sub("i", word), _ENDINGS)
+    word = word if word.endswith(_NO_PLURALS) else to_singular(word)
+    word = _replace_ending(_Y.sub("i", word), _ENDINGS)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
@@ -44,7 +44,7 @@ def _irregular_plurals() -> dict[str, str]:
     return {plural: form for form, plural in map(str.split, text.split(","))}
 
 
-def _without(word: str, endings: Sequence[tuple[str, str]]) -> str:
+def _replace_ending(word: str, endings: Sequence[tuple[str, str]]) -> str:
     """Replace the first matching ending of a word, if three letters remain."""
     for ending, replacement in endings:
         if word.endswith(ending) and len(word) - len(ending) > 2:

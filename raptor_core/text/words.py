@@ -82,7 +82,7 @@ def words(text: str) -> list[str]:
 
 def folded_words(text: str) -> list[str]:
     """Return the folded words of a text in order; words of paired scripts as pairs of letters."""
-    return [part for word in words(fold(text)) for part in pairs(word)]
+    return [part for word in words(fold(text)) for part in split_into_letter_pairs(word)]
 
 
 def is_unspaced(text: str) -> bool:
@@ -90,14 +90,14 @@ def is_unspaced(text: str) -> bool:
     return not text.isascii() and _HAS_UNSPACED.search(text) is not None
 
 
-def is_paired(word: str) -> bool:
+def is_split_into_pairs(word: str) -> bool:
     """Return whether a word is of a paired script; see the module."""
     return not word.isascii() and _HAS_PAIRED.match(word) is not None
 
 
-def pairs(word: str) -> list[str]:
+def split_into_letter_pairs(word: str) -> list[str]:
     """Return the pairs of letters of a word, or the word itself in scripts with spaces."""
-    if not is_paired(word):
+    if not is_split_into_pairs(word):
         return [word]
     letters = _LETTER.findall(word)
     parts = [*map("".join, pairwise(letters))] if len(letters) > 1 else [word]

@@ -39,7 +39,7 @@ class TokenizerCounter:
 
     def __init__(self, tokenizer: "str | Path | Tokenizer") -> None:
         """Load a ``tokenizer.json``, or copy a ``Tokenizer``; ModelError if it is neither."""
-        self._tokenizer = _load(tokenizer)
+        self._tokenizer = _load_tokenizer(tokenizer)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -138,7 +138,7 @@ def _named_tokenizer(model: str, revision: str) -> Any:
     ) from failure
 
 
-def _load(source: "str | Path | Tokenizer") -> "Tokenizer":
+def _load_tokenizer(source: "str | Path | Tokenizer") -> "Tokenizer":
     """Load a private copy, because truncation is turned off in it."""
     from tokenizers import Tokenizer
 

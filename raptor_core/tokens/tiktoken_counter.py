@@ -18,7 +18,7 @@ class TiktokenCounter:
 
     def __init__(self, encoding: "str | tiktoken.Encoding" = "cl100k_base") -> None:
         """Use an encoding, or load one by name; raise ModelError if that is impossible."""
-        self._encoding = _load(encoding) if isinstance(encoding, str) else encoding
+        self._encoding = _load_encoding(encoding) if isinstance(encoding, str) else encoding
 
     @cached_property
     def fingerprint(self) -> str:
@@ -47,7 +47,7 @@ class TiktokenCounter:
         ]
 
 
-def _load(name: str) -> "tiktoken.Encoding":
+def _load_encoding(name: str) -> "tiktoken.Encoding":
     import tiktoken
 
     if name not in tiktoken.list_encoding_names():

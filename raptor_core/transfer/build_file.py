@@ -15,7 +15,7 @@ import numpy as np
 from raptor_core.errors import DamagedTreeError, ExportError
 from raptor_core.file_names import EXPORT_FORMAT
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, StoreIdentity
+from raptor_core.store.base import Manifest, StoreIdentity, TreeEdition
 from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
 from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.tree.publish import build_id
@@ -28,7 +28,7 @@ _FOOTER = "raptor_build"
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
+class BuildFooter:
     """Manifest of a build, the fingerprint of its embedder, and notes on its costs and changes."""
 
     manifest: Manifest
@@ -37,7 +37,7 @@ class Footer:
 
 
 def encode_build(
-    edition: Edition, identity: StoreIdentity, notes: Mapping[str, Any] | None = None
+    edition: TreeEdition, identity: StoreIdentity, notes: Mapping[str, Any] | None = None
 ) -> bytes:
     """Return the file of a build, whose vectors are those of the embedder of ``identity``.
 
@@ -81,7 +81,7 @@ def _vector_column(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Any
     return pa.Array.from_buffers(list_type, len(rows), [validity, ends], children=[numbers])
 
 
-def read_footer(data: bytes, where: str) -> Footer:
+def read_footer(data: bytes, where: str) -> BuildFooter:
     """Return the footer of a build's file; raise ExportError if the file has another form."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -89,14 +89,16 @@ def read_footer(data: bytes, where: str) -> Footer:
     try:
         metadata = pq.ParquetFile(pa.BufferReader(data)).schema_arrow.metadata
         values = json.loads(metadata[_FOOTER.encode()])
-        return Footer(payload_to_manifest(values["manifest"]), values["embedder"], values["notes"])
+        return BuildFooter(
+            payload_to_manifest(values["manifest"]), values["embedder"], values["notes"]
+        )
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError, DamagedTreeError) as error:
         raise ExportError(
             f"{where} is damaged, or not the file of a build: {error}; remove it, or export again"
         ) from error
 
 
-def decode_build(data: bytes, where: str) -> tuple[Edition, Footer]:
+def decode_build(data: bytes, where: str) -> tuple[TreeEdition, BuildFooter]:
     """Decode the file of a build; raise ExportError if the file has another form."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -113,4 +115,4 @@ def decode_build(data: bytes, where: str) -> tuple[Edition, Footer]:
         raise ExportError(f"{where} is damaged: its nodes do not match its manifest")
     known = zip(nodes, rows, strict=True)
     vectors = {node.embedding_key: row for node, row in known if row is not None}
-    return Edition(footer.manifest, nodes, vectors), footer
+    return TreeEdition(footer.manifest, nodes, vectors), footer

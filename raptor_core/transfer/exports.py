@@ -24,7 +24,7 @@ from raptor_core.errors import (
 from raptor_core.file_names import EXPORT_FORMAT, EXPORT_MANIFEST
 from raptor_core.filesystems import Folder
 from raptor_core.identity import digest
-from raptor_core.store.base import Edition, StoreIdentity, Where
+from raptor_core.store.base import StoreIdentity, TreeEdition, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.build_file import decode_build, encode_build
 from raptor_core.tree.publish import build_id
@@ -83,7 +83,7 @@ class ExportFolder(Folder):
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)
 
-    def put(
+    def write_file(
         self, name: str, data: bytes, tree: str, *, build: str = "", n_nodes: int = 0
     ) -> ExportedFile:
         """Write a file and return its entry in the index; see ``Folder.write``."""
@@ -95,21 +95,24 @@ class ExportFolder(Folder):
 
     def read(self, file: ExportedFile) -> bytes:
         """Return a file's content; raise ExportError if it is missing or another one."""
-        data = self.find(file.name)
+        data = self.read_if_exists(file.name)
         if data is None:
-            raise ExportError(f"{self.shown(file.name)} is missing; copy the whole export again")
+            raise ExportError(
+                f"{self.shown_path(file.name)} is missing; copy the whole export again"
+            )
         actual = hashlib.sha256(data).hexdigest()
         if (len(data), actual) != (file.n_bytes, file.sha256):
             problem = "is cut short" if len(data) < file.n_bytes else "is damaged"
             raise ExportError(
-                f"{self.shown(file.name)} {problem}: {len(data)} bytes with SHA-256 {actual[:12]} "
+                f"{self.shown_path(file.name)} {problem}: {len(data)} bytes with SHA-256 "
+                f"{actual[:12]} "
                 f"where the export says {file.n_bytes} with {file.sha256[:12]}; copy it again, or "
                 "export again"
             )
         return data
 
 
-def check_target(folder: ExportFolder) -> None:
+def check_export_target(folder: ExportFolder) -> None:
     """Raise ExportError if a folder has a complete export; an interrupted one may be replaced."""
     if folder.exists(INDEX):
         raise ExportError(f"{folder.name} contains an export already; choose an empty folder")
@@ -130,17 +133,17 @@ def export_trees(
     if missing or not manifests:
         named = ", ".join(map(repr, sorted(missing))) or "any tree"
         raise UnknownTreeError(f"{store.identity.corpus!r} has not published {named}")
-    return tuple(_export(store, folder, manifest.tree) for manifest in manifests)
+    return tuple(_export_tree(store, folder, manifest.tree) for manifest in manifests)
 
 
-def _export(store: VectorStore, folder: ExportFolder, tree: str) -> ExportedFile:
+def _export_tree(store: VectorStore, folder: ExportFolder, tree: str) -> ExportedFile:
     edition = _read_published(store, tree)
     data = encode_build(edition, store.identity)
     build, n_nodes = edition.manifest.build_id, len(edition.nodes)
-    return folder.put(tree_file(tree), data, tree, build=build, n_nodes=n_nodes)
+    return folder.write_file(tree_file_path(tree), data, tree, build=build, n_nodes=n_nodes)
 
 
-def _read_published(store: VectorStore, tree: str) -> Edition:
+def _read_published(store: VectorStore, tree: str) -> TreeEdition:
     for _ in range(_READS):
         manifests = store.manifests([tree])
         if not manifests:
@@ -149,7 +152,7 @@ def _read_published(store: VectorStore, tree: str) -> Edition:
         vectors = store.vectors(node.embedding_key for node in nodes)
         missing = [node for node in nodes if node.embedding_key not in vectors]
         if build_id(nodes) == manifests[0].build_id and not missing:
-            return Edition(manifests[0], nodes, vectors)
+            return TreeEdition(manifests[0], nodes, vectors)
         # On a server, another process may have published between the reads.
     problem = "its nodes do not match its manifest"
     if missing:
@@ -160,7 +163,7 @@ def _read_published(store: VectorStore, tree: str) -> Edition:
     )
 
 
-def tree_file(tree: str) -> str:
+def tree_file_path(tree: str) -> str:
     """Return the path of a tree's file, which contains no character of the tree's name."""
     return f"trees/{digest('export', tree)[:32]}.parquet"
 
@@ -185,7 +188,7 @@ def finish_export(
 
 def read_export(folder: ExportFolder) -> Export:
     """Return the export of a folder; raise ExportError if it is incomplete, damaged or newer."""
-    data, where = folder.find(INDEX), folder.shown(INDEX)
+    data, where = folder.read_if_exists(INDEX), folder.shown_path(INDEX)
     if data is None:
         raise ExportError(
             f"{folder.name} contains no {INDEX}: it is not an export, or an interrupted one. "
@@ -235,21 +238,21 @@ def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
     """Raise StoreMismatchError if the export's embedder differs from that of the store."""
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
-            f"{where} contains vectors of {export.identity.embedder}; the settings ask for "
-            f"{identity.embedder}. Set the embedder that it was exported with, or build from the "
-            "source instead"
+            f"{where} contains vectors of {export.identity.embedder_label}; the settings ask for "
+            f"{identity.embedder_label}. Set the embedder that it was exported with, or build "
+            "from the source instead"
         )
 
 
-def verify(folder: ExportFolder, export: Export) -> None:
+def verify_export(folder: ExportFolder, export: Export) -> None:
     """Read every file of an export; raise ExportError for a missing or damaged one."""
     for file in export.trees:
-        _read(folder, file)
+        _read_edition(folder, file)
     for file in export.decisions:
         folder.read(file)
 
 
-def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition]]:
+def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[TreeEdition]]:
     """Yield the trees of an export, some at a time; their manifests name no build and no pin.
 
     A tree whose documents are in the source is rebuilt by the next build, from the imported nodes.
@@ -259,7 +262,7 @@ def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[Edition
         ExportError: a file is missing or damaged.
     """
     for at in range(0, len(export.trees), TOGETHER):
-        editions = (_read(folder, file) for file in export.trees[at : at + TOGETHER])
+        editions = (_read_edition(folder, file) for file in export.trees[at : at + TOGETHER])
         yield [replace(e, manifest=replace(e.manifest, inputs="", pin="")) for e in editions]
 
 
@@ -270,6 +273,6 @@ def differing_trees(store: VectorStore, export: Export) -> list[str]:
     return sorted(mark.tree for mark in live if mark.build_id != exported[mark.tree])
 
 
-def _read(folder: ExportFolder, file: ExportedFile) -> Edition:
-    edition, _ = decode_build(folder.read(file), folder.shown(file.name))
+def _read_edition(folder: ExportFolder, file: ExportedFile) -> TreeEdition:
+    edition, _ = decode_build(folder.read(file), folder.shown_path(file.name))
     return edition

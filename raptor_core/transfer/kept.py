@@ -13,7 +13,7 @@ from raptor_core.documents.base import PublishedDocument
 from raptor_core.errors import ExportError, UnknownTreeError
 from raptor_core.filesystems import Folder
 from raptor_core.identity import digest
-from raptor_core.store.base import Edition, Manifest, StoreIdentity, Where
+from raptor_core.store.base import Manifest, StoreIdentity, TreeEdition, Where
 from raptor_core.store.publishing import UNFINISHED
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.build_file import decode_build, encode_build, read_footer
@@ -45,23 +45,23 @@ class KeptBuilds:
 
     def ids(self, tree: str) -> list[str]:
         """Return the ids of a tree's kept builds, the oldest first."""
-        files = self._folder.names(_place(tree))
+        files = self._folder.file_names(_tree_folder(tree))
         return [name.removesuffix(_EXTENSION) for name in files if name.endswith(_EXTENSION)]
 
     def builds(self, tree: str) -> list[KeptBuild]:
         """Return the kept builds of a tree, the oldest first."""
-        return [_build(name, *self._read(tree, name)) for name in self.ids(tree)]
+        return [_make_kept_build(name, *self._read(tree, name)) for name in self.ids(tree)]
 
     def _read(self, tree: str, name: str) -> tuple[str, bytes]:
-        file = f"{_place(tree)}/{name}{_EXTENSION}"
-        data = self._folder.find(file)
+        file = f"{_tree_folder(tree)}/{name}{_EXTENSION}"
+        data = self._folder.read_if_exists(file)
         if data is None:
             raise UnknownTreeError(
                 f"no build {name!r} of tree {tree!r} is kept; `raptor versions list` shows them"
             )
-        return self._folder.shown(file), data
+        return self._folder.shown_path(file), data
 
-    def read(self, tree: str, name: str, identity: StoreIdentity) -> Edition:
+    def read(self, tree: str, name: str, identity: StoreIdentity) -> TreeEdition:
         """Return a kept build, to be published in the store of ``identity``.
 
         Raises:
@@ -77,7 +77,9 @@ class KeptBuilds:
             )
         return edition
 
-    def keep(self, store: VectorStore, manifest: Manifest, notes: Mapping[str, Any]) -> str:
+    def keep_published(
+        self, store: VectorStore, manifest: Manifest, notes: Mapping[str, Any]
+    ) -> str:
         """Keep the published build of a tree and return its id; "" if the build is incomplete."""
         name = build_name(manifest)
         if name in self.ids(manifest.tree):
@@ -86,21 +88,23 @@ class KeptBuilds:
         if manifest.inputs == UNFINISHED or build_id(nodes) != manifest.build_id:
             return ""
         vectors = store.vectors(node.embedding_key for node in nodes)
-        return self.put(Edition(manifest, nodes, vectors), store.identity, notes)
+        return self.write_build(TreeEdition(manifest, nodes, vectors), store.identity, notes)
 
-    def put(self, edition: Edition, identity: StoreIdentity, notes: Mapping[str, Any]) -> str:
+    def write_build(
+        self, edition: TreeEdition, identity: StoreIdentity, notes: Mapping[str, Any]
+    ) -> str:
         """Write a build with all of its vectors, for a store of ``identity``; return its id."""
         manifest = edition.manifest
         name = build_name(manifest)
         unpinned = replace(edition, manifest=replace(manifest, pin=""))
-        file = f"{_place(manifest.tree)}/{name}{_EXTENSION}"
+        file = f"{_tree_folder(manifest.tree)}/{name}{_EXTENSION}"
         self._folder.write(file, encode_build(unpinned, identity, notes))
         return name
 
     def delete(self, tree: str, names: Collection[str] | None = None) -> None:
         """Delete these builds of a tree, or all of them."""
         for name in self.ids(tree) if names is None else names:
-            self._folder.delete(f"{_place(tree)}/{name}{_EXTENSION}")
+            self._folder.delete(f"{_tree_folder(tree)}/{name}{_EXTENSION}")
 
     def prune(self, published: Manifest, most: int) -> None:
         """Delete the oldest builds of a tree until ``most`` are left beside the published one."""
@@ -108,13 +112,13 @@ class KeptBuilds:
         names = [name for name in self.ids(tree) if name != build_name(published)]
         self.delete(tree, names[: max(0, len(names) - most)])
 
-    def forget(self, tree: str, is_gone: Callable[[PublishedDocument], bool]) -> list[str]:
+    def delete_outdated(self, tree: str, is_gone: Callable[[PublishedDocument], bool]) -> list[str]:
         """Delete the builds that contain a document that is gone, and return their ids."""
-        outdated = self.outdated(tree, is_gone)
+        outdated = self.outdated_ids(tree, is_gone)
         self.delete(tree, outdated)
         return outdated
 
-    def outdated(self, tree: str, is_gone: Callable[[PublishedDocument], bool]) -> list[str]:
+    def outdated_ids(self, tree: str, is_gone: Callable[[PublishedDocument], bool]) -> list[str]:
         """Return the ids of builds that contain a document that is gone.
 
         A damaged build counts, too: it cannot be published, and its documents are unknown.
@@ -123,7 +127,7 @@ class KeptBuilds:
         for name in self.ids(tree):
             file, data = self._read(tree, name)
             try:
-                documents = _build(name, file, data).manifest.published_documents
+                documents = _make_kept_build(name, file, data).manifest.published_documents
             except ExportError:
                 ids.append(name)
             else:
@@ -131,7 +135,7 @@ class KeptBuilds:
         return ids
 
 
-def _build(name: str, file: str, data: bytes) -> KeptBuild:
+def _make_kept_build(name: str, file: str, data: bytes) -> KeptBuild:
     footer = read_footer(data, file)
     return KeptBuild(name, footer.manifest, footer.notes)
 
@@ -159,5 +163,5 @@ def choose_build(ids: Sequence[str], published: Manifest, chosen: str) -> str:
     )
 
 
-def _place(tree: str) -> str:
+def _tree_folder(tree: str) -> str:
     return digest("versions", tree)[:32]

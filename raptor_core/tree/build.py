@@ -7,21 +7,21 @@ Each step is a module: ``leaves``, and for every layer ``embed``, ``cluster``, `
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from raptor_core.checks.base import CheckedLayer, CheckedTrees, require
-from raptor_core.checks.structure import coverage, shrink
+from raptor_core.checks.base import CheckedLayer, CheckedTrees, require_passed
+from raptor_core.checks.structure import check_child_links, check_shrinking_layers
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SummaryError
 from raptor_core.identity import shorten_name
-from raptor_core.models.summarizing.base import remedy_of
-from raptor_core.nodes import End, Fit, Layer, Node, Tree
+from raptor_core.models.summarizing.base import find_failure_remedy
+from raptor_core.nodes import ClusterFit, Layer, Node, Tree, TreeEnd
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import ChainedKnown, Known
-from raptor_core.tree.cluster import Clustering, cluster_top
+from raptor_core.tree.cache import ChainedKnownContent, KnownContent
+from raptor_core.tree.cluster import Clustering, cluster_top_layer
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.naming import name_summaries
-from raptor_core.tree.summarize import Summarized, summarize_clusters
+from raptor_core.tree.summarize import SummarizedLayers, summarize_clusters
 
 Progress = Callable[[str, int], None]
 """A callback after each step, with its name, such as "layer_1/summaries", and number of nodes."""
@@ -33,7 +33,7 @@ def build_tree(
     *,
     name: str = "",
     components: Components | None = None,
-    known: Known | None = None,
+    known: KnownContent | None = None,
     previous: Tree | None = None,
     progress: Progress | None = None,
 ) -> Tree:
@@ -83,7 +83,7 @@ def build_trees(
     settings: Settings | None = None,
     *,
     components: Components | None = None,
-    known: Known | None = None,
+    known: KnownContent | None = None,
     previous: Mapping[str, Tree] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tree]:
@@ -91,21 +91,24 @@ def build_trees(
 
     Arguments and errors are those of ``build_tree``; ``previous`` has the earlier trees by name.
     """
-    components = Components.either(settings, components)
-    known = known if known is not None else ChainedKnown()
+    components = Components.from_either(settings, components)
+    known = known if known is not None else ChainedKnownContent()
     report = progress or (lambda _step, _n_nodes: None)
-    top = {tree: _leaves(tree, docs, components) for tree, docs in documents.items()}
+    top = {tree: _make_leaves(tree, docs, components) for tree, docs in documents.items()}
     report("chunks", sum(map(len, top.values())))
     layers: dict[str, list[Layer]] = {tree: [] for tree in documents}
-    fits: dict[str, list[Fit]] = {tree: [] for tree in documents}
-    ends: dict[str, End] = {}
+    fits: dict[str, list[ClusterFit]] = {tree: [] for tree in documents}
+    ends: dict[str, TreeEnd] = {}
     previous = previous or {}
     for number in range(components.settings.tree.max_layers + 1):
-        for tree, layer in _embed(top, components, known).items():
+        for tree, layer in _embed_layers(top, components, known).items():
             layers[tree].append(layer)
         report(f"layer_{number}/embeddings", sum(map(len, top.values())))
         work = [
-            (layers[tree][-1], cluster_top(tree, layers[tree], components, previous.get(tree)))
+            (
+                layers[tree][-1],
+                cluster_top_layer(tree, layers[tree], components, previous.get(tree)),
+            )
             for tree in top
         ]
         for _, clustering in work:
@@ -119,15 +122,17 @@ def build_trees(
             tree: name_summaries(
                 nodes, [layer.nodes for layer in layers[tree]], previous.get(tree), components
             )
-            for tree, nodes in _summarize(work, components, known, lower, previous).layers.items()
+            for tree, nodes in _summarize_layers(
+                work, components, known, lower, previous
+            ).layers.items()
         }
         report(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break
-    if components.forgets:
-        components.cache.forget(documents)
+    if components.has_own_cache:
+        components.cache.forget_trees(documents)
     return {
-        tree: _checked(
+        tree: _check_tree(
             Tree(
                 tree,
                 tuple(layers[tree]),
@@ -141,7 +146,9 @@ def build_trees(
     }
 
 
-def _leaves(tree: str, documents: Sequence[Document], components: Components) -> tuple[Node, ...]:
+def _make_leaves(
+    tree: str, documents: Sequence[Document], components: Components
+) -> tuple[Node, ...]:
     leaves = make_leaves(tree, documents, components)
     if not leaves:
         raise EmptySourceError(
@@ -151,8 +158,8 @@ def _leaves(tree: str, documents: Sequence[Document], components: Components) ->
     return leaves
 
 
-def _embed(
-    top: Mapping[str, tuple[Node, ...]], components: Components, known: Known
+def _embed_layers(
+    top: Mapping[str, tuple[Node, ...]], components: Components, known: KnownContent
 ) -> dict[str, Layer]:
     embedded = embed_nodes([node for nodes in top.values() for node in nodes], components, known)
     layers = {}
@@ -163,13 +170,13 @@ def _embed(
     return layers
 
 
-def _summarize(
+def _summarize_layers(
     work: Sequence[tuple[Layer, Clustering]],
     components: Components,
-    known: Known,
+    known: KnownContent,
     lower: Mapping[str, Sequence[Sequence[Node]]],
     previous: Mapping[str, Tree],
-) -> Summarized:
+) -> SummarizedLayers:
     summaries = summarize_clusters(
         work, components, known, lower=lower.__getitem__, earlier=previous.get
     )
@@ -178,16 +185,19 @@ def _summarize(
         reasons = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])
         raise SummaryError(
             f"{len(failed)} of {len(failed) + summaries.n_made + summaries.n_reused} summaries "
-            f"failed ({reasons}). The finished ones are kept in the cache; {remedy_of(failed)}"
+            f"failed ({reasons}). The finished ones are kept in the cache; "
+            f"{find_failure_remedy(failed)}"
         )
     return summaries
 
 
-def _checked(tree: Tree, components: Components) -> Tree:
+def _check_tree(tree: Tree, components: Components) -> Tree:
     settings = components.settings
     layers = [
         CheckedLayer(above.nodes, {node.id: node for node in below.nodes}, settings)
         for below, above in pairwise(tree.layers)
     ]
-    require([*map(coverage, layers), shrink(CheckedTrees([tree], settings))])
+    require_passed(
+        [*map(check_child_links, layers), check_shrinking_layers(CheckedTrees([tree], settings))]
+    )
     return tree

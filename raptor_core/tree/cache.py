@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from raptor_core.disk import disk_errors
+from raptor_core.disk import translate_disk_errors
 from raptor_core.errors import RaptorError, StoreError
 from raptor_core.vectors import Vectors
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
-class Known(Protocol):
+class KnownContent(Protocol):
     """Interface to vectors and texts that exist already, such as those in a ``VectorStore``."""
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
@@ -34,14 +34,14 @@ class Known(Protocol):
         """Return the existing summary texts by content key."""
 
 
-class ChainedKnown:
-    """Several ``Known`` as one; the value of a key comes from the first one that has it."""
+class ChainedKnownContent:
+    """Several ``KnownContent`` as one; the value of a key comes from the first one that has it."""
 
-    def __init__(self, *sources: Known) -> None:
+    def __init__(self, *sources: KnownContent) -> None:
         self._sources = sources
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``Known.vectors``."""
+        """See ``KnownContent.vectors``."""
         vectors: dict[str, Vectors] = {}
         keys = set(embedding_keys)
         for source in self._sources:
@@ -49,7 +49,7 @@ class ChainedKnown:
         return vectors
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``."""
+        """See ``KnownContent.texts``."""
         texts: dict[str, str] = {}
         keys = set(content_keys)
         for source in self._sources:
@@ -132,7 +132,7 @@ class NodeCache:
         self._lock = threading.RLock()
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``Known.vectors``."""
+        """See ``KnownContent.vectors``."""
         rows = self._read(_FIND, list=_as_list(embedding_keys))
         return {
             key: np.frombuffer(vector, dtype="<f4").astype(np.float32)
@@ -141,11 +141,11 @@ class NodeCache:
         }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``."""
+        """See ``KnownContent.texts``."""
         rows = self._read(_FIND, list=_as_list(content_keys))
         return {key: text for key, text, _ in rows if text is not None}
 
-    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
+    def record_needed_keys(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Record which trees need which keys, as pairs of tree and key; repeats have no effect."""
         distinct = sorted(set(pairs))
         rows = [{"corpus": self._corpus, "tree": tree, "key": key} for tree, key in distinct]
@@ -168,13 +168,13 @@ class NodeCache:
         """Remove values that turned out to be unusable."""
         self._write([{"list": _as_list(keys)}], _DISCARD)
 
-    def forget(self, trees: Collection[str]) -> None:
+    def forget_trees(self, trees: Collection[str]) -> None:
         """Remove keys that only these trees wanted."""
-        names = sorted(set(self.unfinished()) & set(trees))
+        names = sorted(set(self.unfinished_trees()) & set(trees))
         rows = [{"corpus": self._corpus, "list": _as_list(names)}] if names else []
         self._write(rows, _FORGET, _UNWANT)
 
-    def unfinished(self) -> list[str]:
+    def unfinished_trees(self) -> list[str]:
         """Return the sorted names of the trees that want any key."""
         if self._path is None:
             return sorted(tree for (tree,) in self._read(_UNFINISHED, corpus=self._corpus))
@@ -199,21 +199,21 @@ class NodeCache:
         if not self._address and not (self._path.exists() if self._path else self._has_values):
             return []
         with self._transaction() as connection:
-            return connection.execute(self._prepared(statement), values).fetchall()
+            return connection.execute(self._prepare_statement(statement), values).fetchall()
 
     def _write(self, rows: Sequence[Row], *statements: str) -> None:
         """Execute each statement for all rows in one transaction; do nothing without rows."""
         if not rows:
             return
         if self._path:
-            with disk_errors(self._path):
+            with translate_disk_errors(self._path):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
         self._has_values = True
         with self._transaction() as connection:
             if self._address:
                 connection.exec_driver_sql(_LOCK)
             for statement in statements:
-                connection.execute(self._prepared(statement), list(rows))
+                connection.execute(self._prepare_statement(statement), list(rows))
 
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
@@ -226,7 +226,7 @@ class NodeCache:
             except DBAPIError as error:
                 raise self._explain(error) from error
 
-    def _prepared(self, statement: str) -> sa.TextClause:
+    def _prepare_statement(self, statement: str) -> sa.TextClause:
         import sqlalchemy as sa
 
         return sa.text(statement.format(list=_LISTS[self._engine.dialect.name]))

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.errors import InvariantError
-from raptor_core.nodes import End, Fit, Layer, Node, Tree
+from raptor_core.nodes import ClusterFit, Layer, Node, Tree, TreeEnd
 from raptor_core.tree.components import Components
 from raptor_core.tree.earlier import earlier_clusters, planning_vectors
-from raptor_core.tree.layer_fit import LayerFit, cohesion
+from raptor_core.tree.layer_fit import LayerClusterer, mean_cohesion
 from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
@@ -34,14 +34,14 @@ class Clustering:
     tree: str
     layer: int
     groups: tuple[tuple[str, ...], ...]
-    end: End | None = None
+    end: TreeEnd | None = None
     details: Mapping[str, float] = field(default_factory=dict)
     slots: tuple[str, ...] = ()
-    fit: Fit | None = None
+    fit: ClusterFit | None = None
     responsibilities: tuple[tuple[float, ...], ...] = ()
 
 
-def cluster_top(
+def cluster_top_layer(
     tree: str, layers: Sequence[Layer], components: Components, previous: Tree | None = None
 ) -> Clustering:
     """Cluster the last of a tree's finished layers, and keep clusters of its published state.
@@ -56,18 +56,18 @@ def cluster_top(
     top, number = layers[-1], len(layers) - 1
     end = end_reason(len(top.nodes), number, components)
     if end:
-        return Clustering(tree, number, (), End(number, end))
+        return Clustering(tree, number, (), TreeEnd(number, end))
     reason = why_from_scratch(previous, layers[0].nodes, components)
     earlier, measured_vectors = None, top.vectors
     if previous and not reason:
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
         earlier = earlier_clusters(previous, number)
-    layer_fit = LayerFit(top, components)
+    layer_fit = LayerClusterer(top, components)
     if earlier is None:
-        clusters, slots, fit = layer_fit.fit(reason or "a new layer")
+        clusters, slots, fit = layer_fit.cluster_from_scratch(reason or "a new layer")
     else:
-        clusters, slots, fit = layer_fit.update(earlier)
+        clusters, slots, fit = layer_fit.update_clusters(earlier)
     if not 0 < len(clusters.members) < len(top.nodes):
         raise InvariantError(
             f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
@@ -85,14 +85,16 @@ def cluster_top(
     )
 
 
-def _with_cohesion(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> Fit:
+def _with_cohesion(
+    fit: ClusterFit, vectors: Vectors, members: Sequence[Sequence[int]]
+) -> ClusterFit:
     """Return the fit with the cohesion of the layer's own vectors, instead of planning vectors.
 
     A plan has no vectors of upper layers, so its fit is unchanged.
     """
     if not vectors.shape[1]:
         return fit
-    now = cohesion(vectors, members)
+    now = mean_cohesion(vectors, members)
     return replace(fit, cohesion=now, fitted_cohesion=now + fit.fitted_cohesion - fit.cohesion)
 
 

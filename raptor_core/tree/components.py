@@ -11,8 +11,8 @@ from typing import Any
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
 from raptor_core.audit.facts import VERSION as FACTS_VERSION
-from raptor_core.audit.facts import find_foreign
-from raptor_core.checks.junk import find_unfit
+from raptor_core.audit.facts import find_foreign_facts
+from raptor_core.checks.junk import find_unfit_reason
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunk, Chunker
 from raptor_core.chunking.chunker import supplied_chunks
@@ -34,13 +34,13 @@ from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.custom_components import (
     PROTOCOLS,
     check_interface,
-    counter_of,
     custom_component,
     custom_fingerprints,
+    make_token_counter,
 )
 from raptor_core.tree.publish import build_settings_fingerprint
 
-_SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "_bundled"})
+_SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "_bundled_embedder"})
 """Parts that copies share after they are made; a summarizer is not shared, but uses its cache."""
 
 
@@ -76,10 +76,12 @@ class Components:
         self._passed = {k: check_interface(k, part, f"the {k}") for k, part in passed if part}
         self.curation = curation or Curation()
         self.cache: NodeCache = cache or NodeCache()
-        self.forgets = cache is None
+        self.has_own_cache = cache is None
 
     @classmethod
-    def either(cls, settings: Settings | None, components: "Components | None") -> "Components":
+    def from_either(
+        cls, settings: Settings | None, components: "Components | None"
+    ) -> "Components":
         """Return the components, or make them from settings; SettingsError if both are given."""
         if settings is not None and components is not None:
             raise SettingsError(
@@ -92,14 +94,14 @@ class Components:
         """Return components with another cache, which share all parts that do not use it."""
         return self._copy(self.settings, cache, ())
 
-    def above(self, settings: Settings) -> "Components":
+    def for_corpus_tree(self, settings: Settings) -> "Components":
         """Return components for the corpus tree's settings that share ledger and embedder.
 
         Their chunker is that of these settings, never a custom one.
         """
         self.embedder  # noqa: B018  # made here, so that its model is loaded only once
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        return self._copy(settings, None if self.forgets else self.cache, ("chunker",))
+        return self._copy(settings, None if self.has_own_cache else self.cache, ("chunker",))
 
     def _copy(
         self, settings: Settings, cache: NodeCache | None, without: Collection[str]
@@ -112,24 +114,24 @@ class Components:
             setattr(copy, name, getattr(self, name))
         return copy
 
-    def _custom_part(self, kind: str) -> Any | None:
+    def _custom_component(self, kind: str) -> Any | None:
         """Return the custom component of a kind, or None if the built-in one is used."""
         return self._passed.get(kind) or custom_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Ledger of the model calls; ``ledger.begin()`` begins another run."""
-        return Ledger.of(self.settings)
+        """Ledger of the model calls; ``ledger.begin_run()`` begins another run."""
+        return Ledger.from_settings(self.settings)
 
     @cached_property
     def counter(self) -> TokenCounter:
         """Token counter."""
-        return self._passed.get("counter") or counter_of(self.settings)
+        return self._passed.get("counter") or make_token_counter(self.settings)
 
     @property
     def unknown_share(self) -> Callable[[str], float] | None:
         """Function for the share of a text's tokens that the embedder does not know, or None."""
-        if self._custom_part("embedder"):
+        if self._custom_component("embedder"):
             return None
         if self.settings.embedder.kind == "bundled":
             return bundled_counter().unknown_share
@@ -140,9 +142,11 @@ class Components:
     @cached_property
     def chunker(self) -> Chunker:
         """Chunker, which splits documents into chunks."""
-        return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
+        return self._custom_component("chunker") or make_chunker(
+            self.settings.chunking, self.counter
+        )
 
-    def chunks(self, document: Document) -> list[Chunk]:
+    def chunk_document(self, document: Document) -> list[Chunk]:
         """Return the chunks that the source supplies for a document, else those of the chunker."""
         limit = self.settings.chunking.max_tokens
         return supplied_chunks(document, self.counter, limit) or self.chunker.chunk(document)
@@ -152,35 +156,35 @@ class Components:
         """Embedder, which computes the vectors of texts."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
-        return self._custom_part("embedder") or make_embedder(settings, ledger)
+        return self._custom_component("embedder") or make_embedder(settings, ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
         """Clusterer, which groups the nodes of a layer."""
-        return self._custom_part("clusterer") or make_clusterer(self.settings.clustering)
+        return self._custom_component("clusterer") or make_clusterer(self.settings.clustering)
 
     @cached_property
     def summarizer(self) -> Summarizer:
         """Summarizer, which writes a text for each cluster."""
-        return self._custom_part("summarizer") or make_summarizer(
+        return self._custom_component("summarizer") or make_summarizer(
             self.settings.summarizer,
             self.counter,
             self.embedder.fingerprint,
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
-            unfit=find_unfit,
+            unfit=find_unfit_reason,
             grounding=self._grounding,
         )
 
     def summarizer_fingerprint(self, embedder_fingerprint: str) -> str:
         """Return the fingerprint that the summarizer would have with another embedder."""
-        if self.calls_model or self._custom_part("summarizer"):
+        if self.calls_model or self._custom_component("summarizer"):
             return self.summarizer.fingerprint
         settings = self.settings.summarizer
         return make_summarizer(settings, self.counter, embedder_fingerprint).fingerprint
 
     @property
-    def quotes(self) -> bool:
+    def is_extractive(self) -> bool:
         """Whether summaries consist of the children's sentences, so that no model writes texts."""
         return getattr(self.summarizer, "quotes", False)
 
@@ -190,7 +194,7 @@ class Components:
         return getattr(self.summarizer, "calls_model", False)
 
     @property
-    def titles(self) -> bool:
+    def has_titles(self) -> bool:
         """Whether each summary begins with a title."""
         return self.calls_model and self.settings.summarizer.titles
 
@@ -199,38 +203,47 @@ class Components:
         """How to remove foreign facts; None if the settings only report them."""
         mode = self.settings.summarizer.foreign_facts
         if mode == "strict":
-            find = partial(find_foreign, embed=self._bundled.embed)
-            return Grounding(f"{FACTS_VERSION}-quoted", find, self._extractive)
+            find = partial(find_foreign_facts, embed=self._bundled_embedder.embed)
+            return Grounding(f"{FACTS_VERSION}-quoted", find, self._extractive_summarizer)
         removes = mode == "remove"
-        return Grounding(FACTS_VERSION, find_foreign, self._extractive) if removes else None
+        return (
+            Grounding(FACTS_VERSION, find_foreign_facts, self._extractive_summarizer)
+            if removes
+            else None
+        )
 
     @property
     def is_grounded(self) -> bool:
         """Whether a chat model writes the summaries, so that foreign facts are searched for."""
-        return self.settings.summarizer.kind != "extractive" and not self._custom_part("summarizer")
+        return self.settings.summarizer.kind != "extractive" and not self._custom_component(
+            "summarizer"
+        )
 
     @cached_property
-    def _extractive(self) -> Summarizer:
+    def _extractive_summarizer(self) -> Summarizer:
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
     @property
-    def fallback(self) -> Summarizer | None:
+    def fallback_summarizer(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None if a refusal is a failure."""
         allowed = self.settings.summarizer.max_fallback and self.calls_model
-        return self._extractive if allowed else None
+        return self._extractive_summarizer if allowed else None
 
     @cached_property
     def judge(self) -> Judge:
         """Judge that audits summaries."""
-        return self._custom_part("judge") or make_judge(
-            self.settings.audit, embedder=self._bundled, ledger=self.ledger, kept=self.cache
+        return self._custom_component("judge") or make_judge(
+            self.settings.audit,
+            embedder=self._bundled_embedder,
+            ledger=self.ledger,
+            kept=self.cache,
         )
 
     @cached_property
-    def _bundled(self) -> Embedder:
+    def _bundled_embedder(self) -> Embedder:
         """Bundled embedder, with which the scores of sentences are calibrated."""
-        is_own = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
+        is_own = self.settings.embedder.kind == "bundled" and not self._custom_component("embedder")
         return self.embedder if is_own else make_embedder(EmbedderSettings())
 
     @cached_property

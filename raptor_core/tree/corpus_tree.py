@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
 from raptor_core.identity import MAX_ID_BYTES, shorten_name
-from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
+from raptor_core.nodes import TOP_NODE, Node, Tree, group_nodes
 from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
 from raptor_core.settings.models import ServingSettings
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.facts import common_readers
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import Known
+from raptor_core.tree.cache import KnownContent
 from raptor_core.tree.components import Components
 
 CORPUS_TREE = "corpus_tree"
@@ -74,7 +74,7 @@ def top_readers(manifests: Iterable[Manifest]) -> Readers:
 
 def top_documents(nodes: Iterable[Node], readers: Readers | None = None) -> list[Document]:
     """Make a document of each top node, with the tree's name and, if several, a number as id."""
-    by_tree = grouped(nodes, lambda node: node.tree)
+    by_tree = group_nodes(nodes, lambda node: node.tree)
     return [
         Document(
             id=name,
@@ -113,11 +113,11 @@ def build_corpus_tree(
     settings: Settings | None = None,
     *,
     components: Components | None = None,
-    known: Known | None = None,
+    known: KnownContent | None = None,
     previous: Tree | None = None,
 ) -> Tree:
     """Build the corpus tree over trees that ``build_tree`` returned; arguments are the same."""
-    below = Components.either(settings, components)
+    below = Components.from_either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
     readers = {
         name: common_readers(tree.documents, tree.readers)
@@ -127,7 +127,7 @@ def build_corpus_tree(
     return build_tree(
         top_documents(tops, readers),
         name=CORPUS_TREE_NAME,
-        components=below.above(corpus_tree_settings(below.settings)),
+        components=below.for_corpus_tree(corpus_tree_settings(below.settings)),
         known=known,
         previous=previous,
     )

@@ -10,9 +10,9 @@ from raptor_core.audit.base import Judge
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
-from raptor_core.import_paths import make_named
+from raptor_core.import_paths import make_from_path
 from raptor_core.models.embedding.base import Embedder
-from raptor_core.models.local.files import require_file
+from raptor_core.models.local.files import require_model_file
 from raptor_core.models.reading.reader import PassageReader, Reader
 from raptor_core.models.summarizing.base import FunctionSummarizer, Summarizer
 from raptor_core.settings import Settings
@@ -49,7 +49,7 @@ def custom_component(kind: str, settings: Settings) -> Any | None:
     key = kind, settings.model_dump_json()
     if key not in _cache:
         label = f'components.{kind} = "{name}"'
-        _cache[key] = check_interface(kind, make_named(name, settings, label), label)
+        _cache[key] = check_interface(kind, make_from_path(name, settings, label), label)
     return _cache[key]
 
 
@@ -80,13 +80,13 @@ def check_interface(kind: str, component: Any, label: str) -> Any:
     return component
 
 
-def counter_of(settings: Settings) -> TokenCounter:
+def make_token_counter(settings: Settings) -> TokenCounter:
     """Return the custom token counter that the settings name, or the built-in one."""
     custom: TokenCounter | None = custom_component("counter", settings)
     return custom or make_counter(settings.tokens, settings.embedder)
 
 
-def reader_of(settings: Settings) -> PassageReader:
+def make_answering_model(settings: Settings) -> PassageReader:
     """Return the custom model that answers questions, or the built-in one."""
     custom: PassageReader | None = custom_component("reader", settings)
     return custom or Reader(settings.reader)
@@ -100,8 +100,8 @@ def require_reader(settings: Settings) -> None:
         ModelError: the file of a local model is missing.
         SettingsError: the custom component cannot be made.
     """
-    reader = reader_of(settings)
+    reader = make_answering_model(settings)
     if isinstance(reader, Reader):
         reader.require_key()
         if settings.reader.is_local:
-            require_file(settings.reader.model, "reader.model")
+            require_model_file(settings.reader.model, "reader.model")

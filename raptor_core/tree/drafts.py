@@ -31,7 +31,7 @@ def draft_summaries(
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
         documents = tuple(sorted({d for child in children for d in child.documents}))
-        curated = components.curation.summary(documents, keys)
+        curated = components.curation.summary_decision(documents, keys)
         content_key = (
             curated.content_key if curated else identity.summary_content_key(keys, summarizer)
         )
@@ -71,7 +71,7 @@ def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
 def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
     """Return the content keys under which texts of these summaries may exist, with any mark."""
     keys = set(content_keys)
-    if components.quotes:
+    if components.is_extractive:
         return keys
     marked = (identity.marked_content_key(k, mark) for k in keys for mark in identity.KEPT_MARKS)
     return keys.union(marked)
@@ -81,12 +81,12 @@ def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
     """Return the metadata that all children share, and the common items of lists."""
     common = dict(children[0].metadata)
     for child in children[1:]:
-        shared = {k: _shared(value, child.metadata.get(k, ())) for k, value in common.items()}
+        shared = {k: _shared_value(value, child.metadata.get(k, ())) for k, value in common.items()}
         common = {key: value for key, value in shared.items() if value != ()}
     return common
 
 
-def _shared(value: MetadataValue, second: MetadataValue) -> MetadataValue:
+def _shared_value(value: MetadataValue, second: MetadataValue) -> MetadataValue:
     """Return a value that both children have, the common items of lists, or ()."""
     if isinstance(value, tuple) and isinstance(second, tuple):
         return tuple(item for item in value if item in second)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.identity import digest
-from raptor_core.nodes import Fit, Node, Tree
+from raptor_core.nodes import ClusterFit, Node, Tree
 from raptor_core.vectors import Vectors
 
 SAME_DIRECTION = 0.9
@@ -20,33 +20,33 @@ SAME_DIRECTION = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Earlier:
+class EarlierClusters:
     """The clusters over a layer of a published tree, and their fit.
 
-    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` are those of its
+    ``slots[i]`` is the slot of cluster ``i``; ``member_ids[i]`` and ``ids[i]`` are those of its
     members.
     """
 
     slots: tuple[str, ...]
-    anchors: tuple[tuple[str, ...], ...]
+    member_ids: tuple[tuple[str, ...], ...]
     ids: tuple[tuple[str, ...], ...]
-    fit: Fit
+    fit: ClusterFit
 
     @property
     def digest(self) -> str:
         """Digest of everything in these clusters on which anchored clustering depends."""
-        rows = zip(self.slots, self.anchors, self.ids, strict=True)
+        rows = zip(self.slots, self.member_ids, self.ids, strict=True)
         return digest("earlier", json.dumps([*rows, asdict(self.fit)]))
 
 
-def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
+def earlier_clusters(previous: Tree | None, layer: int) -> EarlierClusters | None:
     """Return the clusters over ``layer`` of a published tree, or None if it has none."""
     if previous is None or layer >= len(previous.fits):
         return None
     above = previous.layers[layer + 1].nodes
-    return Earlier(
+    return EarlierClusters(
         slots=tuple(node.slot for node in above),
-        anchors=tuple(tuple(c.anchor for c in previous.children(node.id)) for node in above),
+        member_ids=tuple(tuple(c.stable_id for c in previous.children(node.id)) for node in above),
         ids=tuple(node.children for node in above),
         fit=previous.fits[layer],
     )
@@ -62,11 +62,11 @@ def planning_vectors(
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
     for number, nodes in enumerate(layers[1:], 1):
         means = {node.id: mean_direction([below[c] for c in node.children]) for node in nodes}
-        below = _expected(nodes, means, previous, number)
+        below = _expected_vectors(nodes, means, previous, number)
     return np.stack([below[node.id] for node in layers[-1]])
 
 
-def _expected(
+def _expected_vectors(
     nodes: Sequence[Node], means: Mapping[str, Vectors], previous: Tree, number: int
 ) -> dict[str, Vectors]:
     """Return planning vectors of a layer by id; ``means`` are mean directions of children."""

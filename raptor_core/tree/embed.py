@@ -9,8 +9,8 @@ from raptor_core.errors import AnswerError
 from raptor_core.models.embedding.base import BatchEmbedder
 from raptor_core.models.money.usage import EMBEDDINGS, Usage
 from raptor_core.nodes import Node
-from raptor_core.store.payload import check_storable
-from raptor_core.tree.cache import Known
+from raptor_core.store.payload import to_storable_text
+from raptor_core.tree.cache import KnownContent
 from raptor_core.tree.components import Components
 from raptor_core.vectors import Vectors
 
@@ -19,25 +19,25 @@ SLICE_NODES = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Embedded:
+class EmbeddedNodes:
     """The vectors of nodes.
 
     Attributes:
         vectors: vectors of the nodes, shape ``(n_nodes, n_dims)``, float32.
-        reused: embedding keys whose vectors existed already.
+        reused_keys: embedding keys whose vectors existed already.
     """
 
     vectors: Vectors
-    reused: frozenset[str]
+    reused_keys: frozenset[str]
     usage: Usage
 
 
 def embed_nodes(
     nodes: Sequence[Node],
     components: Components,
-    known: Known,
+    known: KnownContent,
     progress: Callable[[int, int], None] = lambda _n_done, _n_texts: None,
-) -> Embedded:
+) -> EmbeddedNodes:
     """Embed nodes of any trees and layers; reuse vectors that exist.
 
     The components' cache keeps new vectors at once, after each slice of a local model and each
@@ -53,29 +53,29 @@ def embed_nodes(
     vectors = known.vectors({node.embedding_key for node in nodes})
     rest = [node for node in nodes if node.embedding_key not in vectors]
     for node in rest:
-        check_storable(node)
-    components.cache.want((node.tree, node.embedding_key) for node in rest)
+        to_storable_text(node)
+    components.cache.record_needed_keys((node.tree, node.embedding_key) for node in rest)
     vectors |= components.cache.vectors({node.embedding_key for node in rest})
     reused = frozenset(vectors)
     distinct = {node.embedding_key: node for node in rest if node.embedding_key not in vectors}
     missing = sorted(distinct.values(), key=lambda node: len(node.embedding_text))
-    for batch in _embedded(missing, components):
+    for batch in _embed_missing(missing, components):
         components.cache.keep_vectors(batch)
         vectors |= batch
         progress(len(vectors) - len(reused), len(missing))
     rows = [vectors[node.embedding_key] for node in nodes]
     stacked = np.stack(rows) if rows else components.embedder.embed(())
-    return Embedded(
+    return EmbeddedNodes(
         vectors=stacked.astype(np.float32, copy=False),
-        reused=reused,
+        reused_keys=reused,
         usage=components.ledger.spent(EMBEDDINGS) - spent,
     )
 
 
-def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
+def _embed_missing(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key; an error about a text names its node."""
     try:
-        yield from _in_batches(missing, components)
+        yield from _embed_in_batches(missing, components)
     except AnswerError as error:
         at = next((n for n in missing if error.text.endswith(n.embedding_text)), None)
         if at is None or not error.text:
@@ -85,7 +85,9 @@ def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[
         raise AnswerError(named, error.kind, is_permanent=True) from error
 
 
-def _in_batches(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
+def _embed_in_batches(
+    missing: Sequence[Node], components: Components
+) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key, batch by batch or slice by slice."""
     texts = [node.embedding_text for node in missing]
     keys = [node.embedding_key for node in missing]

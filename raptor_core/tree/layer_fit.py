@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from raptor_core.clustering.anchored import (
     AnchoredClusters,
-    Bounds,
+    ClusterBounds,
     cluster_anchored,
-    match_origins,
+    match_earlier_clusters,
     mutual_similarity,
 )
 from raptor_core.clustering.base import Clusters
 from raptor_core.identity import slot_id
-from raptor_core.nodes import Fit, Layer
+from raptor_core.nodes import ClusterFit, Layer
 from raptor_core.threads import one_blas_thread
 from raptor_core.tree.components import Components
-from raptor_core.tree.earlier import Earlier, mean_direction
+from raptor_core.tree.earlier import EarlierClusters, mean_direction
 from raptor_core.vectors import Vectors
 
 REFIT_SHARE = 0.25
@@ -34,15 +34,15 @@ COHESION_LOSS = 0.02
 Members = Sequence[Sequence[int]]
 
 
-class Arranged(NamedTuple):
+class ArrangedClusters(NamedTuple):
     """The clusters of a layer, their slots, and the fit that they come from."""
 
     clusters: Clusters
     slots: tuple[str, ...]
-    fit: Fit
+    fit: ClusterFit
 
 
-class LayerFit:
+class LayerClusterer:
     """Clusters a layer of at least two nodes with the clusterer of ``components``."""
 
     def __init__(self, layer: Layer, components: Components) -> None:
@@ -51,7 +51,7 @@ class LayerFit:
         self._clusterer = components.clusterer
         self._embedder = components.embedder.fingerprint
         self._is_anchored = components.settings.rebuild.anchored
-        self._bounds = Bounds(
+        self._bounds = ClusterBounds(
             components.settings.rebuild.max_members, components.settings.clustering.max_tokens
         )
 
@@ -60,18 +60,18 @@ class LayerFit:
         return np.array([node.n_tokens for node in self._nodes], dtype=np.int64)
 
     @one_blas_thread
-    def fit(self, reason: str) -> Arranged:
+    def cluster_from_scratch(self, reason: str) -> ArrangedClusters:
         """Cluster the layer from scratch; the fit records the ``reason``."""
         clusters = self._clusterer.cluster(self._vectors, self._n_tokens)
         by_members = dict(zip(clusters.members, clusters.responsibilities, strict=False))
         if self._splits_fits and max(map(len, clusters.members)) > self._bounds.max_members:
             split = self._split_large(clusters.members)
             clusters = Clusters(split.members, {**clusters.details, **split.details})
-        value = cohesion(self._vectors, clusters.members)
-        fit = Fit(self._clusterer.fingerprint, 0, value, value, reason, self._embedder)
-        slots = self._slots(clusters.members, (-1,) * len(clusters.members), None)
+        value = mean_cohesion(self._vectors, clusters.members)
+        fit = ClusterFit(self._clusterer.fingerprint, 0, value, value, reason, self._embedder)
+        slots = self._assign_slots(clusters.members, (-1,) * len(clusters.members), None)
         shares = tuple(by_members.get(rows, ()) for rows in clusters.members) if by_members else ()
-        return Arranged(replace(clusters, responsibilities=shares), slots, fit)
+        return ArrangedClusters(replace(clusters, responsibilities=shares), slots, fit)
 
     @property
     def _splits_fits(self) -> bool:
@@ -80,39 +80,45 @@ class LayerFit:
         return self._is_anchored and self._clusterer.anchorable and not keeps
 
     @one_blas_thread
-    def update(self, earlier: Earlier) -> Arranged:
+    def update_clusters(self, earlier: EarlierClusters) -> ArrangedClusters:
         """Return the published clusters with the current nodes, whose vectors are for planning."""
         if {node.id for node in self._nodes} == {i for ids in earlier.ids for i in ids}:
-            return self._keep(earlier)
-        return self._anchor(earlier)
+            return self._keep_clusters(earlier)
+        return self._anchor_clusters(earlier)
 
-    def _keep(self, earlier: Earlier) -> Arranged:
+    def _keep_clusters(self, earlier: EarlierClusters) -> ArrangedClusters:
         """Return the earlier clusters, whatever the vectors: a second rebuild is a no-op."""
         pairs = zip(self._remaining_rows(earlier), earlier.slots, strict=True)
         ordered = sorted((tuple(rows), slot) for rows, slot in pairs)
         kept = Clusters(tuple(rows for rows, _ in ordered), {"clusters": float(len(ordered))})
-        return Arranged(kept, tuple(slot for _, slot in ordered), replace(earlier.fit, reason=""))
+        return ArrangedClusters(
+            kept, tuple(slot for _, slot in ordered), replace(earlier.fit, reason="")
+        )
 
-    def _anchor(self, earlier: Earlier) -> Arranged:
+    def _anchor_clusters(self, earlier: EarlierClusters) -> ArrangedClusters:
         """Keep untouched clusters, place new nodes, and fit touched clusters again if needed."""
         ids = {node.id for node in self._nodes}
         touched = {at for at, members in enumerate(earlier.ids) if not ids.issuperset(members)}
         kept = self._remaining_rows(earlier)
-        clusters = self._constrain(kept, touched)
+        clusters = self._apply_limits(kept, touched)
         fit = self._measure_drift(earlier, clusters)
         if fit.reason:
             untouched = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
-            clusters, fit = self._refit(clusters, untouched.intersection(clusters.members), fit)
-            clusters = replace(clusters, origins=match_origins(clusters.members, kept))
-        slots = self._slots(clusters.members, clusters.origins, earlier)
-        return Arranged(Clusters(clusters.members, clusters.details), slots, fit)
+            clusters, fit = self._refit_changed_clusters(
+                clusters, untouched.intersection(clusters.members), fit
+            )
+            clusters = replace(
+                clusters, earlier_indices=match_earlier_clusters(clusters.members, kept)
+            )
+        slots = self._assign_slots(clusters.members, clusters.earlier_indices, earlier)
+        return ArrangedClusters(Clusters(clusters.members, clusters.details), slots, fit)
 
-    def _measure_drift(self, earlier: Earlier, new: AnchoredClusters) -> Fit:
+    def _measure_drift(self, earlier: EarlierClusters, new: AnchoredClusters) -> ClusterFit:
         """Return the fit after placing new nodes; a ``reason`` means that it must be repeated."""
-        placed = {anchor for anchors in earlier.anchors for anchor in anchors}
-        n, n_new = len(self._nodes), sum(node.anchor not in placed for node in self._nodes)
+        placed = {anchor for anchors in earlier.member_ids for anchor in anchors}
+        n, n_new = len(self._nodes), sum(node.stable_id not in placed for node in self._nodes)
         n_placed = earlier.fit.n_placed + n_new
-        current, fitted = cohesion(self._vectors, new.members), earlier.fit.fitted_cohesion
+        current, fitted = mean_cohesion(self._vectors, new.members), earlier.fit.fitted_cohesion
         reason = ""
         if n_placed > REFIT_SHARE * n:
             reason = f"{n_placed} of {n} nodes were placed since the last fit"
@@ -120,11 +126,13 @@ class LayerFit:
             reason = f"cohesion fell from {fitted:.3f} to {current:.3f}"
         if earlier.fit.embedder != self._embedder:
             fitted, reason = current, "another embedder made the clusters"
-        return Fit(earlier.fit.fingerprint, n_placed, fitted, current, reason, earlier.fit.embedder)
+        return ClusterFit(
+            earlier.fit.fingerprint, n_placed, fitted, current, reason, earlier.fit.embedder
+        )
 
-    def _refit(
-        self, clusters: AnchoredClusters, unchanged: Collection[tuple[int, ...]], fit: Fit
-    ) -> tuple[AnchoredClusters, Fit]:
+    def _refit_changed_clusters(
+        self, clusters: AnchoredClusters, unchanged: Collection[tuple[int, ...]], fit: ClusterFit
+    ) -> tuple[AnchoredClusters, ClusterFit]:
         """Fit all clusters except the ``unchanged`` ones again, unless that is hardly better.
 
         Because smaller clusters are always more cohesive, nodes must also be closer to the other
@@ -139,36 +147,42 @@ class LayerFit:
         groups = [*sorted(unchanged), *(rows[list(members)].tolist() for members in new)]
         refit = self._split_large(groups)
         fitted = [members for members in refit.members if members not in unchanged]
-        previous, current = (cohesion(vectors, members) for members in (changed, fitted))
+        previous, current = (mean_cohesion(vectors, members) for members in (changed, fitted))
         is_more_cohesive = previous < current * (1 - COHESION_LOSS)
-        current = cohesion(vectors, refit.members)
-        if not is_more_cohesive or _closeness(vectors, fitted) <= _closeness(vectors, changed):
+        current = mean_cohesion(vectors, refit.members)
+        if not is_more_cohesive or _mean_closeness(vectors, fitted) <= _mean_closeness(
+            vectors, changed
+        ):
             return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")
         n_placed = round(fit.n_placed * (1 - len(rows) / len(self._nodes)))
         reason = f"{fit.reason}: {len(changed)} touched clusters fitted again"
-        return refit, Fit(fit.fingerprint, n_placed, current, current, reason, self._embedder)
+        return refit, ClusterFit(
+            fit.fingerprint, n_placed, current, current, reason, self._embedder
+        )
 
     def _split_large(self, members: Members) -> AnchoredClusters:
         """Split clusters with more than ``rebuild.max_members``, and apply all limits."""
         most = self._bounds.max_members
-        return self._constrain(members, [k for k, rows in enumerate(members) if len(rows) > most])
+        return self._apply_limits(
+            members, [k for k, rows in enumerate(members) if len(rows) > most]
+        )
 
-    def _constrain(self, members: Members, touched: Collection[int]) -> AnchoredClusters:
+    def _apply_limits(self, members: Members, touched: Collection[int]) -> AnchoredClusters:
         """Apply the limits to clusters; see ``raptor_core.clustering.anchored``."""
         return cluster_anchored(
             self._vectors, self._n_tokens, members, touched, self._clusterer, self._bounds
         )
 
-    def _remaining_rows(self, earlier: Earlier) -> list[list[int]]:
+    def _remaining_rows(self, earlier: EarlierClusters) -> list[list[int]]:
         """Return for each earlier cluster the rows of the members that still exist."""
-        row_of = {node.anchor: row for row, node in enumerate(self._nodes)}
+        row_of = {node.stable_id: row for row, node in enumerate(self._nodes)}
         return [
             sorted(row_of[anchor] for anchor in anchors if anchor in row_of)
-            for anchors in earlier.anchors
+            for anchors in earlier.member_ids
         ]
 
-    def _slots(
-        self, members: Members, origins: Sequence[int], earlier: Earlier | None
+    def _assign_slots(
+        self, members: Members, origins: Sequence[int], earlier: EarlierClusters | None
     ) -> tuple[str, ...]:
         """Return the slot of each cluster: that of the cluster it comes from, or a new one."""
         nodes, used = self._nodes, set(earlier.slots) if earlier else set()
@@ -186,13 +200,13 @@ class LayerFit:
         return tuple(slots)
 
 
-def _closeness(vectors: Vectors, members: Members) -> float:
+def _mean_closeness(vectors: Vectors, members: Members) -> float:
     """Return the mean cosine of each member to the centre of the other members."""
     rows_of = [vectors[list(rows)].astype(np.float64) for rows in members]
     return float(np.average([*map(mutual_similarity, rows_of)], weights=[*map(len, rows_of)]))
 
 
-def cohesion(vectors: Vectors, members: Members) -> float:
+def mean_cohesion(vectors: Vectors, members: Members) -> float:
     """Return the mean cosine of each member to its cluster's centre, over all memberships."""
     total, count = 0.0, 0
     for rows in members:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.context import add_tables, context_lines
-from raptor_core.chunking.outline import Parts, parts_of
+from raptor_core.chunking.context import add_table_headers, context_lines
+from raptor_core.chunking.outline import Parts, paragraph_parts
 from raptor_core.curation import Curation
 from raptor_core.documents.base import MAX_METADATA_CHARS, Document, flat_metadata_entries
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
@@ -23,19 +23,21 @@ def make_leaves(
     """Make the leaves of a tree in document order, without chunks that people set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
-        leaves += _document_leaves(tree, document, components.chunks(document), components)
+        leaves += _document_leaves(tree, document, components.chunk_document(document), components)
     excludes = components.curation.excludes_chunk
     return tuple(n for n in leaves if not excludes(n.documents[0], n.content_key))
 
 
-def all_chunks_aside(document: Document, components: Components, curation: Curation) -> bool:
+def are_all_chunks_set_aside(
+    document: Document, components: Components, curation: Curation
+) -> bool:
     """Return whether people set aside each chunk of a document, so that nothing of it is left."""
-    leaves = _document_leaves("", document, components.chunks(document), components)
+    leaves = _document_leaves("", document, components.chunk_document(document), components)
     excludes = curation.excludes_chunk
     return bool(leaves) and all(excludes(document.id, leaf.content_key) for leaf in leaves)
 
 
-def _with_tables(
+def _add_header_tokens(
     parts: Sequence[Parts], contexts: Sequence[str], components: Components
 ) -> list[Parts]:
     """Add the tokens of column names, which are shown above the text, to the first parts."""
@@ -64,13 +66,15 @@ def _document_leaves(
     paths = ((document.title, chunk.section) for chunk in chunks)
     max_tokens = components.settings.chunking.max_context_tokens
     contexts = context_lines(paths, components.counter, max_tokens)
-    tables = [chunk.table for chunk in chunks]
-    contexts = add_tables(contexts, tables, components.counter, max_tokens)
-    parts = _with_tables(parts_of(document, chunks, components.counter), contexts, components)
+    tables = [chunk.table_header for chunk in chunks]
+    contexts = add_table_headers(contexts, tables, components.counter, max_tokens)
+    parts = _add_header_tokens(
+        paragraph_parts(document, chunks, components.counter), contexts, components
+    )
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
         normal = normalize_text(chunk.text)
-        first, last = document.page(chunk.start), document.page(chunk.end - 1)
+        first, last = document.page_at(chunk.start), document.page_at(chunk.end - 1)
         pages = {"page": first, "last_page": last} if first else {}
         content_key = leaf_content_key(chunk.text, occurrences[normal], chunking)
         occurrences[normal] += 1

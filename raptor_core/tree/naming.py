@@ -18,8 +18,8 @@ from pathlib import Path
 
 from raptor_core.identity import QUOTED
 from raptor_core.nodes import Node, Tree
-from raptor_core.text.vocabulary import STOPWORDS, singular
-from raptor_core.text.words import find_words, is_paired, pairs
+from raptor_core.text.vocabulary import STOPWORDS, to_singular
+from raptor_core.text.words import find_words, is_split_into_pairs, split_into_letter_pairs
 from raptor_core.tree.components import Components
 
 N_TERMS = 8
@@ -57,17 +57,21 @@ def name_summaries(
     published = {node.id: node for node in previous.nodes() if node.name} if previous else {}
     terms: Sequence[Key] = [()] * len(nodes)
     if any(node.id not in published for node in nodes):
-        terms = _terms(nodes, below)
+        terms = _find_key_terms(nodes, below)
     labelled = []
     for node, key_terms in zip(nodes, terms, strict=True):
-        title = _title(node.text) if components.titles and QUOTED.isdisjoint(node.quality) else ""
+        title = (
+            _find_title(node.text)
+            if components.has_titles and QUOTED.isdisjoint(node.quality)
+            else ""
+        )
         name = title or ", ".join(key_terms[:NAME_TERMS])
         label = published.get(node.id) or replace(node, name=name, key_terms=key_terms)
         labelled.append(replace(node, name=label.name, key_terms=label.key_terms))
     return tuple(labelled)
 
 
-def _title(text: str) -> str:
+def _find_title(text: str) -> str:
     """Return the first line if it is short and text follows, or ""."""
     first, _, rest = text.strip().partition("\n")
     title = re.sub(r"^title\s*:", "", first.strip(_MARKUP), flags=re.IGNORECASE).strip(_MARKUP)
@@ -81,7 +85,7 @@ def _function_words() -> frozenset[str]:
     return frozenset(w for line in text.splitlines() for w in line.partition(": ")[2].split())
 
 
-class _Words:
+class _TermCounter:
     """Counter of words and word pairs, which also records how they are spelled."""
 
     def __init__(self) -> None:
@@ -94,19 +98,23 @@ class _Words:
         last, start, end = "", 0, 0
         for match in find_words(text):
             run, word = match[0], match[0].casefold()
-            if is_paired(run):
-                counts.update(self._record((pair,), pair) for pair in pairs(run) if pair != run)
+            if is_split_into_pairs(run):
+                counts.update(
+                    self._record((pair,), pair)
+                    for pair in split_into_letter_pairs(run)
+                    if pair != run
+                )
                 last = ""
             elif (
                 len(word) < MIN_CHARS
                 or word.isdigit()
                 or word in STOPWORDS
                 or word in function_words
-                or singular(word) in _NUMBERS_AND_TIMES
+                or to_singular(word) in _NUMBERS_AND_TIMES
             ):
                 last = ""
             else:
-                word = singular(word)
+                word = to_singular(word)
                 counts[self._record((word,), run)] += 1
                 if last and last != word and text[end : match.start()] in _BETWEEN_WORDS:
                     counts[self._record((last, word), f"{text[start:end]} {run}")] += 1
@@ -123,9 +131,9 @@ class _Words:
         return min(forms, key=lambda form: (-forms[form], form))
 
 
-def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
+def _find_key_terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
     """Return the key terms of each node, best first."""
-    words = _Words()
+    words = _TermCounter()
     text_of = _with_headings if len(nodes) == 1 else attrgetter("text")
     counts = {leaf.id: words.count(text_of(leaf)) for leaf in below[0]}
     leaves_of = {leaf.id: {leaf.id} for leaf in below[0]}
@@ -139,7 +147,7 @@ def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
             classes[-1].update(counts[leaf_id])
         total.update(classes[-1])
     average = sum(n for key, n in total.items() if len(key) == 1) / max(len(classes), 1)
-    return [_best(in_class, total, average, words) for in_class in classes]
+    return [_best_terms(in_class, total, average, words) for in_class in classes]
 
 
 def _with_headings(leaf: Node) -> str:
@@ -147,7 +155,9 @@ def _with_headings(leaf: Node) -> str:
     return ". ".join(dict.fromkeys((title, *leaf.section, leaf.text)))
 
 
-def _best(counts: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:
+def _best_terms(
+    counts: Counter[Key], total: Mapping[Key, int], average: float, words: _TermCounter
+) -> Key:
     """Return the terms with the highest weights; a pair replaces words that mostly occur in it."""
     singles = {key: n for key, n in counts.items() if len(key) == 1}
     weights = {key: n * math.log(1 + average / total[key]) for key, n in singles.items()}

@@ -16,10 +16,10 @@ from typing import TypeVar
 from raptor_core.curation import CURATED, Curation
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, digest, fingerprint
-from raptor_core.models.local.files import digest_of
+from raptor_core.models.local.files import digest_model_file
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
-from raptor_core.store.base import Edition, Manifest
+from raptor_core.store.base import Manifest, TreeEdition
 
 BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
 """Sections of the settings on which a tree's content depends and which have a component."""
@@ -40,12 +40,14 @@ def content_settings(
 ) -> dict[str, object]:
     """Return the settings of a section that change a result, with its custom component."""
     part = getattr(settings, group)
-    values: dict[str, object] = part.model_dump(mode="json", include=set(part.flagged("rebuilds")))
+    values: dict[str, object] = part.model_dump(
+        mode="json", include=set(part.flagged_settings("rebuilds"))
+    )
     if values.get("kind") == "extractive":
         values.pop("foreign_facts", None)  # because quoted sentences invent nothing
     if getattr(part, "is_local", False):
         with suppress(OSError):  # because applications that only search do not need the file
-            values["model"] = digest_of(part.model)
+            values["model"] = digest_model_file(part.model)
     return {**values, "own": custom[group]} if custom.get(group) else values
 
 
@@ -72,7 +74,7 @@ def make_manifest(
         settings_fingerprint=settings_fingerprint,
         published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         fits=tree.fits,
-        title=_title(tree, documents),
+        title=_find_title(tree, documents),
         inputs=inputs,
         is_refused=any(FALLBACK in node.quality for node in nodes),
         sources={d.id: d.source for d in documents if d.source not in ("", d.id)},
@@ -100,12 +102,12 @@ def forbidden_nodes(
             document = node.documents[0]
             denies = (
                 document in gone
-                or document in curation.documents
+                or document in curation.set_aside_documents
                 or curation.excludes_chunk(document, node.content_key)
             )
         else:
             children = [keys[child] for child in node.children]
-            decision = curation.summary(node.documents, children)
+            decision = curation.summary_decision(node.documents, children)
             written = node.text != decision.value if decision else CURATED in node.quality
             denies = written or not forbidden.isdisjoint(node.children)
         if denies:
@@ -113,7 +115,7 @@ def forbidden_nodes(
     return forbidden
 
 
-def without_nodes(edition: Edition, forbidden: Collection[str]) -> Edition:
+def without_nodes(edition: TreeEdition, forbidden: Collection[str]) -> TreeEdition:
     """Return an edition without the ``forbidden`` nodes, which include all nodes above any of them.
 
     So the children of every remaining node remain, too. The caller must change the manifest's
@@ -143,7 +145,7 @@ def without_nodes(edition: Edition, forbidden: Collection[str]) -> Edition:
     )
 
 
-def _title(tree: Tree, documents: Sequence[Document]) -> str:
+def _find_title(tree: Tree, documents: Sequence[Document]) -> str:
     top_nodes = tree.layers[-1].nodes
     if len(documents) == 1:
         return documents[0].title

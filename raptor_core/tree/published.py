@@ -15,8 +15,8 @@ import numpy as np
 from raptor_core.documents.base import Document
 from raptor_core.errors import DamagedTreeError
 from raptor_core.identity import summary_id
-from raptor_core.nodes import End, Layer, Node, Tree
-from raptor_core.store.base import Manifest, Where, content_of
+from raptor_core.nodes import Layer, Node, Tree, TreeEnd
+from raptor_core.store.base import Manifest, Where, digest_contents
 from raptor_core.store.store import VectorStore
 
 
@@ -43,7 +43,7 @@ def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) ->
     for leaf in tree.layers[0].nodes:
         document = names.get(leaf.documents[0], leaf.documents[0])
         nodes[leaf.id] = current.get((document, leaf.content_key), leaf)
-    layers = [_ordered(tree.layers[0], nodes)]
+    layers = [_sort_layer(tree.layers[0], nodes)]
     for layer in tree.layers[1:]:
         occurrences: Counter[str] = Counter()
         for node in layer.nodes:
@@ -56,14 +56,14 @@ def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) ->
                 documents=tuple(sorted({names.get(d, d) for d in node.documents})),
             )
             occurrences[key] += 1
-        layers.append(_ordered(layer, nodes))
+        layers.append(_sort_layer(layer, nodes))
     readers = {names.get(document, document): of for document, of in tree.readers.items()}
     return Tree(name, tuple(layers), tree.end, tree.fits, readers=readers)
 
 
-def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
+def _sort_layer(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
     nodes = [by_id[node.id] for node in layer.nodes]
-    rows = sorted(range(len(nodes)), key=lambda row: nodes[row].order)
+    rows = sorted(range(len(nodes)), key=lambda row: nodes[row].document_order)
     return Layer(tuple(nodes[row] for row in rows), layer.vectors[rows])
 
 
@@ -81,23 +81,25 @@ class PublishedTrees:
         self._by_content: dict[str, Manifest] = {}
         self._looked_up: set[str] = set()
 
-    def unknown(self, trees: Grouped) -> Grouped:
+    def trees_to_look_up(self, trees: Grouped) -> Grouped:
         """Return the trees that have not been looked up yet."""
         return {tree: documents for tree, documents in trees.items() if tree not in self._looked_up}
 
-    def look_up(self, store: VectorStore, trees: Grouped) -> None:
+    def read_manifests(self, store: VectorStore, trees: Grouped) -> None:
         """Read the manifests with these names, or with the same content and other names."""
         names = list(trees)
         for at in range(0, len(names), LOOKUP_TREES):
             part = names[at : at + LOOKUP_TREES]
             self._by_name |= {manifest.tree: manifest for manifest in store.manifests(part)}
-            new = [_content(trees[tree]) for tree in part if tree not in self._by_name]
-            self._by_content |= {manifest.content: manifest for manifest in store.manifests_of(new)}
+            new = [_content_digest(trees[tree]) for tree in part if tree not in self._by_name]
+            self._by_content |= {
+                manifest.content_digest: manifest for manifest in store.manifests_with_content(new)
+            }
         self._looked_up.update(names)
 
-    def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
+    def find_source_manifest(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
         """Return the manifest with this name, or else of a tree with the same documents."""
-        return self._by_name.get(tree) or self._by_content.get(_content(documents))
+        return self._by_name.get(tree) or self._by_content.get(_content_digest(documents))
 
     def earlier_tree(
         self,
@@ -113,8 +115,8 @@ class PublishedTrees:
         Raises:
             DamagedTreeError: the published tree is incomplete.
         """
-        source = self.source(tree, documents)
-        earlier = published_tree(store, source.tree) if source else None
+        source = self.find_source_manifest(tree, documents)
+        earlier = read_published_tree(store, source.tree) if source else None
         if source is None or earlier is None:
             return None
         names = renamed_documents(source, documents)
@@ -123,11 +125,11 @@ class PublishedTrees:
         return earlier
 
 
-def _content(documents: Sequence[Document]) -> str:
-    return content_of(document.content_hash for document in documents)
+def _content_digest(documents: Sequence[Document]) -> str:
+    return digest_contents(document.content_hash for document in documents)
 
 
-def published_tree(store: VectorStore, name: str) -> Tree | None:
+def read_published_tree(store: VectorStore, name: str) -> Tree | None:
     """Return a published tree with its vectors, or None if it does not exist.
 
     Raises:
@@ -154,7 +156,7 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
             Layer(layer, np.stack([vectors[node.embedding_key] for node in layer]))
             for layer in layers
         ),
-        End(len(layers) - 1, manifest.end),
+        TreeEnd(len(layers) - 1, manifest.end),
         manifest.fits,
         manifest.settings_fingerprint,
         manifest.readers,

@@ -120,18 +120,18 @@ _WESTERN_BONUS = 2.0  # most 8-bit files are in cp1252
 
 @dataclass(frozen=True, slots=True)
 class CodePage:
-    """Most likely encoding of a text; unless ``is_clear``, another explains it as well."""
+    """Most likely encoding of a text; unless ``is_unambiguous``, another explains it as well."""
 
     encoding: str
-    is_clear: bool
+    is_unambiguous: bool
 
 
 def guess_code_page(data: bytes) -> CodePage:
     """Return the code page that gives the words of a text the most likely letters."""
-    words = _sample(data)
+    words = _sample_non_ascii(data)
     scores: dict[str, tuple[float, str]] = {}
     for page, languages in _PAGES.items():
-        text, score = _score(words, page, languages)
+        text, score = _decode_and_score(words, page, languages)
         score += _WESTERN_BONUS * (page == "cp1252")
         if score > scores.get(text, (-math.inf, ""))[0]:
             scores[text] = score, page
@@ -140,19 +140,21 @@ def guess_code_page(data: bytes) -> CodePage:
     is_likely = best - rest[0][0] >= _CLEAR_MARGIN and best >= _LEAST_WEIGHT * len(words)
     is_clear = is_likely and n_high > 0
     if is_clear:
-        is_clear = best - _OLD_MARGIN > max(_score(words, *old)[1] for old in _OLD_PAGES.items())
+        is_clear = best - _OLD_MARGIN > max(
+            _decode_and_score(words, *old)[1] for old in _OLD_PAGES.items()
+        )
     return CodePage(page, is_clear)
 
 
-def _score(words: bytes, page: str, languages: str) -> tuple[str, float]:
+def _decode_and_score(words: bytes, page: str, languages: str) -> tuple[str, float]:
     """Decode words with a code page; return the text and the score in its best language."""
     text = normalize("NFC", words.decode(page, "replace"))
     letters = Counter(text.lower().translate(_SAME_LETTER))
-    score = max(_weigh(letters, language) for language in languages.split())
+    score = max(_log_likelihood(letters, language) for language in languages.split())
     return text, score + _STRANGE_WEIGHT * len(_STRANGE.findall(text))
 
 
-def _sample(data: bytes) -> bytes:
+def _sample_non_ascii(data: bytes) -> bytes:
     """Sample the first non-ASCII bytes with the words around them; keep multibyte letters whole."""
     pieces: list[bytes] = []
     end = 0
@@ -166,25 +168,25 @@ def _sample(data: bytes) -> bytes:
     return b" ".join(pieces)
 
 
-def _weigh(letters: Counter[str], language: str) -> float:
+def _log_likelihood(letters: Counter[str], language: str) -> float:
     """Return the log probability of letters in a language."""
-    weights = _weights(language)
+    weights = _letter_log_likelihoods(language)
     total = 0.0
     for char, count in letters.items():
         if char.isalpha() or char > "\x7f":
             if char not in weights:
-                weights[char] = _weigh_other(char, language)
+                weights[char] = _weigh_rare_char(char, language)
             total += count * weights[char]
     return total
 
 
 @cache
-def _weights(language: str) -> dict[str, float]:
+def _letter_log_likelihoods(language: str) -> dict[str, float]:
     letters = enumerate(_LETTERS[language])
     return {c: math.log(_DECAY) - _DECAY * min(rank, _LAST_RANK) for rank, c in letters}
 
 
-def _weigh_other(char: str, language: str) -> float:
+def _weigh_rare_char(char: str, language: str) -> float:
     """Weigh a character that is not a frequent letter of the alphabet."""
     weight = _RARE if char.isalpha() else _SYMBOL
     if char == "\ufffd" or "\x7f" <= char < "\xa0" or "\ue000" <= char < "\uf900":
@@ -194,7 +196,7 @@ def _weigh_other(char: str, language: str) -> float:
     elif language == "Japanese" and "\u3041" <= char <= "\u30fe":
         weight = -5.0
     elif language == "Korean" and "\uac00" <= char <= "\ud7a3":
-        weight = -7.0 if _lead(char, "euc_kr") else -13.0
+        weight = -7.0 if _lead_byte(char, "euc_kr") else -13.0
     elif "\u4e00" <= char <= "\u9fff" and language in {"Japanese", "Chinese"}:
         weight = _weigh_ideograph(char, language)
     elif char > "\u3000":
@@ -204,11 +206,11 @@ def _weigh_other(char: str, language: str) -> float:
 
 def _weigh_ideograph(char: str, language: str) -> float:
     pages = {"euc_jp": 0xCF} if language == "Japanese" else {"gb2312": 0xD7, "big5": 0xC6}
-    leads = ((_lead(char, page), last) for page, last in pages.items())
+    leads = ((_lead_byte(char, page), last) for page, last in pages.items())
     return -7.5 if any(0 < lead <= last for lead, last in leads) else -13.0
 
 
-def _lead(char: str, page: str) -> int:
+def _lead_byte(char: str, page: str) -> int:
     try:
         return char.encode(page)[0]
     except UnicodeEncodeError:

@@ -67,15 +67,15 @@ class Decoded:
         return {key: value for key, value in values.items() if value}
 
 
-def find_declared(data: bytes) -> str:
+def find_declared_encoding(data: bytes) -> str:
     """Return the encoding that a text declares in a meta element, XML, or a coding comment."""
     match = _DECLARED.search(data[:_DECLARED_WITHIN_BYTES])
     declared = next(filter(None, match.groups()), b"").decode("ascii", "ignore") if match else ""
     # A declaration in ASCII bytes proves that the file is neither UTF-16 nor UTF-32.
-    return "" if _is_wide(declared) else declared
+    return "" if _is_utf16_or_utf32(declared) else declared
 
 
-def _is_wide(declared: str) -> bool:
+def _is_utf16_or_utf32(declared: str) -> bool:
     try:
         return codecs.lookup(declared).name.startswith(_NEVER_DECLARED)
     except LookupError:
@@ -83,48 +83,48 @@ def _is_wide(declared: str) -> bool:
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Decode bytes, or raise UnreadableError for binary data; see ``read_text``."""
-    return read_text(data, declared).text
+    """Decode bytes, or raise UnreadableError for binary data; see ``decode_with_doubts``."""
+    return decode_with_doubts(data, declared).text
 
 
-def read_text(data: bytes, declared: str = "", forced: str = "") -> Decoded:
+def decode_with_doubts(data: bytes, declared: str = "", forced: str = "") -> Decoded:
     """Decode bytes and note doubts, or raise UnreadableError for binary data.
 
     ``declared`` is used if the bytes are valid in it; ``forced`` unless they begin with a byte
     order mark.
     """
-    decoded = next(filter(None, _attempts(data, find_codec(declared), forced)))
+    decoded = next(filter(None, _try_encodings(data, find_codec(declared), forced)))
     if control_share(decoded.text) > MAX_CONTROL_SHARE:
         raise UnreadableError("contains binary data, not text")
     return decoded
 
 
-def as_utf8(data: bytes, forced: str = "") -> tuple[bytes, dict[str, MetadataValue]]:
+def convert_to_utf8(data: bytes, forced: str = "") -> tuple[bytes, dict[str, MetadataValue]]:
     """Convert a text file to UTF-8, with metadata if its bytes had to be changed."""
     is_narrow = b"\0" not in data and b"\x1b$" not in data
-    if not forced and is_narrow and _strict(data, "utf-8"):
+    if not forced and is_narrow and _decode_strictly(data, "utf-8"):
         return data, {}
-    decoded = read_text(data, find_declared(data), forced)
+    decoded = decode_with_doubts(data, find_declared_encoding(data), forced)
     return codecs.BOM_UTF8 + decoded.text.encode("utf-8", "replace"), decoded.metadata
 
 
-def _attempts(data: bytes, declared: str, forced: str) -> Iterator[Decoded | None]:
+def _try_encodings(data: bytes, declared: str, forced: str) -> Iterator[Decoded | None]:
     """Yield possible readings, the most certain first; the last one is not None."""
-    yield _decode_marked(data)
-    yield _with_replacement(data, forced) if forced else None
+    yield _decode_by_byte_order_mark(data)
+    yield _decode_replacing_invalid(data, forced) if forced else None
     if not data.isascii():
-        yield _strict(data, "utf-8")
-    yield _strict(data, declared) if declared else None
+        yield _decode_strictly(data, "utf-8")
+    yield _decode_strictly(data, declared) if declared else None
     if b"\x1b$" in data:
-        yield _strict(data, "iso2022_jp_2") or _strict(data, "iso2022_kr")
+        yield _decode_strictly(data, "iso2022_jp_2") or _decode_strictly(data, "iso2022_kr")
     if b"\0" in data:
-        yield _decode_wide(data)
-    yield _strict(data, "utf-8")
-    yield _nearly_utf8(data)
+        yield _decode_unmarked_utf16_or_32(data)
+    yield _decode_strictly(data, "utf-8")
+    yield _decode_nearly_valid_utf8(data)
     if b"\0" in data:
         raise UnreadableError("contains binary data, not text")
-    yield _nearly(data, declared) if declared else None
-    yield _guess(data)
+    yield _decode_if_nearly_valid(data, declared) if declared else None
+    yield _decode_by_guess(data)
 
 
 def find_codec(declared: str) -> str:
@@ -139,10 +139,10 @@ def find_codec(declared: str) -> str:
     return _WIDER.get(codec, codec)
 
 
-def _decode_marked(data: bytes) -> Decoded | None:
+def _decode_by_byte_order_mark(data: bytes) -> Decoded | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            decoded = _with_replacement(data, encoding)
+            decoded = _decode_replacing_invalid(data, encoding)
             n_invalid = decoded.text.count("\ufffd")
             if decoded.doubt and n_invalid > _MAX_INVALID * len(decoded.text):
                 raise UnreadableError(
@@ -153,36 +153,38 @@ def _decode_marked(data: bytes) -> Decoded | None:
     return None
 
 
-def _strict(data: bytes, encoding: str) -> Decoded | None:
+def _decode_strictly(data: bytes, encoding: str) -> Decoded | None:
     try:
         return Decoded(data.decode(encoding))
     except (UnicodeError, LookupError):
         return None
 
 
-def _with_replacement(data: bytes, encoding: str) -> Decoded:
-    return _strict(data, encoding) or _count_invalid(data.decode(encoding, "replace"), encoding)
+def _decode_replacing_invalid(data: bytes, encoding: str) -> Decoded:
+    return _decode_strictly(data, encoding) or _note_invalid_chars(
+        data.decode(encoding, "replace"), encoding
+    )
 
 
-def _count_invalid(text: str, encoding: str) -> Decoded:
+def _note_invalid_chars(text: str, encoding: str) -> Decoded:
     n_invalid = text.count("\ufffd")
     n_special = sum(not char.isascii() for char in text)
     doubt = f"{n_invalid} of {n_special} characters beyond ASCII are not valid in {encoding}"
     return Decoded(text, doubt=doubt)
 
 
-def _decode_wide(data: bytes) -> Decoded | None:
+def _decode_unmarked_utf16_or_32(data: bytes) -> Decoded | None:
     """Decode UTF-16 or UTF-32 without a byte order mark, if its letters are of one script."""
     shares = {}
     for encoding in _UNMARKED:
-        decoded = _strict(data, encoding)
+        decoded = _decode_strictly(data, encoding)
         if decoded and decoded.text:
-            shares[_common_share(decoded.text, data)] = decoded
+            shares[_share_in_one_script(decoded.text, data)] = decoded
     best = max(shares, default=0.0)
     return shares[best] if best >= _MIN_COMMON else None
 
 
-def _common_share(text: str, data: bytes) -> float:
+def _share_in_one_script(text: str, data: bytes) -> float:
     """Return the share of characters in the Unicode blocks of one script, 0 to 1."""
     blocks = Counter(ord(char) >> 8 for char in text if ord(char) > 0x1F or char in "\t\n\r\f")
     plain = {0x00, 0x20, *(block for block, _ in blocks.most_common(2) if block < 0x20)}
@@ -192,29 +194,29 @@ def _common_share(text: str, data: bytes) -> float:
     return max(sum(blocks[block] for block in script) for script in scripts) / len(text)
 
 
-def _nearly_utf8(data: bytes) -> Decoded | None:
+def _decode_nearly_valid_utf8(data: bytes) -> Decoded | None:
     """Decode a text in which most multibyte sequences are valid UTF-8."""
     text = data.decode("utf-8", "replace")
     n_invalid = text.count("\ufffd")
     n_valid = sum(not char.isascii() for char in text) - n_invalid
-    return _count_invalid(text, "UTF-8") if n_valid >= n_invalid else None
+    return _note_invalid_chars(text, "UTF-8") if n_valid >= n_invalid else None
 
 
-def _nearly(data: bytes, encoding: str) -> Decoded | None:
+def _decode_if_nearly_valid(data: bytes, encoding: str) -> Decoded | None:
     text = data.decode(encoding, "replace")
     n_high = sum(byte > 0x7F for byte in data)
     is_near = text.count("\ufffd") <= _MAX_INVALID * n_high
-    return _count_invalid(text, encoding) if is_near else None
+    return _note_invalid_chars(text, encoding) if is_near else None
 
 
-def _guess(data: bytes) -> Decoded:
+def _decode_by_guess(data: bytes) -> Decoded:
     page = guess_code_page(data)
-    decoded = _with_replacement(data, page.encoding)
+    decoded = _decode_replacing_invalid(data, page.encoding)
     if decoded.text.count("\ufffd") > _MAX_INVALID * len(decoded.text):
         raise UnreadableError(
             "its encoding cannot be detected; save it as UTF-8, or set source.encoding"
         )
     doubt = decoded.doubt
-    if not page.is_clear:
+    if not page.is_unambiguous:
         doubt = doubt or f"read as {page.encoding}, which neither the file nor its letters prove"
     return Decoded(decoded.text, page.encoding, doubt)

@@ -11,8 +11,12 @@ from itertools import count, dropwhile, takewhile
 from typing import Any, NamedTuple
 
 from raptor_formats.base import READERS, MetadataScalar, MetadataValue, UnreadableError
-from raptor_formats.declared import declared_readers, object_of_pairs, resembles_declaration
-from raptor_formats.metadata import clean_metadata, metadata_values
+from raptor_formats.declared import (
+    declared_readers,
+    object_from_pairs,
+    resembles_readers_declaration,
+)
+from raptor_formats.metadata import clean_metadata, to_metadata_values
 from raptor_formats.text import one_line
 
 _LEAD = re.compile(r"(?:\s+|<!--.*?-->)*", re.DOTALL)
@@ -63,35 +67,37 @@ def read_front_matter(text: str) -> FrontMatter:
     Raises:
         UnreadableError: one of these cannot be parsed, or the readers are malformed.
     """
-    start = _start(text)
+    start = _find_start(text)
     for pattern, load in ((_YAML, _load_yaml), (_TOML, _load_toml)):
         if block := pattern.match(text, start):
-            values = _values(block[1], load)
-            return _NONE if values is None else _front_matter(values, block)
-    lines = _head(text, start)
+            values = _load_values(block[1], load)
+            return _NONE if values is None else _to_front_matter(values, block)
+    lines = _first_lines(text, start)
     if lines[0].strip() in _FENCES and _resembles_metadata(lines[1:]):
-        raise _fault(f"begins with {lines[0].strip()} and metadata, but no line closes it")
+        raise _make_error(f"begins with {lines[0].strip()} and metadata, but no line closes it")
     if _JSON_KEY.match(text, start):
-        raise _fault("begins with metadata in JSON, which is not supported")
-    refuse_declaration(text)
+        raise _make_error("begins with metadata in JSON, which is not supported")
+    refuse_readers_declaration(text)
     return _NONE
 
 
-def refuse_declaration(text: str) -> None:
+def refuse_readers_declaration(text: str) -> None:
     """Raise UnreadableError if a text without front matter begins with a declaration of readers."""
-    start = _start(text)
-    lines = _head(text, start)
-    _refuse_declarations(_COMMENT_ENDS.split(text[: min(start, HEAD_CHARS)]))
-    _refuse_declarations([line for line in lines if line.startswith(":")])
-    _refuse_declarations(lines[1:] if lines[0].strip() in _FENCES else _paragraph(lines))
+    start = _find_start(text)
+    lines = _first_lines(text, start)
+    _refuse_readers_declarations(_COMMENT_ENDS.split(text[: min(start, HEAD_CHARS)]))
+    _refuse_readers_declarations([line for line in lines if line.startswith(":")])
+    _refuse_readers_declarations(
+        lines[1:] if lines[0].strip() in _FENCES else _first_paragraph(lines)
+    )
     in_code = False
     for number, line in enumerate(lines):
         in_code ^= line.startswith(("```", "~~~"))
         if line.rstrip() in _FENCES and not in_code:
-            _refuse_declarations(_paragraph(lines[number + 1 :]))
+            _refuse_readers_declarations(_first_paragraph(lines[number + 1 :]))
 
 
-def front_matter_end(text: str) -> int:
+def find_front_matter_end(text: str) -> int:
     """Return the length of the front matter of a text; 0 if it has none that can be parsed."""
     try:
         return read_front_matter(text).end
@@ -99,7 +105,7 @@ def front_matter_end(text: str) -> int:
         return 0
 
 
-def _values(text: str, load: Callable[[str], object]) -> Mapping[str, Any] | None:
+def _load_values(text: str, load: Callable[[str], object]) -> Mapping[str, Any] | None:
     """Parse the values of a block; None if it is text, for instance between two rules of dashes."""
     problem, values = "is not a table of values", None
     try:
@@ -109,31 +115,35 @@ def _values(text: str, load: Callable[[str], object]) -> Mapping[str, Any] | Non
     if isinstance(values, Mapping):
         return values
     if _resembles_metadata(text.split("\n")):
-        raise _fault(f"begins with metadata that cannot be read: {problem:.160}")
+        raise _make_error(f"begins with metadata that cannot be read: {problem:.160}")
     return None
 
 
-def _front_matter(values: Mapping[str, Any], block: re.Match[str]) -> FrontMatter:
+def _to_front_matter(values: Mapping[str, Any], block: re.Match[str]) -> FrontMatter:
     is_blank = READERS in values and values[READERS] is None
     readers = declared_readers({READERS: ""} if is_blank else values, nested=())
     if readers is None:
-        _refuse_declarations(_COMMENT_ENDS.split(block.string[: block.end()]))
-        refuse_declaration(block.string[block.end() :])
+        _refuse_readers_declarations(_COMMENT_ENDS.split(block.string[: block.end()]))
+        refuse_readers_declaration(block.string[block.end() :])
     fields = {key: value for key, value in values.items() if key != READERS}
-    metadata = clean_metadata(metadata_values(dict(_flat("", fields))))
+    metadata = clean_metadata(to_metadata_values(dict(_flatten("", fields))))
     return FrontMatter(metadata, readers, block.end())
 
 
 def _resembles_metadata(lines: Sequence[str]) -> bool:
-    return any(map(_KEY.match, _paragraph(lines))) or any(map(resembles_declaration, lines))
+    return any(map(_KEY.match, _first_paragraph(lines))) or any(
+        map(resembles_readers_declaration, lines)
+    )
 
 
-def _refuse_declarations(lines: Sequence[str]) -> None:
-    if line := next(filter(resembles_declaration, lines), ""):
-        raise _fault(f"declares readers in a place that is not supported: {line.strip()!r:.60}")
+def _refuse_readers_declarations(lines: Sequence[str]) -> None:
+    if line := next(filter(resembles_readers_declaration, lines), ""):
+        raise _make_error(
+            f"declares readers in a place that is not supported: {line.strip()!r:.60}"
+        )
 
 
-def _fault(problem: str) -> UnreadableError:
+def _make_error(problem: str) -> UnreadableError:
     return UnreadableError(
         f"{problem}; correct the front matter. If it is not front matter, write the rule as ***, "
         "or put a heading before it",
@@ -141,17 +151,17 @@ def _fault(problem: str) -> UnreadableError:
     )
 
 
-def _start(text: str) -> int:
+def _find_start(text: str) -> int:
     match = _LEAD.match(text)
     return match.end() if match else 0
 
 
-def _head(text: str, start: int) -> list[str]:
+def _first_lines(text: str, start: int) -> list[str]:
     """Return the first lines of a text from character ``start`` on, at least one."""
     return text[start : start + HEAD_CHARS].split("\n")[:HEAD_LINES]
 
 
-def _paragraph(lines: Sequence[str]) -> list[str]:
+def _first_paragraph(lines: Sequence[str]) -> list[str]:
     """Return the first paragraph of the lines, without blank lines before it."""
     return list(takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines)))
 
@@ -164,14 +174,14 @@ def _load_yaml(text: str) -> object:
         node = yaml.compose(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
-    return {} if node is None else _node_value(node, count(1))
+    return {} if node is None else _to_value(node, count(1))
 
 
 def _load_toml(text: str) -> object:
     return tomllib.loads(text)
 
 
-def _node_value(node: Any, numbers: Iterator[int]) -> Any:
+def _to_value(node: Any, numbers: Iterator[int]) -> Any:
     """Convert a YAML node to a value; ``numbers`` counts the values."""
     if next(numbers) > _MAX_VALUES:
         raise ValueError(f"it has more than {_MAX_VALUES:,} values")
@@ -179,14 +189,14 @@ def _node_value(node: Any, numbers: Iterator[int]) -> Any:
         keys = [key.value for key, _ in node.value]
         if not all(isinstance(key, str) for key in keys):
             raise ValueError("a key is not a text")
-        values = [_node_value(value, numbers) for _, value in node.value]
-        return object_of_pairs(list(zip(keys, values, strict=True)))
+        values = [_to_value(value, numbers) for _, value in node.value]
+        return object_from_pairs(list(zip(keys, values, strict=True)))
     if node.id == "sequence":
-        return [_node_value(item, numbers) for item in node.value]
-    return node.value if node.style else _scalar(node.value)  # a quoted scalar is a text
+        return [_to_value(item, numbers) for item in node.value]
+    return node.value if node.style else _to_scalar(node.value)  # a quoted scalar is a text
 
 
-def _scalar(raw: str) -> MetadataScalar | None:
+def _to_scalar(raw: str) -> MetadataScalar | None:
     """Convert a scalar to a boolean, or to a number if that keeps all its digits, else to text."""
     if raw in _NULLS:
         return None
@@ -199,11 +209,11 @@ def _scalar(raw: str) -> MetadataScalar | None:
     return raw
 
 
-def _flat(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flatten(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield values by key; nested ones under "outer.inner"."""
     for key, value in values.items():
         name = f"{path}.{key}" if path else str(key)
         if isinstance(value, Mapping):
-            yield from _flat(name, value)
+            yield from _flatten(name, value)
         else:
             yield name, value

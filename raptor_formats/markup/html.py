@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from raptor_formats.base import MetadataValue, Parsed
-from raptor_formats.declared import refuse_key
-from raptor_formats.encoding.decoding import decode, find_declared
-from raptor_formats.markup.html_tables import TABLE_TAGS, HtmlRows
+from raptor_formats.declared import refuse_readers_key
+from raptor_formats.encoding.decoding import decode, find_declared_encoding
+from raptor_formats.markup.html_tables import TABLE_TAGS, HtmlTableWriter
 from raptor_formats.markup.mathml import Formula
 from raptor_formats.text import clean_text, one_line
-from raptor_formats.writer import Blocks
+from raptor_formats.writer import BlockWriter
 
 _ROLES = frozenset(
     "navigation search banner contentinfo menu menubar toolbar dialog alertdialog".split()  # noqa: SIM905
@@ -40,7 +40,7 @@ _LINKS = frozenset(
 _ANCHORS = frozenset({"#", "§", "🔗", "∞", "[link]"})
 
 
-def is_main(name: str, attributes: Mapping[str, str]) -> bool:
+def is_main_element(name: str, attributes: Mapping[str, str]) -> bool:
     """Return whether an element contains the main content of its page."""
     return name in {"main", "article"} or attributes.get("role") == "main"
 
@@ -96,22 +96,22 @@ def parse_html(data: bytes, *, is_whole: bool = False, with_pictures: bool = Tru
     ``with_pictures`` is False. Each list item and table row becomes a line, with " | " between
     cells. The title is ``<title>``, else the first heading.
     """
-    markup = clean_text(decode(data, find_declared(data)))
+    markup = clean_text(decode(data, find_declared_encoding(data)))
     ways = [(True, False)] if is_whole else [(False, False), (True, False)]
     for whole, pictures in [*ways, (True, True)] if with_pictures else ways:
-        page = _Page(is_whole=whole, with_pictures=pictures)
-        page.read(markup)
-        parsed = page.blocks.parsed("".join(page.title), page.metadata)
+        page = _HtmlParserTarget(is_whole=whole, with_pictures=pictures)
+        page.parse(markup)
+        parsed = page.blocks.to_parsed("".join(page.title), page.metadata)
         if parsed.text:
             break
     return parsed
 
 
-class _Page:
+class _HtmlParserTarget:
     """Target of the parser's events; it writes blocks and keeps a stack of open elements."""
 
     def __init__(self, *, is_whole: bool, with_pictures: bool) -> None:
-        self.blocks = Blocks()
+        self.blocks = BlockWriter()
         self.title: list[str] = []
         self.metadata: dict[str, MetadataValue] = {}
         self._is_whole = is_whole
@@ -126,9 +126,9 @@ class _Page:
         self._glosses: list[str] = []  # of an open ruby element, written in brackets after its text
         self._formula: Formula | None = None
         self._after_formula = False
-        self._rows = HtmlRows(self.blocks)
+        self._rows = HtmlTableWriter(self.blocks)
 
-    def read(self, page: str) -> None:
+    def parse(self, page: str) -> None:
         from lxml import etree
 
         parser = etree.HTMLParser(target=self, huge_tree=True, remove_comments=True)
@@ -137,23 +137,23 @@ class _Page:
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Handle the start of an element."""
-        if self._is_further_line(name, attributes):
-            self.blocks.line_break()
+        if self._is_span_after_span(name, attributes):
+            self.blocks.break_line()
         self._after_span = False
         if name == "meta":
-            self._meta(attributes)
+            self._read_meta_element(attributes)
         if name == "title" and not self._count["svg"]:
             self._title_open = not self.title
-        if is_main(name, attributes):
-            self._enter_main(name)
+        if is_main_element(name, attributes):
+            self._begin_main_content(name)
         if self._dropped_from is None:
-            if name not in _VOID and self._is_left_out(name, attributes):
+            if name not in _VOID and self._is_omitted(name, attributes):
                 self._dropped_from = len(self._open)
             elif self._formula or name in _MATH:
                 self._formula = self._formula or Formula()
-                self._formula.start(name, attributes)
+                self._formula.start_element(name, attributes)
             else:
-                self._start(name, attributes)
+                self._begin_block(name, attributes)
         self._open.append(name)
         self._count[name] += 1
 
@@ -169,15 +169,15 @@ class _Page:
         if self._dropped_from is None and self._formula:
             self._end_formula(self._formula)
         elif self._dropped_from is None:
-            self._end(name)
+            self._end_block(name)
         elif len(self._open) <= self._dropped_from:
             self._dropped_from = None
 
     def _end_formula(self, formula: Formula) -> None:
-        formula.end()
+        formula.end_element()
         if not formula.is_open:
             self._formula, self._after_formula = None, True
-            self._write(formula.text)
+            self._write_text(formula.text)
 
     def data(self, text: str) -> None:
         """Handle text between tags."""
@@ -186,24 +186,24 @@ class _Page:
         if self._title_open:
             self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
-            if self._count["a"] and not self._is_whole and self._is_page_link(text):
+            if self._count["a"] and not self._is_whole and self._is_link_to_same_page(text):
                 return
             if self._count["ruby"] and self._count["rt"]:
                 self._glosses.append(text.strip())
             elif self._formula:
-                self._formula.data(text)
+                self._formula.add_text(text)
             else:
-                self._write(text)
+                self._write_text(text)
 
-    def _write(self, text: str) -> None:
-        write = self.blocks.preformatted if self._count["pre"] else self.blocks.text
+    def _write_text(self, text: str) -> None:
+        write = self.blocks.add_preformatted if self._count["pre"] else self.blocks.add_text
         write(text)
-        self._rows.text(text)
+        self._rows.add_text(text)
 
     def close(self) -> None:
         """Handle the end of the page."""
 
-    def _is_further_line(self, name: str, attributes: Mapping[str, str]) -> bool:
+    def _is_span_after_span(self, name: str, attributes: Mapping[str, str]) -> bool:
         """Return whether a bare span directly follows another one.
 
         MediaWiki's templates style such spans as lines.
@@ -212,7 +212,7 @@ class _Page:
             return False
         return not (self._count["pre"] or self._count["code"])
 
-    def _enter_main(self, name: str) -> None:
+    def _begin_main_content(self, name: str) -> None:
         """Begin the content, even inside an omitted element whose end tag is missing."""
         dropped = None if self._dropped_from is None else self._open[self._dropped_from]
         if dropped == "nav" or (name != "article" and dropped not in _DROPPED):
@@ -220,11 +220,11 @@ class _Page:
         if self._dropped_from is None and self._main_from is None:
             self._main_from = len(self._open)
 
-    def _is_left_out(self, name: str, attributes: Mapping[str, str]) -> bool:
+    def _is_omitted(self, name: str, attributes: Mapping[str, str]) -> bool:
         if name in _DROPPED:
             return True
         classes = attributes.get("class", "").split()
-        if name in _ROOTS or is_main(name, attributes) or _SHOWN_MATH in classes:
+        if name in _ROOTS or is_main_element(name, attributes) or _SHOWN_MATH in classes:
             return False
         if self._after_formula and _SECOND_MATH in classes:
             return True
@@ -235,51 +235,51 @@ class _Page:
         in_main = self._main_from is not None
         return not self._is_whole and is_page_furniture(name, attributes, in_main=in_main)
 
-    def _is_page_link(self, text: str) -> bool:
+    def _is_link_to_same_page(self, text: str) -> bool:
         """Return whether a link only leads to the page itself or to a heading's anchor."""
         folded = " ".join(text.split()).casefold()
         in_heading = any(self._count[tag] for tag in _HEADINGS)
         return folded in _LINKS or (in_heading and folded in _ANCHORS)
 
-    def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def _begin_block(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "br":
-            self.blocks.line_break()
+            self.blocks.break_line()
         elif tag == "img" and self._with_pictures:
-            self.blocks.paragraph(one_line(attributes.get("alt", "")))
+            self.blocks.write_paragraph(one_line(attributes.get("alt", "")))
         elif tag in _BLOCK:
-            self.blocks.end()
+            self.blocks.end_block()
         if tag in _HEADINGS:
             self.blocks.begin_heading(_HEADINGS[tag])
         elif tag in TABLE_TAGS:
-            self._rows.start(tag, attributes, in_head=self._count["thead"] > 0)
+            self._rows.start_element(tag, attributes, in_head=self._count["thead"] > 0)
         elif tag in {"ol", "ul", "menu"}:
             self._lists.append(1 if tag == "ol" else None)
         elif tag == "li":
-            self.blocks.begin_item(self._marker())
+            self.blocks.begin_item(self._next_list_marker())
 
-    def _end(self, tag: str) -> None:
+    def _end_block(self, tag: str) -> None:
         if tag == "ruby" and self._glosses and not self._count["ruby"]:
-            self.blocks.text(f"({''.join(self._glosses)})")
+            self.blocks.add_text(f"({''.join(self._glosses)})")
             self._glosses.clear()
         if tag in TABLE_TAGS:
-            self._rows.end(tag)
+            self._rows.end_element(tag)
         if tag in _HEADINGS or tag in {"li", "tr"}:
-            self.blocks.leave()
+            self.blocks.end_block_and_kind()
         elif tag in _BLOCK:
-            self.blocks.end()
+            self.blocks.end_block()
         if tag in {"ol", "ul", "menu"} and self._lists:
             self._lists.pop()
 
-    def _marker(self) -> str:
+    def _next_list_marker(self) -> str:
         number = self._lists[-1] if self._lists else None
         if number is None:
             return "- "
         self._lists[-1] = number + 1
         return f"{number}. "
 
-    def _meta(self, values: Mapping[str, str]) -> None:
+    def _read_meta_element(self, values: Mapping[str, str]) -> None:
         name = values.get("name", values.get("property", "")).lower()
-        refuse_key(name)
+        refuse_readers_key(name)
         content = one_line(values.get("content", ""))
         if name in _META and content:
             self.metadata.setdefault(name, content)

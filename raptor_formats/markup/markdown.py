@@ -11,11 +11,11 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from raptor_formats.base import Parsed
-from raptor_formats.blocks import Block, Kind, join_cells, pack, stripped
+from raptor_formats.blocks import Block, Kind, join_cells, pack_blocks, strip_block
 from raptor_formats.encoding.decoding import decode
-from raptor_formats.markup.front_matter import front_matter_end, read_front_matter
-from raptor_formats.markup.plain import split_lines
-from raptor_formats.sections import Heading, nest
+from raptor_formats.markup.front_matter import find_front_matter_end, read_front_matter
+from raptor_formats.markup.plain import split_into_blocks
+from raptor_formats.sections import Heading, nest_headings
 from raptor_formats.text import clean_text, one_line
 
 MAX_TITLE_CHARS = 300
@@ -52,38 +52,38 @@ def parse_markdown(data: bytes) -> Parsed:
     """
     text = clean_text(decode(data))
     metadata, readers, body = read_front_matter(text)
-    reader = _Reader(text, body)
-    blocks = list(reader.blocks())
+    reader = _MarkdownReader(text, body)
+    blocks = list(reader.read_blocks())
     title = one_line(str(metadata.get("title", "")))
     title = title or next((h.title for h in reader.headings), "")
     kept = {key: value for key, value in metadata.items() if key != "title"}
-    sections = nest(reader.headings, len(text))
-    return Parsed(text, title, sections, kept, blocks=pack(blocks), readers=readers)
+    sections = nest_headings(reader.headings, len(text))
+    return Parsed(text, title, sections, kept, packed_blocks=pack_blocks(blocks), readers=readers)
 
 
 def read_markdown(text: str, headings: Collection[int] = ()) -> list[Block]:
-    """Find the blocks of a text that may be Markdown; see ``Document.blocks``.
+    """Find the blocks of a text that may be Markdown; see ``Document.read_blocks``.
 
     ``headings`` are the offsets at which sections begin; such a line is a heading.
     """
-    return list(_Reader(text, front_matter_end(text), headings).blocks())
+    return list(_MarkdownReader(text, find_front_matter_end(text), headings).read_blocks())
 
 
-class _Leaf(NamedTuple):
+class _LeafBlock(NamedTuple):
     """Block that contains no further blocks, with its first and its last line.
 
-    ``source`` is the type of its token; ``depth`` exceeds 6 inside a list or a quote.
+    ``markdown_it_type`` is the type of its token; ``depth`` exceeds 6 inside a list or a quote.
     """
 
     kind: Kind
-    first: int
-    last: int
-    source: str = "paragraph_open"
+    first_line: int
+    last_line: int
+    markdown_it_type: str = "paragraph_open"
     depth: int = 0
     title: str = ""
 
 
-class _Reader:
+class _MarkdownReader:
     """Reads a text from character ``body`` on; collects headings along with the blocks."""
 
     def __init__(self, text: str, body: int, starts: Collection[int] = ()) -> None:
@@ -93,17 +93,17 @@ class _Reader:
         self._lines = self._source.split("\n")
         self._starts = [*accumulate((len(line) + 1 for line in self._lines), initial=0)]
 
-    def blocks(self) -> Iterator[Block]:
+    def read_blocks(self) -> Iterator[Block]:
         """Yield the blocks in order; a line outside all blocks is a paragraph or a rule."""
         at = self._text.count("\n", 0, self._body)
-        for leaf in self._leaves():
-            yield from self._between(at, leaf.first)
-            yield from self._leaf(leaf)
-            at = leaf.last + 1
-        yield from self._between(at, len(self._lines))
+        for leaf in self._find_leaf_blocks():
+            yield from self._read_unclaimed_lines(at, leaf.first_line)
+            yield from self._read_leaf_block(leaf)
+            at = leaf.last_line + 1
+        yield from self._read_unclaimed_lines(at, len(self._lines))
 
-    def _leaves(self) -> Iterator[_Leaf]:
-        skeleton, rows = self._skeleton()
+    def _find_leaf_blocks(self) -> Iterator[_LeafBlock]:
+        skeleton, rows = self._reduce_lines()
         if all(line.strip() == "" or _UNMARKED.match(line) for line in skeleton):
             yield from _plain_paragraphs(skeleton, rows)
             return
@@ -125,9 +125,9 @@ class _Reader:
             elif kind == "paragraph":
                 kind = "item" if begins_item else "quote" if n_quotes else kind
             begins_item = False
-            yield _Leaf(kind, first, last, token.type, depth, title)
+            yield _LeafBlock(kind, first, last, token.type, depth, title)
 
-    def _skeleton(self) -> tuple[list[str], list[int]]:
+    def _reduce_lines(self) -> tuple[list[str], list[int]]:
         """Return the lines that decide the block structure, and their row numbers in the text.
 
         Fewer lines make the parser many times faster. A line that begins no block and contains no
@@ -143,59 +143,65 @@ class _Reader:
         ]
         return [lines[row] for row in rows], rows
 
-    def _span(self, first: int, last: int) -> tuple[int, int]:
+    def _span_of_lines(self, first: int, last: int) -> tuple[int, int]:
         return self._starts[first], self._starts[last + 1] - 1
 
-    def _between(self, first: int, end: int) -> Iterator[Block]:
+    def _read_unclaimed_lines(self, first: int, end: int) -> Iterator[Block]:
         """Yield the lines that belong to no block, such as link definitions."""
         if first < end and any(map(str.strip, self._lines[first:end])):
-            yield from self._prose("paragraph", *self._span(first, end - 1), only_wrap=False)
+            yield from self._read_prose(
+                "paragraph", *self._span_of_lines(first, end - 1), only_wrap=False
+            )
 
-    def _leaf(self, leaf: _Leaf) -> Iterator[Block]:
-        start, end = self._span(leaf.first, leaf.last)
+    def _read_leaf_block(self, leaf: _LeafBlock) -> Iterator[Block]:
+        start, end = self._span_of_lines(leaf.first_line, leaf.last_line)
         source = self._source[start:end]
-        if leaf.source in {"fence", "hr"}:
-            yield from stripped(self._source, Block(leaf.kind, start, end))
+        if leaf.markdown_it_type in {"fence", "hr"}:
+            yield from strip_block(self._source, Block(leaf.kind, start, end))
         elif leaf.kind == "row":
-            yield from self._table(leaf)
+            yield from self._read_table(leaf)
         elif leaf.kind == "heading":
-            yield from self._heading(_plain(leaf.title), leaf.depth, start, end)
-        elif leaf.source == "html_block" and (tag := _HTML_HEADING.match(source)):
+            yield from self._read_heading(_strip_inline_markup(leaf.title), leaf.depth, start, end)
+        elif leaf.markdown_it_type == "html_block" and (tag := _HTML_HEADING.match(source)):
             name = one_line(html.unescape(_TAG.sub(" ", tag[2])))
-            yield from self._heading(name, leaf.depth + int(tag[1]), start, start + tag.end())
-            yield from self._prose(leaf.kind, start + tag.end(), end, only_wrap=False)
+            yield from self._read_heading(name, leaf.depth + int(tag[1]), start, start + tag.end())
+            yield from self._read_prose(leaf.kind, start + tag.end(), end, only_wrap=False)
         else:
-            only_wrap = leaf.source == "paragraph_open"
-            yield from self._prose(leaf.kind, start, end, only_wrap=only_wrap)
+            only_wrap = leaf.markdown_it_type == "paragraph_open"
+            yield from self._read_prose(leaf.kind, start, end, only_wrap=only_wrap)
 
-    def _heading(self, title: str, depth: int, start: int, end: int) -> Iterator[Block]:
+    def _read_heading(self, title: str, depth: int, start: int, end: int) -> Iterator[Block]:
         """Yield a heading; inside a list or a quote it begins no section."""
-        for block in stripped(self._source, Block("heading", start, end, min(depth, 7))):
+        for block in strip_block(self._source, Block("heading", start, end, min(depth, 7))):
             if depth <= 6:
                 self.headings.append(Heading(title, depth, block.start))
-            yield from self._without_comments(block)
+            yield from self._cut_out_comments(block)
 
-    def _table(self, leaf: _Leaf) -> Iterator[Block]:
-        for row in range(leaf.first, leaf.last + 1):
+    def _read_table(self, leaf: _LeafBlock) -> Iterator[Block]:
+        for row in range(leaf.first_line, leaf.last_line + 1):
             line = self._lines[row]
-            block = Block("row", *self._span(row, row))
-            if row == leaf.first:
+            block = Block("row", *self._span_of_lines(row, row))
+            if row == leaf.first_line:
                 cells = _CELL.split(line.strip(" \t>").strip("|"))
-                block = block._replace(kind="names", label=join_cells(map(_plain, cells)))
-            for shown in stripped(self._source, block):
-                yield from self._without_comments(shown)
+                block = block._replace(
+                    kind="names", label=join_cells(map(_strip_inline_markup, cells))
+                )
+            for shown in strip_block(self._source, block):
+                yield from self._cut_out_comments(shown)
 
-    def _prose(self, kind: Kind, start: int, end: int, *, only_wrap: bool) -> Iterator[Block]:
+    def _read_prose(self, kind: Kind, start: int, end: int, *, only_wrap: bool) -> Iterator[Block]:
         starts = self._section_starts
-        for span in self._spans(start, end):
-            yield from split_lines(self._source, *span, starts, kind=kind, only_wrap=only_wrap)
+        for span in self._spans_between_comments(start, end):
+            yield from split_into_blocks(
+                self._source, *span, starts, kind=kind, only_wrap=only_wrap
+            )
 
-    def _without_comments(self, block: Block) -> Iterator[Block]:
+    def _cut_out_comments(self, block: Block) -> Iterator[Block]:
         """Yield the parts of a block between comments."""
-        for start, end in self._spans(block.start, block.end):
-            yield from stripped(self._source, block._replace(start=start, end=end))
+        for start, end in self._spans_between_comments(block.start, block.end):
+            yield from strip_block(self._source, block._replace(start=start, end=end))
 
-    def _spans(self, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    def _spans_between_comments(self, begin: int, stop: int) -> Iterator[tuple[int, int]]:
         """Yield the spans between comments."""
         source = self._source[begin:stop]
         bounds = [begin, stop]
@@ -208,13 +214,13 @@ class _Reader:
         return ((start, end) for start, end in spans if start < end)
 
 
-def _plain_paragraphs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
+def _plain_paragraphs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_LeafBlock]:
     """Yield the paragraphs of a text without any markup: lines between blank lines."""
     filled = [bool(line.strip()) for line in skeleton]
     borders = [0, *(n for n in range(1, len(filled)) if filled[n] != filled[n - 1]), len(filled)]
     for first, end in pairwise(borders):
         if first < end and filled[first]:
-            yield _Leaf("paragraph", rows[first], rows[end - 1])
+            yield _LeafBlock("paragraph", rows[first], rows[end - 1])
 
 
 @cache
@@ -234,7 +240,7 @@ def _inline_parser() -> Any:
     return MarkdownIt("commonmark")
 
 
-def _plain(raw: str) -> str:
+def _strip_inline_markup(raw: str) -> str:
     """Strip inline markup and a trailing ``{#anchor .class}`` from a heading."""
     parts: list[str] = []
     source = _ATTRIBUTES.sub("", raw[:MAX_TITLE_CHARS])

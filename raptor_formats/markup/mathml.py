@@ -30,25 +30,25 @@ class Formula:
         """Whether an element of the formula is open."""
         return bool(self._open)
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, name: str, attributes: Mapping[str, str]) -> None:
         """Handle the start of an element, with or without a namespace prefix."""
         self._other = self._other or attributes.get("alttext", "")
         self._open.append((name.rpartition(":")[2], []))
 
-    def end(self) -> None:
+    def end_element(self) -> None:
         """Handle the end of the innermost open element."""
-        text = _compose(*self._open.pop())
+        text = _compose_element(*self._open.pop())
         if self._open:
             self._open[-1][1].append(text)
         else:
             self.text = text or self._other
 
-    def data(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Handle text between tags; surrounding white space is ignored."""
         self._open[-1][1].append(" ".join(text.split()))
 
 
-def _compose(name: str, parts: Sequence[str]) -> str:
+def _compose_element(name: str, parts: Sequence[str]) -> str:
     """Compose the text of an element from the texts of its children."""
     if name in _DROPPED:
         return ""
@@ -57,23 +57,23 @@ def _compose(name: str, parts: Sequence[str]) -> str:
     parts = [part for part in parts if part]
     if name in _JOINTS and len(parts) == len(_JOINTS[name]):
         pairs = zip(_JOINTS[name], parts, strict=True)
-        return "".join(joint + _bracketed(part) for joint, part in pairs)
+        return "".join(joint + _put_in_brackets(part) for joint, part in pairs)
     if name == "mroot" and len(parts) == 2:
-        return f"{_bracketed(parts[1])}√{_bracketed(parts[0])}"
+        return f"{_put_in_brackets(parts[1])}√{_put_in_brackets(parts[0])}"
     if name == "mfenced":
         return f"({', '.join(parts)})"
     text = ""
     for part in parts:
-        text += f" {part}" if _are_words(text, part) else part
-    return f"√{_bracketed(text)}" if name == "msqrt" else text
+        text += f" {part}" if _need_space_between(text, part) else part
+    return f"√{_put_in_brackets(text)}" if name == "msqrt" else text
 
 
-def _bracketed(text: str) -> str:
+def _put_in_brackets(text: str) -> str:
     is_single = len(text) == 1 or text.isalpha() or _SINGLE.match(text)
     return text if is_single else f"({text})"
 
 
-def _are_words(left: str, right: str) -> bool:
+def _need_space_between(left: str, right: str) -> bool:
     """Return whether two texts need a space between them because one is a word."""
     first, last = re.split(r"\W", left)[-1], re.split(r"\W", right)[0]
     is_word = any(len(word) > 1 and word.isalpha() for word in (first, last))

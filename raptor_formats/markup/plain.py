@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from raptor_formats.blocks import Block, Kind, Section, is_rule, stripped
+from raptor_formats.blocks import Block, Kind, Section, is_horizontal_rule, strip_block
 
 WRAP_CHARS = 120
 """Length from which a line is a paragraph of its own: such a text is not hard-wrapped."""
@@ -28,15 +28,15 @@ class Line(NamedTuple):
     text: str
 
 
-def read_plain(text: str, headings: Collection[int] = ()) -> Iterator[Block]:
+def read_plain_blocks(text: str, headings: Collection[int] = ()) -> Iterator[Block]:
     """Yield the blocks of a plain text in order; they cover everything but white space.
 
     ``headings`` are the offsets at which sections begin; such a line is a heading.
     """
-    yield from split_lines(text, 0, len(text), headings)
+    yield from split_into_blocks(text, 0, len(text), headings)
 
 
-def split_lines(
+def split_into_blocks(
     text: str,
     start: int,
     end: int,
@@ -60,26 +60,26 @@ def split_lines(
     open_lines: list[Line] = []
     at = 0
     while at < len(lines):
-        n_rows = _heading_lines(lines, at, headings, only_wrap=only_wrap)
-        if n_rows or (at and _breaks(lines, at, only_wrap=only_wrap)):
-            yield from _close(text, open_lines, kind, only_wrap=only_wrap)
+        n_rows = _count_heading_lines(lines, at, headings, only_wrap=only_wrap)
+        if n_rows or (at and _begins_block(lines, at, only_wrap=only_wrap)):
+            yield from _close_block(text, open_lines, kind, only_wrap=only_wrap)
             open_lines = []
         if n_rows:
             last = lines[at + n_rows - 1]
             heading = Block("heading", lines[at].start, last.start + len(last.text), 1)
-            yield from stripped(text, heading)
+            yield from strip_block(text, heading)
         else:
             open_lines.append(lines[at])
         at += max(1, n_rows)
-    yield from _close(text, open_lines, kind, only_wrap=only_wrap)
+    yield from _close_block(text, open_lines, kind, only_wrap=only_wrap)
 
 
-def _heading_lines(
+def _count_heading_lines(
     lines: list[Line], at: int, headings: Collection[int], *, only_wrap: bool
 ) -> int:
     """Return the number of lines of the heading that begins with a line; 0 for none."""
     text = lines[at].text
-    if not text.strip() or is_rule(text):
+    if not text.strip() or is_horizontal_rule(text):
         return 0
     underlined = not only_wrap and _is_underlined(lines, at)
     indent = len(text) - len(text.lstrip())
@@ -97,7 +97,7 @@ def _is_underlined(lines: list[Line], at: int) -> bool:
     return (at == 0 or not lines[at - 1].text.strip()) and len(text) <= WRAP_CHARS
 
 
-def _breaks(lines: list[Line], at: int, *, only_wrap: bool) -> bool:
+def _begins_block(lines: list[Line], at: int, *, only_wrap: bool) -> bool:
     """Return whether a new block begins with this line."""
     line, previous = lines[at].text, lines[at - 1].text
     if max(len(line), len(previous)) > WRAP_CHARS:
@@ -106,27 +106,32 @@ def _breaks(lines: list[Line], at: int, *, only_wrap: bool) -> bool:
         return False
     if not line.strip() or not previous.strip() or _ITEM.match(line):
         return True
-    return bool(_ROW.match(line) or _ROW.match(previous) or is_rule(line) or is_rule(previous))
+    return bool(
+        _ROW.match(line)
+        or _ROW.match(previous)
+        or is_horizontal_rule(line)
+        or is_horizontal_rule(previous)
+    )
 
 
-def _close(text: str, lines: list[Line], kind: Kind, *, only_wrap: bool) -> Iterator[Block]:
+def _close_block(text: str, lines: list[Line], kind: Kind, *, only_wrap: bool) -> Iterator[Block]:
     """Yield the open lines as a block; its kind follows from its lines."""
     filled = [line.text for line in lines if line.text.strip()]
     if not filled:
         return
     if not only_wrap:
-        kind = _kind(filled)
+        kind = _kind_of_lines(filled)
     last = lines[-1]
-    yield from stripped(text, Block(kind, lines[0].start, last.start + len(last.text)))
+    yield from strip_block(text, Block(kind, lines[0].start, last.start + len(last.text)))
 
 
-def _kind(lines: list[str]) -> Kind:
+def _kind_of_lines(lines: list[str]) -> Kind:
     if _ROW.match(lines[0]):
         return "row"
-    return "code" if is_code(lines) else "item" if _ITEM.match(lines[0]) else "paragraph"
+    return "code" if looks_like_code(lines) else "item" if _ITEM.match(lines[0]) else "paragraph"
 
 
-def is_code(lines: list[str]) -> bool:
+def looks_like_code(lines: list[str]) -> bool:
     """Return whether the lines are indented and half of them look like code."""
     if not all(map(_INDENTED.match, lines)):
         return False
@@ -136,7 +141,7 @@ def is_code(lines: list[str]) -> bool:
 _FIRST_LINE = re.compile(r"[^\n\r]*")
 
 
-def title_starts(text: str, sections: Sequence[Section]) -> set[int]:
+def find_title_starts(text: str, sections: Sequence[Section]) -> set[int]:
     """Return the starts of the sections whose line shows their title and so is a heading."""
     return {s.start for s in sections if _shows_title(text, s.start, s.title)}
 
@@ -145,9 +150,9 @@ def _shows_title(text: str, start: int, title: str) -> bool:
     while start < len(text) and text[start].isspace():
         start += 1
     first = _FIRST_LINE.match(text, start)
-    line = _letters(first.group()) if first else ""
-    return bool(line) and len(line) <= 2 * len(title) + 8 and _letters(title) in line
+    line = _fold_to_letters(first.group()) if first else ""
+    return bool(line) and len(line) <= 2 * len(title) + 8 and _fold_to_letters(title) in line
 
 
-def _letters(text: str) -> str:
+def _fold_to_letters(text: str) -> str:
     return "".join(character for character in text.casefold() if character.isalnum())

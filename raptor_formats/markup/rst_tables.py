@@ -37,22 +37,24 @@ def read_table(lines: Sequence[str], starts: Sequence[int], row: int, end: int) 
         stop = row + 1
         while stop < end and lines[stop].lstrip()[:1] in ("+", "|"):
             stop += 1
-        return RstTable(list(_grid(lines, starts, row, stop)), stop)
+        return RstTable(list(_read_grid_table(lines, starts, row, stop)), stop)
     if _SIMPLE_BORDER.match(lines[row]):
-        borders = _simple_borders(lines, row, end)
+        borders = _find_border_rows(lines, row, end)
         if len(borders) > 1:
-            return RstTable(list(_simple(lines, starts, borders)), borders[-1] + 1)
+            return RstTable(list(_read_simple_table(lines, starts, borders)), borders[-1] + 1)
     return None
 
 
-def _grid(lines: Sequence[str], starts: Sequence[int], row: int, end: int) -> Iterator[Block]:
+def _read_grid_table(
+    lines: Sequence[str], starts: Sequence[int], row: int, end: int
+) -> Iterator[Block]:
     borders = [at for at in range(row, end) if _GRID_BORDER.match(lines[at])]
     has_names = any("=" in lines[at] for at in borders)
     for border, following in pairwise([*borders, end]):
-        yield _lines_block(lines, starts, border, border + 1)
+        yield _make_block(lines, starts, border, border + 1)
         if border + 1 >= following:
             continue
-        block = _lines_block(lines, starts, border + 1, following)
+        block = _make_block(lines, starts, border + 1, following)
         is_names = has_names and following < end and "=" in lines[following]
         if is_names:
             cells = [line.strip().strip("|").split("|") for line in lines[border + 1 : following]]
@@ -61,7 +63,7 @@ def _grid(lines: Sequence[str], starts: Sequence[int], row: int, end: int) -> It
         yield block
 
 
-def _simple_borders(lines: Sequence[str], row: int, end: int) -> list[int]:
+def _find_border_rows(lines: Sequence[str], row: int, end: int) -> list[int]:
     """Return the rows of the borders; a border before a blank line ends the table."""
     borders = [row]
     for at in range(row + 1, end):
@@ -72,33 +74,37 @@ def _simple_borders(lines: Sequence[str], row: int, end: int) -> list[int]:
     return borders
 
 
-def _simple(lines: Sequence[str], starts: Sequence[int], borders: list[int]) -> Iterator[Block]:
+def _read_simple_table(
+    lines: Sequence[str], starts: Sequence[int], borders: list[int]
+) -> Iterator[Block]:
     columns = [column.start() for column in _COLUMN.finditer(lines[borders[0]])]
     has_names = len(borders) > 2
     for border, following in pairwise(borders):
-        yield _lines_block(lines, starts, border, border + 1)
+        yield _make_block(lines, starts, border, border + 1)
         inner = range(border + 1, following)
         begins = [at for at in inner if lines[at][: columns[1]].strip()]
         if has_names and border == borders[0]:
             begins = begins[:1]
         for first, stop in pairwise([*begins, following]):
-            block = _lines_block(lines, starts, first, stop)
+            block = _make_block(lines, starts, first, stop)
             if has_names and border == borders[0]:
-                cells = zip(*(_cells(line, columns) for line in lines[first:stop]), strict=False)
+                cells = zip(
+                    *(_split_cells(line, columns) for line in lines[first:stop]), strict=False
+                )
                 block = block._replace(kind="names", label=join_cells(map(" ".join, cells)))
             yield block
-    yield _lines_block(lines, starts, borders[-1], borders[-1] + 1)
+    yield _make_block(lines, starts, borders[-1], borders[-1] + 1)
 
 
-def _cells(line: str, columns: Sequence[int]) -> list[str]:
+def _split_cells(line: str, columns: Sequence[int]) -> list[str]:
     return [line[start:stop] for start, stop in pairwise([*columns, len(line) + 1])]
 
 
-def _lines_block(lines: Sequence[str], starts: Sequence[int], row: int, end: int) -> Block:
+def _make_block(lines: Sequence[str], starts: Sequence[int], row: int, end: int) -> Block:
     return Block("row", starts[row], starts[end - 1] + len(lines[end - 1]))
 
 
-def list_rows(
+def read_list_table(
     lines: Sequence[str], starts: Sequence[int], row: int, end: int, options: str
 ) -> Iterator[Block]:
     """Yield the rows of a list table."""
@@ -106,14 +112,14 @@ def list_rows(
     named = _HEADER_ROWS.search(options)
     n_names = int(named[1]) if named else 0
     for number, (first, stop) in enumerate(pairwise([*begins, end])):
-        block = _lines_block(lines, starts, first, stop)
+        block = _make_block(lines, starts, first, stop)
         if number < n_names:
             cells = _CELL_OF_LIST.split("\n".join(lines[first:stop]))
             block = block._replace(kind="names", label=join_cells(cells))
         yield block
 
 
-def read_csv_names(options: str) -> str:
+def read_csv_column_names(options: str) -> str:
     """Return the column names in the options of a CSV table, or ""."""
     named = _CSV_NAMES.search(options)
     rows = list(csv.reader([" ".join(named[1].split())], skipinitialspace=True)) if named else []

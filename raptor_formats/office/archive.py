@@ -24,7 +24,7 @@ _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 
 @contextmanager
-def refuse_damage(kind: str) -> Iterator[None]:
+def damage_as_unreadable(kind: str) -> Iterator[None]:
     """Raise every failure of a parser as UnreadableError; ``kind`` is such as "Word document"."""
     try:
         yield
@@ -40,7 +40,7 @@ def refuse_damage(kind: str) -> Iterator[None]:
 def open_archive(
     data: bytes, max_file_mb: float, formats: tuple[str, str] | None = None
 ) -> zipfile.ZipFile:
-    """Open an archive within ``refuse_damage``; reject it if encrypted or larger than the limits.
+    """Open an archive within ``damage_as_unreadable``; reject it if encrypted or too large.
 
     ``formats`` are the old and the new extension of a Microsoft format.
     """
@@ -60,7 +60,7 @@ def open_archive(
 
 
 def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
-    """Parse a part within ``refuse_damage`` and return its root; reject declared entities."""
+    """Parse a part within ``damage_as_unreadable``; return its root, reject declared entities."""
     from lxml import etree
 
     root = etree.fromstring(archive.read(name), etree.XMLParser(**_SAFE))
@@ -68,13 +68,13 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
     return root
 
 
-def root_tag(data: bytes, name: str) -> str:
+def read_root_tag(data: bytes, name: str) -> str:
     """Return the tag of a part's root element, reading no further; reject declared entities."""
     from lxml import etree
 
     _, root = next(iter(etree.iterparse(BytesIO(data), events=("start",), **_SAFE)))
     _refuse_entities(root, name)
-    return tag_of(root)
+    return local_tag(root)
 
 
 def _refuse_entities(root: Any, name: str) -> None:
@@ -92,7 +92,7 @@ def read_elements(data: bytes, *names: str, parent: str = "") -> Iterator[Any]:
 
     tags = [f"{{*}}{name}" for name in names]
     for _, element in etree.iterparse(BytesIO(data), tag=tags, **_SAFE) if data else ():
-        if parent and tag_of(element.getparent()) != parent:
+        if parent and local_tag(element.getparent()) != parent:
             continue
         yield element
         element.clear()
@@ -100,7 +100,7 @@ def read_elements(data: bytes, *names: str, parent: str = "") -> Iterator[Any]:
             del element.getparent()[0]
 
 
-def tag_of(element: Any) -> str:
+def local_tag(element: Any) -> str:
     """Return the name of an element without its namespace, or "" for a comment."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""

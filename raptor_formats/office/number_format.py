@@ -38,31 +38,31 @@ _UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1}
 _Tokens = tuple[tuple[str, str], ...]
 
 
-def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
+def format_number(value: float, code: str, *, from_1904: bool = False) -> str:
     """Format a number as a sheet shows it under a format code, with English months and days.
 
     Formats with conditions or fractions leave the number unchanged.
     """
     if _UNREAD.search(code):
         code = "General"
-    tokens, is_negated = _section(code, value)
+    tokens, is_negated = _choose_section(code, value)
     kinds = {kind for kind, _ in tokens}
     if not tokens and ";" in code:
         return ""
     if value < 0 and "elapsed" in kinds:
-        return f"-{show_number(-value, code, from_1904=from_1904)}"
+        return f"-{format_number(-value, code, from_1904=from_1904)}"
     if kinds & {"date", "elapsed"} and "digit" not in kinds and 0 <= value < _LAST_SERIAL:
-        return _show_date(value, tokens, from_1904=from_1904).strip()
+        return _format_date(value, tokens, from_1904=from_1904).strip()
     if "digit" not in kinds and (not tokens or kinds & {"date"} or ("other", "@") in tokens):
         return f"{value:.15g}".upper()
     sign = "-" if value < 0 and not is_negated else ""
     if "general" in kinds:
-        return sign + _literals(tokens, general=f"{abs(value):.15g}".upper()).strip()
-    return sign + _show_digits(Decimal(repr(abs(value))), tokens).strip()
+        return sign + _join_literals(tokens, general=f"{abs(value):.15g}".upper()).strip()
+    return sign + _format_digits(Decimal(repr(abs(value))), tokens).strip()
 
 
 @cache
-def _sections(code: str) -> tuple[_Tokens, ...]:
+def _parse_format_code(code: str) -> tuple[_Tokens, ...]:
     parts: list[list[tuple[str, str]]] = [[]]
     for match in _TOKEN.finditer(code):
         kind = match.lastgroup or ""
@@ -73,18 +73,18 @@ def _sections(code: str) -> tuple[_Tokens, ...]:
     return tuple(map(tuple, parts))
 
 
-def _section(code: str, value: float) -> tuple[_Tokens, bool]:
+def _choose_section(code: str, value: float) -> tuple[_Tokens, bool]:
     """Return the part of a format that applies to a number, and whether it shows a minus sign."""
-    sections = _sections(code)
+    sections = _parse_format_code(code)
     row = 1 if value < 0 else 2 if value == 0 else 0
     row = row if row < len(sections) else 0
     return sections[row], row == 1
 
 
-def _show_digits(value: Decimal, tokens: _Tokens) -> str:
+def _format_digits(value: Decimal, tokens: _Tokens) -> str:
     slots = [n for n, (kind, _) in enumerate(tokens) if kind in {"digit", "point"}]
     if not slots:
-        return _literals(tokens)
+        return _join_literals(tokens)
     first, end = slots[0], slots[-1] + 1
     while tokens[end : end + 1] == (("other", ","),):
         value, tokens = value / 1000, tokens[:end] + tokens[end + 1 :]
@@ -94,11 +94,11 @@ def _show_digits(value: Decimal, tokens: _Tokens) -> str:
         value = Context(sum(tokens[n][0] == "digit" for n in slots), ROUND_HALF_UP).plus(value)
     power = value.adjusted() if marks and value else 0
     exponent = f"E{power:+0{len(marks[0]) - 1}d}" if marks else ""
-    body = _show_core(value.scaleb(-power), tokens[first:end])
-    return _literals(tokens[:first]) + body + _literals(tokens[end:], exponent)
+    body = _fill_digit_places(value.scaleb(-power), tokens[first:end])
+    return _join_literals(tokens[:first]) + body + _join_literals(tokens[end:], exponent)
 
 
-def _show_core(value: Decimal, core: _Tokens) -> str:
+def _fill_digit_places(value: Decimal, core: _Tokens) -> str:
     """Return the digits in their places, with the literal texts between them."""
     point = core.index(("point", ".")) if ("point", ".") in core else len(core)
     places = [text for kind, text in core[point:] if kind == "digit"]
@@ -116,12 +116,12 @@ def _show_core(value: Decimal, core: _Tokens) -> str:
     return f"{units}.{decimals}" if decimals else units
 
 
-def _literals(tokens: _Tokens, exponent: str = "", general: str = "") -> str:
+def _join_literals(tokens: _Tokens, exponent: str = "", general: str = "") -> str:
     shown = {"space": " ", "exponent": exponent, "general": general}
     return "".join(shown.get(kind, text) for kind, text in tokens)
 
 
-def _show_date(serial: float, tokens: _Tokens, *, from_1904: bool) -> str:
+def _format_date(serial: float, tokens: _Tokens, *, from_1904: bool) -> str:
     """Format a date, a time of day, or a duration, from a number of days."""
     fine = next((t for kind, t in tokens if kind == "date" and "." in t), "s.")
     n_decimals = len(fine.partition(".")[2])
@@ -141,17 +141,17 @@ def _show_date(serial: float, tokens: _Tokens, *, from_1904: bool) -> str:
             is_minute = text[0] in "mM" and (unit == "h" or next(rest, "") == "s")
             unit = text[0].lower()
             pieces.append(
-                _show_part(moment, "i" * len(text) if is_minute else text.lower(), is_half)
+                _format_date_part(moment, "i" * len(text) if is_minute else text.lower(), is_half)
             )
         elif kind == "half":
             pieces.append("AM" if moment.hour < 12 else "PM")
         else:
-            pieces.append(_literals(((kind, text),)))
+            pieces.append(_join_literals(((kind, text),)))
     shown = "".join(pieces)
     return _MIDNIGHT.sub("", shown) if moment.time() == datetime.min.time() else shown
 
 
-def _show_part(moment: datetime, part: str, is_half: bool) -> str:
+def _format_date_part(moment: datetime, part: str, is_half: bool) -> str:
     """Format a part of a date; "i" stands for minutes."""
     n_chars = len(part)
     if part[0] == "m" and n_chars > 2:

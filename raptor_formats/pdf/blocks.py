@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from raptor_formats.blocks import Block, Section, stripped
-from raptor_formats.markup.plain import split_lines, title_starts
+from raptor_formats.blocks import Block, Section, strip_block
+from raptor_formats.markup.plain import find_title_starts, split_into_blocks
 
 MIN_ROWS = 3
 """Lowest number of rows with a number in a table."""
@@ -37,7 +37,9 @@ class _Line(NamedTuple):
     text: str
 
 
-def read_print(text: str, sections: Sequence[Section], pages: Sequence[int]) -> Iterator[Block]:
+def read_printed_blocks(
+    text: str, sections: Sequence[Section], pages: Sequence[int]
+) -> Iterator[Block]:
     """Yield the blocks of the text of printed pages.
 
     Args:
@@ -45,11 +47,11 @@ def read_print(text: str, sections: Sequence[Section], pages: Sequence[int]) -> 
         sections: the sections of the text.
         pages: starts of the pages.
     """
-    headings, tops = title_starts(text, sections), set(pages)
+    headings, tops = find_title_starts(text, sections), set(pages)
     for paragraph in _PARAGRAPH.finditer(text):
         matches = _LINE.finditer(text, *paragraph.span())
         lines = [_Line(line.start(), line.end(), line[0]) for line in matches]
-        n_names = _count_names(lines)
+        n_names = _count_column_name_lines(lines)
         is_top = lines[0].start in tops and _is_title(lines[0].text)
         is_heading = lines[0].start in headings
         n_title = 1 if is_heading or (is_top and (n_names or len(lines) == 1)) else 0
@@ -58,12 +60,12 @@ def read_print(text: str, sections: Sequence[Section], pages: Sequence[int]) -> 
             yield Block("heading", lines[0].start, lines[0].end, depth)
             lines, n_names = lines[1:], None if n_names is None else max(0, n_names - 1)
         if n_names is not None:
-            yield from _rows(text, lines, n_names)
+            yield from _read_table_rows(text, lines, n_names)
         elif lines:
-            yield from split_lines(text, lines[0].start, lines[-1].end, headings)
+            yield from split_into_blocks(text, lines[0].start, lines[-1].end, headings)
 
 
-def _count_names(lines: Sequence[_Line]) -> int | None:
+def _count_column_name_lines(lines: Sequence[_Line]) -> int | None:
     """Count the lines above the rows of a table; None if the lines are not a table."""
     numbered = [_has_number(line.text) for line in lines]
     n_names = numbered.index(True) if True in numbered else len(lines)
@@ -84,9 +86,9 @@ def _is_title(line: str) -> bool:
     return is_short and not first.islower() and not _has_number(line)
 
 
-def _rows(text: str, lines: Sequence[_Line], n_names: int) -> Iterator[Block]:
+def _read_table_rows(text: str, lines: Sequence[_Line], n_names: int) -> Iterator[Block]:
     if n_names:
         label = " ".join(" ".join(line.text for line in lines[:n_names]).split())
         yield Block("names", lines[0].start, lines[n_names - 1].end, label=label)
     for line in lines[n_names:]:
-        yield from stripped(text, Block("row", line.start, line.end))
+        yield from strip_block(text, Block("row", line.start, line.end))

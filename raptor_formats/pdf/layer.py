@@ -48,7 +48,7 @@ class PageText(NamedTuple):
 
     lines: list[PrintedLine]
     notes: list[str]
-    n_unknown: int
+    n_unknown_glyphs: int
 
 
 def read_page(document: Any, at: int) -> PageText:
@@ -56,7 +56,7 @@ def read_page(document: Any, at: int) -> PageText:
     import pypdfium2.raw as pdfium
 
     page = document[at]
-    kinds, notes = _annotations(document, page)
+    kinds, notes = _read_annotations(document, page)
     if kinds - {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}:
         pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
         page.close()
@@ -64,21 +64,21 @@ def read_page(document: Any, at: int) -> PageText:
     layer = page.get_textpage()
     try:
         glyphs = _Glyphs(layer)
-        n_unknown = glyphs.repair()
-        lines = list(glyphs.lines())
-        shown = _solid("".join(line.text for line in lines)) if notes else ""
-        notes = [note for note in notes if _solid(note) not in shown]
+        n_unknown = glyphs.repair_text()
+        lines = list(glyphs.read_lines())
+        shown = _remove_white_space("".join(line.text for line in lines)) if notes else ""
+        notes = [note for note in notes if _remove_white_space(note) not in shown]
         return PageText(lines, notes, n_unknown)
     finally:
         layer.close()
         page.close()
 
 
-def _solid(text: str) -> str:
+def _remove_white_space(text: str) -> str:
     return "".join(text.replace(DIVIDED, "").split())
 
 
-def _annotations(document: Any, page: Any) -> tuple[set[int], list[str]]:
+def _read_annotations(document: Any, page: Any) -> tuple[set[int], list[str]]:
     """Return the kinds of the annotations that a page shows, and their texts."""
     import pypdfium2.raw as pdfium
 
@@ -91,14 +91,16 @@ def _annotations(document: Any, page: Any) -> tuple[set[int], list[str]]:
         if not pdfium.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
             kinds.add(kind)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
-                notes.append(_field_value(document.formenv, annotation))
+                notes.append(_read_field_value(document.formenv, annotation))
             elif kind not in {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}:
-                notes.append(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+                notes.append(
+                    _call_for_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+                )
         pdfium.FPDFPage_CloseAnnot(annotation)
     return kinds, [note for note in dict.fromkeys(map(one_line, notes)) if note]
 
 
-def _field_value(form: Any, field: Any) -> str:
+def _read_field_value(form: Any, field: Any) -> str:
     """Return the text of a form field; "" for a button or a password."""
     import pypdfium2.raw as pdfium
 
@@ -110,10 +112,10 @@ def _field_value(form: Any, field: Any) -> str:
         return ""
     if pdfium.FPDFAnnot_GetFormFieldFlags(form, field) & _PASSWORD:
         return ""
-    return _string(pdfium.FPDFAnnot_GetFormFieldValue, form, field)
+    return _call_for_string(pdfium.FPDFAnnot_GetFormFieldValue, form, field)
 
 
-def _string(function: Callable[..., int], *arguments: Any) -> str:
+def _call_for_string(function: Callable[..., int], *arguments: Any) -> str:
     """Call a PDFium function that fills a buffer and returns its size; return the text."""
     n_bytes = function(*arguments, None, 0)
     buffer = (c_ushort * (n_bytes // 2 + 1))()
@@ -135,24 +137,24 @@ class _Glyphs:
         self._is_aligned = n_chars == len(self._text)
         self._has_ideograms = bool(_IDEOGRAMS.search(self._text))
 
-    def repair(self) -> int:
+    def repair_text(self) -> int:
         """Compose accents, drop private-use glyphs, and return how many were dropped."""
         if _ACCENT.search(self._text):
-            self._compose()
+            self._combine_accents()
         self._text = _PRIVATE_BULLET.sub(_BULLET, self._text)
         self._text, n_unknown = _PRIVATE.subn(_FILLER, self._text)
         return n_unknown
 
-    def lines(self) -> Iterator[PrintedLine]:
+    def read_lines(self) -> Iterator[PrintedLine]:
         """Yield the lines; the first half of a hyphenated word ends with ``DIVIDED``."""
-        for first, last, row in self._rows():
-            size, (edge, base) = self._line_size(first, last), self._origin(first)
+        for first, last, row in self._split_lines():
+            size, (edge, base) = self._line_font_size(first, last), self._origin_of_glyph(first)
             text = one_line(row.replace(_FILLER, ""))
             if self._has_ideograms and not _CLOSE.search(text):
                 text = _SPACED.sub("", text)
             yield PrintedLine(text, round(size, 1), base, edge)
 
-    def _rows(self) -> Iterator[tuple[int, int, str]]:
+    def _split_lines(self) -> Iterator[tuple[int, int, str]]:
         """Yield the first and last glyph index of each line, and its text."""
         start = 0
         for row in _ROW_END.split(self._text):
@@ -162,67 +164,71 @@ class _Glyphs:
                 yield first, first + len(text) - 1, text + DIVIDED * is_divided
             start += len(row) + (not row.endswith(DIVIDED))
 
-    def _line_size(self, first: int, last: int) -> float:
+    def _line_font_size(self, first: int, last: int) -> float:
         """Return the font size of a line."""
-        sizes = {self._size(first), self._size(last)}
+        sizes = {self._font_size_of_glyph(first), self._font_size_of_glyph(last)}
         if len(sizes) > 1:
-            sizes.add(self._size((first + last) // 2))
+            sizes.add(self._font_size_of_glyph((first + last) // 2))
         return median_low(sizes)
 
-    def _index(self, at: int) -> int:
+    def _pdfium_char_index(self, at: int) -> int:
         if self._is_aligned:
             return at
         return int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._layer, at))
 
-    def _origin(self, at: int) -> tuple[float, float]:
-        self._pdfium.FPDFText_GetCharOrigin(self._layer, self._index(at), *self._place_refs)
+    def _origin_of_glyph(self, at: int) -> tuple[float, float]:
+        self._pdfium.FPDFText_GetCharOrigin(
+            self._layer, self._pdfium_char_index(at), *self._place_refs
+        )
         return self._place[0].value, self._place[1].value
 
-    def _size(self, at: int) -> float:
-        index = self._index(at)
+    def _font_size_of_glyph(self, at: int) -> float:
+        index = self._pdfium_char_index(at)
         self._pdfium.FPDFText_GetMatrix(self._layer, index, self._matrix_ref)
         scale: float = self._pdfium.FPDFText_GetFontSize(self._layer, index)
         return scale * hypot(self._matrix.c, self._matrix.d)
 
-    def _sides(self, at: int) -> tuple[float, float]:
+    def _left_and_right_edge(self, at: int) -> tuple[float, float]:
         """Return the left and right edge of a glyph."""
         edges = [c_double() for _ in range(4)]
-        self._pdfium.FPDFText_GetCharBox(self._layer, self._index(at), *map(byref, edges))
+        self._pdfium.FPDFText_GetCharBox(
+            self._layer, self._pdfium_char_index(at), *map(byref, edges)
+        )
         return edges[0].value, edges[1].value
 
-    def _compose(self) -> None:
+    def _combine_accents(self) -> None:
         """Combine accents with the letters above or below which they stand."""
         letters = list(self._text)
         for match in _ACCENT.finditer(self._text):
             at = match.start()
-            base = self._base(at)
+            base = self._find_letter_under_accent(at)
             if base is None:
                 continue
             mark = _MARKS.get(match[0], match[0])
             composed = unicodedata.normalize("NFC", letters[base].translate(_DOTLESS) + mark)
             if len(composed) == 1:
                 letters[base], letters[at] = composed, _FILLER
-                for space in self._false_spaces(at):
+                for space in self._find_spaces_at_accent(at):
                     letters[space] = _FILLER
         self._text = "".join(letters)
 
-    def _base(self, accent: int) -> int | None:
+    def _find_letter_under_accent(self, accent: int) -> int | None:
         """Return the letter above or below whose middle an accent stands, or None."""
-        edge, right = self._sides(accent)
-        size = self._size(accent)
-        height = self._origin(accent)[1]
+        edge, right = self._left_and_right_edge(accent)
+        size = self._font_size_of_glyph(accent)
+        height = self._origin_of_glyph(accent)[1]
         best, least = None, 1.0
         for at in range(max(0, accent - _NEAR), min(len(self._text), accent + _NEAR + 1)):
             if not self._text[at].isalpha() or self._text[at] in _MARKS:
                 continue
-            start, end = self._sides(at)
+            start, end = self._left_and_right_edge(at)
             reach = max(end - start, size / 4) / 2
             distance = abs(start + end - edge - right) / 2 / reach
-            if distance < least and abs(self._origin(at)[1] - height) < size:
+            if distance < least and abs(self._origin_of_glyph(at)[1] - height) < size:
                 best, least = at, distance
         return best
 
-    def _false_spaces(self, accent: int) -> range:
+    def _find_spaces_at_accent(self, accent: int) -> range:
         """Return the white space around an accent if the letters around it form a word."""
         first, last = accent, accent
         while first > 0 and (self._text[first - 1].isspace()):
@@ -231,6 +237,6 @@ class _Glyphs:
             last += 1
         if first == 0 or last + 1 == len(self._text):
             return range(0)
-        gap = self._sides(last + 1)[0] - self._sides(first - 1)[1]
-        is_word = abs(gap) < WORD_GAP_EMS * max(self._size(last + 1), 1.0)
+        gap = self._left_and_right_edge(last + 1)[0] - self._left_and_right_edge(first - 1)[1]
+        is_word = abs(gap) < WORD_GAP_EMS * max(self._font_size_of_glyph(last + 1), 1.0)
         return range(first, last + 1) if is_word else range(0)

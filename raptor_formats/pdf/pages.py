@@ -28,9 +28,9 @@ class PrintedLine(NamedTuple):
     """
 
     text: str
-    size: float = 0.0
-    base: float = 0.0
-    edge: float = 0.0
+    font_size: float = 0.0
+    baseline: float = 0.0
+    left_edge: float = 0.0
 
 
 def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
@@ -40,7 +40,7 @@ def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[P
         place = -1 if is_foot else 0
         for _ in range(EDGE_LINES):
             edges = [page[place].text if page else "" for page in kept]
-            runs = [_runs(edges, at) for at in range(len(edges))]
+            runs = [_is_running_line(edges, at) for at in range(len(edges))]
             if not any(runs):
                 break
             for page, is_running in zip(kept, runs, strict=True):
@@ -49,7 +49,7 @@ def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[P
     return kept
 
 
-def _runs(edges: Sequence[str], at: int) -> bool:
+def _is_running_line(edges: Sequence[str], at: int) -> bool:
     """Return whether pages nearby repeat the line at a page's edge, or continue its numbering."""
     text = edges[at]
     if not text:
@@ -57,15 +57,15 @@ def _runs(edges: Sequence[str], at: int) -> bool:
     window = range(max(0, at - NEAR_PAGES), min(len(edges), at + NEAR_PAGES + 1))
     near = [(edges[page], page - at) for page in window if page != at]
     needed = min(2, len(edges) - 1)
-    number = _page_number(text)
+    number = _parse_page_number(text)
     if number is not None:
-        counted = (_page_number(line) == number + distance for line, distance in near)
+        counted = (_parse_page_number(line) == number + distance for line, distance in near)
         return needed > 0 and sum(counted) >= needed
-    n_alike = sum(_is_alike(text, line, distance) for line, distance in near)
+    n_alike = sum(_differ_only_in_page_number(text, line, distance) for line, distance in near)
     return bool(_WORD.search(text)) and len(edges) > NEAR_PAGES and n_alike >= needed
 
 
-def _is_alike(line: str, near: str, n_pages: int) -> bool:
+def _differ_only_in_page_number(line: str, near: str, n_pages: int) -> bool:
     """Return whether two lines differ only in numbers that count pages."""
     if _NUMBER.split(line) != _NUMBER.split(near):
         return False
@@ -73,7 +73,7 @@ def _is_alike(line: str, near: str, n_pages: int) -> bool:
     return all(first == second or int(second) - int(first) == n_pages for first, second in pairs)
 
 
-def _page_number(text: str) -> int | None:
+def _parse_page_number(text: str) -> int | None:
     """Return the number if the line is nothing else, or None."""
     match = _COUNTED.match(text)
     return int(match[1]) if match else None

@@ -11,13 +11,13 @@ from statistics import median
 from typing import NamedTuple
 
 from raptor_formats.base import UNKNOWN_GLYPHS, MissingLibraryError, Parsed, UnreadableError
-from raptor_formats.blocks import pack
+from raptor_formats.blocks import pack_blocks
 from raptor_formats.metadata import clean_metadata
-from raptor_formats.pdf.blocks import read_print
+from raptor_formats.pdf.blocks import read_printed_blocks
 from raptor_formats.pdf.layer import IDEOGRAM, read_page
 from raptor_formats.pdf.pages import DIVIDED, PrintedLine, without_running_lines
 from raptor_formats.pdf.sections import HEADING_SIZE, find_larger_lines, place_outline, read_outline
-from raptor_formats.sections import nest
+from raptor_formats.sections import nest_headings
 from raptor_formats.text import one_line
 
 FULL_LINE_SHARE = 0.9
@@ -46,12 +46,12 @@ _NO_TEXT = "contains no text; it needs OCR first, such as by ocrmypdf, if its pa
 _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
 
 
-class Flow(NamedTuple):
+class ReflowedText(NamedTuple):
     """Text of all pages, with the offsets of the pages and of the lines of each page."""
 
     text: str
-    pages: list[int]
-    lines: list[list[int]]
+    page_starts: list[int]
+    line_starts: list[list[int]]
 
 
 def parse_pdf(data: bytes) -> Parsed:
@@ -78,30 +78,30 @@ def parse_pdf(data: bytes) -> Parsed:
         printed = without_running_lines([page.lines for page in read])
         for lines, page in zip(printed, read, strict=True):
             lines += [PrintedLine(note, 0, at * _NOTE_BASE) for at, note in enumerate(page.notes)]
-        flow = reflow(printed)
+        flow = join_lines_to_paragraphs(printed)
         if not flow.text.strip():
             raise UnreadableError(_NO_TEXT)
     except pdfium.PdfiumError as error:
-        raise UnreadableError(_problem(str(error))) from error
-    headings = place_outline(outline, printed, flow.lines, flow.pages)
-    headings = headings or find_larger_lines(printed, flow.lines)
+        raise UnreadableError(_explain_pdfium_error(str(error))) from error
+    headings = place_outline(outline, printed, flow.line_starts, flow.page_starts)
+    headings = headings or find_larger_lines(printed, flow.line_starts)
     about = {
         "pages": len(printed),
         "author": info.get("Author", ""),
-        UNKNOWN_GLYPHS: sum(page.n_unknown for page in read) or "",
+        UNKNOWN_GLYPHS: sum(page.n_unknown_glyphs for page in read) or "",
     }
-    sections = nest(headings, len(flow.text))
+    sections = nest_headings(headings, len(flow.text))
     return Parsed(
         text=flow.text,
-        title=_title(info.get("Title") or ""),
+        title=_clean_title(info.get("Title") or ""),
         sections=sections,
         metadata=clean_metadata(about),
-        pages=tuple(flow.pages),
-        blocks=pack(read_print(flow.text, sections, flow.pages)),
+        page_starts=tuple(flow.page_starts),
+        packed_blocks=pack_blocks(read_printed_blocks(flow.text, sections, flow.page_starts)),
     )
 
 
-def _problem(message: str) -> str:
+def _explain_pdfium_error(message: str) -> str:
     if "password" in message.lower():
         return "is encrypted with a password; save it without one"
     if "security" in message.lower():
@@ -109,12 +109,12 @@ def _problem(message: str) -> str:
     return f"is damaged, or not a valid PDF file: {message}"
 
 
-def _title(raw: str) -> str:
+def _clean_title(raw: str) -> str:
     title = one_line(raw)
     return "" if _NO_TITLE.match(title) else title
 
 
-def reflow(pages: Sequence[Sequence[PrintedLine]]) -> Flow:
+def join_lines_to_paragraphs(pages: Sequence[Sequence[PrintedLine]]) -> ReflowedText:
     """Join the lines of the pages to paragraphs, with a blank line between these.
 
     A line continues if it is full, or if it is not short and the next line begins in lower case,
@@ -122,17 +122,19 @@ def reflow(pages: Sequence[Sequence[PrintedLine]]) -> Flow:
     short lines (verse, rows of a table) stay separate lines. Sentences and hyphenated words
     continue across pages.
     """
-    known = _known_words(pages)
+    known = _count_words(pages)
     lines = [line for page in pages for line in page]
-    gaps = [gap for page in pages for gap in _gaps(page)]
+    gaps = [gap for page in pages for gap in _gaps_below_lines(page)]
     starts = accumulate(map(len, pages), initial=0)
     for at in list(starts)[1:]:
-        if 0 < at < len(lines) and _is_open(lines[at - 1], lines[at]):
-            gaps[at - 1] = _space(lines[at - 1].text, lines[at].text)
+        if 0 < at < len(lines) and _sentence_continues(lines[at - 1], lines[at]):
+            gaps[at - 1] = _space_between(lines[at - 1].text, lines[at].text)
     parts: list[str] = []
     for (line, following), gap in zip(pairwise([*lines, PrintedLine("")]), gaps, strict=True):
-        if _is_divided(line, following):
-            parts.append(line.text[:-1] + _hyphen(line.text[:-1], following.text, known))
+        if _is_word_divided(line, following):
+            parts.append(
+                line.text[:-1] + _hyphen_of_divided_word(line.text[:-1], following.text, known)
+            )
         else:
             parts.append(line.text.replace(DIVIDED, "-") + gap)
     if parts:
@@ -140,55 +142,65 @@ def reflow(pages: Sequence[Sequence[PrintedLine]]) -> Flow:
     places = [0, *accumulate(map(len, parts))]
     rows = [0, *accumulate(map(len, pages))]
     line_starts = [places[first:end] for first, end in pairwise(rows)]
-    return Flow("".join(parts), [places[row] for row in rows[:-1]], line_starts)
+    return ReflowedText("".join(parts), [places[row] for row in rows[:-1]], line_starts)
 
 
-def _gaps(lines: Sequence[PrintedLine]) -> list[str]:
+def _gaps_below_lines(lines: Sequence[PrintedLine]) -> list[str]:
     """Return the gap below each line of a page."""
     lengths = sorted(len(line.text) for line in lines)
     full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
-    steps = [line.base - lower.base for line, lower in pairwise(lines) if line.base > lower.base]
+    steps = [
+        line.baseline - lower.baseline
+        for line, lower in pairwise(lines)
+        if line.baseline > lower.baseline
+    ]
     pitch = median(steps) if steps else 0
     gaps: list[str] = []
     ran_on = False
     for line, following in pairwise([*lines, PrintedLine("")]):
-        is_open = _is_open(line, following)
+        is_open = _sentence_continues(line, following)
         max_step = (SENTENCE_PITCH if is_open else PARAGRAPH_PITCH) * pitch
-        is_apart = line.base - following.base > max_step or not _is_alike(line, following)
-        runs_on = not is_apart and _runs_on(line.text, following.text, full)
+        is_apart = line.baseline - following.baseline > max_step or not _have_similar_size(
+            line, following
+        )
+        runs_on = not is_apart and _was_wrapped(line.text, following.text, full)
         ends = is_apart or ((ran_on or len(following.text) >= full) and not is_open)
-        space = _space(line.text, following.text)
+        space = _space_between(line.text, following.text)
         gaps.append(space if runs_on else _PAGE_GAP if ends else "\n")
         ran_on = runs_on
     return [*gaps[:-1], _PAGE_GAP] if gaps else []
 
 
-def _is_alike(line: PrintedLine, following: PrintedLine) -> bool:
-    smaller, larger = sorted((line.size, following.size))
+def _have_similar_size(line: PrintedLine, following: PrintedLine) -> bool:
+    smaller, larger = sorted((line.font_size, following.font_size))
     return larger <= HEADING_SIZE * smaller
 
 
-def _is_open(line: PrintedLine, following: PrintedLine) -> bool:
+def _sentence_continues(line: PrintedLine, following: PrintedLine) -> bool:
     """Return whether a sentence continues on the next line, judging by its letters."""
     is_broken = following.text[:1].islower() and bool(_OPEN_END.search(line.text))
-    return (is_broken or _is_divided(line, following)) and _is_alike(line, following)
+    return (is_broken or _is_word_divided(line, following)) and _have_similar_size(line, following)
 
 
-def _is_divided(line: PrintedLine, following: PrintedLine) -> bool:
+def _is_word_divided(line: PrintedLine, following: PrintedLine) -> bool:
     if line.text.endswith(DIVIDED):
         return bool(following.text)
     if not line.text.endswith(_HYPHENS):
         return False
     pair = f"{line.text[-2:]}{following.text[:1]}"
-    return bool(_HYPHENED.match(pair)) and not pair[-1].isupper() and _is_alike(line, following)
+    return (
+        bool(_HYPHENED.match(pair))
+        and not pair[-1].isupper()
+        and _have_similar_size(line, following)
+    )
 
 
-def _space(line: str, following: str) -> str:
+def _space_between(line: str, following: str) -> str:
     """Return the space between two lines, which Chinese and Japanese do without."""
     return "" if all(map(_IDEOGRAM.match, (line[-1:], following[:1]))) else " "
 
 
-def _runs_on(line: str, following: str, full: float) -> bool:
+def _was_wrapped(line: str, following: str, full: float) -> bool:
     """Return whether a line was broken only because the next word did not fit."""
     word = following.partition(" ")[0]
     if not word or _BULLET.match(word):
@@ -199,7 +211,7 @@ def _runs_on(line: str, following: str, full: float) -> bool:
     return is_broken or len(line) + 1 + len(word) >= full
 
 
-def _known_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
+def _count_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
     """Count the words of a file, if it has a hyphenated word."""
     if not any(line.text.endswith((DIVIDED, "-")) for page in pages for line in page):
         return Counter()
@@ -207,7 +219,7 @@ def _known_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
     return Counter(word.casefold() for line in words for word in line)
 
 
-def _hyphen(first: str, second: str, known: Mapping[str, int]) -> str:
+def _hyphen_of_divided_word(first: str, second: str, known: Mapping[str, int]) -> str:
     """Return the hyphen of a divided word, or "" if the file also has the word without it."""
     start, end = _LAST_WORD.search(first), _FIRST_WORD.match(second)
     if start is None or end is None:

@@ -45,7 +45,7 @@ class OutlineEntry(NamedTuple):
     title: str
     rank: int
     page: int
-    edge: float | None = None
+    left_edge: float | None = None
     top: float | None = None
 
 
@@ -56,10 +56,10 @@ def read_outline(document: Any) -> Iterator[OutlineEntry]:
         page = None if target is None else target.get_index()
         title = one_line(entry.get_title())
         if title and page is not None and page < len(document):
-            yield OutlineEntry(title, entry.level + 1, page, *_location(target))
+            yield OutlineEntry(title, entry.level + 1, page, *_read_destination(target))
 
 
-def _location(target: Any) -> tuple[float | None, float | None]:
+def _read_destination(target: Any) -> tuple[float | None, float | None]:
     """Return the left edge and the height of a destination."""
     import pypdfium2.raw as pdfium
 
@@ -89,43 +89,45 @@ def place_outline(
     for entry in outline:
         lines = pages[entry.page]
         if entry.page not in plain:
-            plain[entry.page] = [_plain(line.text) for line in lines]
-        at = _row(entry, lines, plain[entry.page], least[1] if least[0] == entry.page else 0)
+            plain[entry.page] = [_fold_title(line.text) for line in lines]
+        at = _find_line_of_entry(
+            entry, lines, plain[entry.page], least[1] if least[0] == entry.page else 0
+        )
         start = page_starts[entry.page] if at is None else line_starts[entry.page][at]
         headings.append(Heading(entry.title, entry.rank, start))
         least = (entry.page, at or 0)
     return sorted(headings, key=lambda heading: heading.start)
 
 
-def _row(
+def _find_line_of_entry(
     entry: OutlineEntry, lines: Sequence[PrintedLine], plain: Sequence[str], least: int
 ) -> int | None:
     """Return the line of an entry: by its words near its position, else by its position."""
-    rows = _rows_of_title(_plain(entry.title), plain)
-    highest = max((line.base for line in lines), default=0.0)
+    rows = _find_lines_of_title(_fold_title(entry.title), plain)
+    highest = max((line.baseline for line in lines), default=0.0)
     top = entry.top
     if top is None or top > highest + NEAR_POINTS:
         later = [row for row in rows if row >= least]
         return next(iter(later or rows), None)
 
     def distance(row: int) -> float:
-        edge = lines[row].edge - (entry.edge or lines[row].edge)
-        return abs(top - lines[row].base - lines[row].size) + _ACROSS * abs(edge)
+        edge = lines[row].left_edge - (entry.left_edge or lines[row].left_edge)
+        return abs(top - lines[row].baseline - lines[row].font_size) + _ACROSS * abs(edge)
 
     near = min(rows, key=distance, default=None)
-    below = [row for row, line in enumerate(lines) if line.base < top]
+    below = [row for row, line in enumerate(lines) if line.baseline < top]
     by_height = min(below, key=distance, default=None)
     if near is not None and (by_height is None or distance(near) < NEAR_POINTS):
         return near
     return by_height
 
 
-def _plain(text: str) -> str:
+def _fold_title(text: str) -> str:
     """Return the letters and digits of a title without its number."""
     return _SIGN.sub("", _NUMBER.sub("", text)).casefold()
 
 
-def _rows_of_title(title: str, plain: Sequence[str]) -> list[int]:
+def _find_lines_of_title(title: str, plain: Sequence[str]) -> list[int]:
     """Return the rows of lines that begin with the words of a title, which may be wrapped."""
     if not title:
         return []
@@ -139,14 +141,14 @@ def find_larger_lines(
     """Find headings by font size; the largest are the outermost."""
     n_chars: Counter[float] = Counter()
     for line in (line for lines in pages for line in lines):
-        n_chars[line.size] += len(line.text)
+        n_chars[line.font_size] += len(line.text)
     body = max(n_chars, key=lambda size: n_chars[size], default=0.0)
     if body <= 0:
         return []
     candidates = [
         (size, title, start)
         for lines, starts in zip(pages, line_starts, strict=True)
-        for size, title, start in _titles(lines, starts, HEADING_SIZE * body)
+        for size, title, start in _find_larger_lines_of_page(lines, starts, HEADING_SIZE * body)
     ]
     n_equal = Counter(title.casefold() for _, title, _ in candidates)
     kept = [row for row in candidates if n_equal[row[1].casefold()] <= HEADING_REPEATS]
@@ -157,17 +159,17 @@ def find_larger_lines(
     return [Heading(title, ranks[size], start) for size, title, start in kept]
 
 
-def _titles(
+def _find_larger_lines_of_page(
     lines: Sequence[PrintedLine], starts: Sequence[int], least_size: float
 ) -> Iterator[tuple[float, str, int]]:
     """Yield size, title and start of the headings of a page; join wrapped ones."""
     at = 0
     while at < len(lines):
-        size, end = lines[at].size, at + 1
+        size, end = lines[at].font_size, at + 1
         if size < least_size:
             at = end
             continue
-        while end < len(lines) and _goes_on(lines[end - 1], lines[end]):
+        while end < len(lines) and _title_continues(lines[end - 1], lines[end]):
             end += 1
         title = " ".join(line.text for line in lines[at:end])
         if end - at <= HEADING_LINES and _is_title(title):
@@ -175,8 +177,11 @@ def _titles(
         at = end
 
 
-def _goes_on(line: PrintedLine, following: PrintedLine) -> bool:
-    return line.size == following.size and 0 <= line.base - following.base < 2 * line.size
+def _title_continues(line: PrintedLine, following: PrintedLine) -> bool:
+    return (
+        line.font_size == following.font_size
+        and 0 <= line.baseline - following.baseline < 2 * line.font_size
+    )
 
 
 def _is_title(text: str) -> bool:

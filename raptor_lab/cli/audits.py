@@ -6,21 +6,21 @@ from pathlib import Path
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_and_settings
+from raptor_assets.cli.options import home_and_json, open_home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.bootstrap import format_interval
 from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.nodes import grouped
+from raptor_core.nodes import group_nodes
 from raptor_core.tree.components import Components
 from raptor_lab import sheet
-from raptor_lab.cli.reader import answer_log, make_reader, reader_option
+from raptor_lab.cli.reader import make_reader, open_answer_cache, reader_option
 from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
 from raptor_lab.effect import measure_effect
@@ -51,10 +51,10 @@ def audit_command(
     budget limits the calls.
     """
     labelled = load_labelled(folder)
-    _, settings = home_and_settings(home, needed=False)
+    _, settings = open_home_and_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
-    judge = make_judge(settings.audit, ledger=Ledger.of(settings))
+    judge = make_judge(settings.audit, ledger=Ledger.from_settings(settings))
     scores = score_judge(labelled, judge)
     if as_json:
         values = {"judge": judge.name, "version": judge.version, "split": SPLIT}
@@ -68,7 +68,7 @@ def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
     for score in scores:
         figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
         left_out = f" (+{score.n_not_judged} not judged)" if score.n_not_judged else ""
-        texts = (interval_text(figure) or "not defined" for figure in figures)
+        texts = (format_interval(figure) or "not defined" for figure in figures)
         rows.append((score.dataset, f"{score.n_pairs}{left_out}", *texts))
     head = ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts")
     print_table(Table(f"judge {judge.name} {judge.version}", head, tuple(rows), SPLIT))
@@ -100,10 +100,10 @@ def sheet_command(
     Write a verdict on each sentence into sheet.csv, which has a row for each sentence. Then run
     `raptor eval verdicts FOLDER`.
     """
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     with open_published(opened, settings) as store:
-        by_tree = grouped(store.nodes(), lambda node: node.tree)
-    drawn = sheet.draw(by_tree, nodes, trees, seed)
+        by_tree = group_nodes(store.nodes(), lambda node: node.tree)
+    drawn = sheet.draw_sample(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     sheet.write_sheet(folder, drawn)
@@ -143,37 +143,37 @@ def verdicts_command(
 
     The results describe the sampled nodes, also after later builds. Only --questions needs a home.
     """
-    drawn = sheet.read_drawn(folder)
+    drawn = sheet.read_sample(folder)
     verdicts = sheet.read_verdicts(folder / sheet.SHEET, drawn, partly=partly)
-    figures = sheet.study_figures(drawn, verdicts)
+    figures = sheet.compute_study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
-    effect = _effect(home, findings, questions, reader) if questions else None
+    effect = _measure_effect(home, findings, questions, reader) if questions else None
     if as_json:
         counts = {**asdict(figures), "share": figures.share}
-        counts |= {"effect": effect.values()} if effect else {}
+        counts |= {"effect": effect.to_json_values()} if effect else {}
         print_json({**counts, "findings": findings})
     else:
-        _print(figures)
+        _print_study_figures(figures)
         for table in comparison_tables(effect) if effect else ():
             print_table(table)
 
 
-def _effect(
+def _measure_effect(
     home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
 ) -> Comparison:
     """Compare contexts, or a model's answers, with and without the hallucinating nodes."""
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     components = Components(settings)
     wrong = {finding.node_id for finding in findings if finding.judgement == "unsupported"}
     measurer = None
     if reader:
-        made = make_reader(settings.reader, Ledger.of(settings), reader)
-        measurer = AnswerMeasurer("study", made, answer_log(opened.path / "evaluation"))
+        made = make_reader(settings.reader, Ledger.from_settings(settings), reader)
+        measurer = AnswerMeasurer("study", made, open_answer_cache(opened.path / "evaluation"))
     with open_published(opened, settings, components.store_identity) as store:
         return measure_effect(store, components, load_golden(questions), wrong, measurer)
 
 
-def _print(figures: sheet.StudyFigures) -> None:
+def _print_study_figures(figures: sheet.StudyFigures) -> None:
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes contain a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"

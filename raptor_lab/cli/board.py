@@ -5,21 +5,21 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_and_settings
+from raptor_assets.cli.options import home_and_json, open_home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import SourceError
 from raptor_core.settings import preset
 from raptor_core.tree.components import Components
-from raptor_lab.cli.common import budgets_option, cache_of, print_built
+from raptor_lab.cli.common import budgets_option, cache_folder, print_built_count
 from raptor_lab.comparison.board import (
     SETS,
     BoardRow,
     board_tables,
-    find_sets,
-    first_questions,
-    load_set,
-    measure_set,
+    find_dataset_files,
+    keep_first_questions,
+    load_dataset_file,
+    measure_dataset,
 )
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import IN_ORDER, make_system
@@ -69,23 +69,27 @@ def board_command(
     with the name of its data set, such as qmsum-val.jsonl. The command reports data sets without a
     file. Trees are built with the home's settings, and cached.
     """
-    files, missing = find_sets(data, list(filter(None, map(str.strip, sets.split(",")))))
+    files, missing = find_dataset_files(data, list(filter(None, map(str.strip, sets.split(",")))))
     for name in missing:
         say(f"{name}: no file in {data}", fg="yellow", err=True)
     if not files:
         raise SourceError(f"{data} contains no set; name files like their sets: {', '.join(SETS)}")
     systems = [make_system(name) for name in strategies]
-    settings = preset(preset_name) if preset_name else home_and_settings(home, needed=False)[1]
+    settings = preset(preset_name) if preset_name else open_home_and_settings(home, needed=False)[1]
     components = Components(settings)
     rows: list[BoardRow] = []
     sizes = {}
     for name, file in files.items():
-        dataset = first_questions(load_set(file), limit)
+        dataset = keep_first_questions(load_dataset_file(file), limit)
         sizes[name] = len(dataset.documents), len(dataset.questions)
         say(name, err=True)
-        with open_index(dataset, components, cache_of(home, values), print_built) as index:
-            rows += measure_set(name, index, systems, budgets)
+        with open_index(
+            dataset, components, cache_folder(home, values), print_built_count
+        ) as index:
+            rows += measure_dataset(name, index, systems, budgets)
     if as_json:
-        print_json({"missing": missing, "sizes": sizes, "rows": [row.values() for row in rows]})
+        print_json(
+            {"missing": missing, "sizes": sizes, "rows": [row.to_json_values() for row in rows]}
+        )
     else:
         say_text("\n\n".join(map(table_markdown, board_tables(rows, sizes, budgets))))

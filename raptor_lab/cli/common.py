@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import Command, home_and_settings, together
+from raptor_assets.cli.options import Command, combine_options, open_home_and_settings
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.settings import preset, settings_of
+from raptor_core.settings import override_settings, preset
 from raptor_core.tree.components import Components
 from raptor_lab.clustering import METHODS
-from raptor_lab.comparison.compare import Comparison, by_kind
+from raptor_lab.comparison.compare import Comparison, split_by_kind
 from raptor_lab.comparison.contexts import System
 from raptor_lab.comparison.index import Index, TreeStatistics, open_index
 from raptor_lab.comparison.systems import make_system
@@ -24,7 +24,7 @@ from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.load import open_dataset
 from raptor_lab.dpr import ENCODERS
 
-dataset_options = together(
+dataset_options = combine_options(
     click.option(
         "--source",
         "sources",
@@ -77,7 +77,7 @@ def budgets_option(default: str | None) -> Callable[[Command], Command]:
 
 def comparison_options(budgets: str | None) -> Callable[[Command], Command]:
     """Return a decorator that adds the options of a comparison, with default ``budgets``."""
-    return together(
+    return combine_options(
         click.option(
             "--strategy",
             "strategies",
@@ -120,17 +120,17 @@ def open_evaluation(
 ) -> AbstractContextManager[Index]:
     """Open the data set of a file with its trees, and build those that are not cached."""
     preset_name, method = values["preset"], values["clustering"]
-    settings = preset(preset_name) if preset_name else home_and_settings(home, needed=False)[1]
+    settings = preset(preset_name) if preset_name else open_home_and_settings(home, needed=False)[1]
     if method is not None:
         path = METHODS.get(method, "")
         sections = {"components": {"clusterer": path}}
         if not path:
             sections["clustering"] = {"method": method}
-        settings = settings_of(settings, sections, "--clustering")
+        settings = override_settings(settings, sections, "--clustering")
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])
-    return open_index(dataset, Components(settings), cache_of(home, values), print_built)
+    return open_index(dataset, Components(settings), cache_folder(home, values), print_built_count)
 
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:
@@ -138,12 +138,12 @@ def make_systems(values: Mapping[str, Any]) -> list[System]:
     return [make_system(name, values["encoders"] or ENCODERS) for name in values["strategies"]]
 
 
-def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
+def cache_folder(home: Path, values: Mapping[str, Any]) -> Path:
     """Return the folder of trees and paid answers."""
     return values["cache"] or Home.at(home).path / "evaluation"
 
 
-def show(
+def print_comparisons(
     file: Path,
     dataset: Dataset,
     trees: TreeStatistics,
@@ -154,9 +154,13 @@ def show(
     as_json: bool,
 ) -> None:
     """Print comparisons, by answering model or "", with sizes of trees, costs and omissions."""
-    left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
+    left_out = [f"{item.name}: {item.reason}" for item in dataset.skipped_documents]
     if as_json:
-        result: dict[str, Any] = {"file": str(file), "trees": trees.values(), "left_out": left_out}
+        result: dict[str, Any] = {
+            "file": str(file),
+            "trees": trees.to_json_values(),
+            "left_out": left_out,
+        }
         parts = {name: _comparison_values(part, values) for name, part in comparisons.items()}
         result |= parts.get("", {"readers": parts})
         if ledger:
@@ -164,7 +168,7 @@ def show(
         print_json(result)
         return
     for name, comparison in comparisons.items():
-        kinds = by_kind(comparison) if values["by_kind"] else {}
+        kinds = split_by_kind(comparison) if values["by_kind"] else {}
         for kind, part in {"": comparison, **kinds}.items():
             for table in comparison_tables(part, ", ".join(filter(None, (name, kind)))):
                 print_table(table)
@@ -176,9 +180,11 @@ def show(
 
 
 def _comparison_values(comparison: Comparison, values: Mapping[str, Any]) -> dict[str, Any]:
-    result = comparison.values()
+    result = comparison.to_json_values()
     if values["by_kind"]:
-        result["by_kind"] = {name: part.values() for name, part in by_kind(comparison).items()}
+        result["by_kind"] = {
+            name: part.to_json_values() for name, part in split_by_kind(comparison).items()
+        }
     if values["with_questions"]:
         result["questions"] = _question_values(comparison)
     return result
@@ -192,7 +198,7 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
             "strategy": item.system,
             "budget_tokens": item.budget_tokens,
             "n_tokens": item.n_tokens,
-            "layers": item.layers,
+            "layers": item.n_nodes_by_layer,
             "context": item.context,
             **item.measures,
             **({} if item.answer is None else {"answer": item.answer}),
@@ -211,6 +217,6 @@ def _print_trees(trees: TreeStatistics) -> None:
     )
 
 
-def print_built(n_built: int, n_trees: int) -> None:
+def print_built_count(n_built: int, n_trees: int) -> None:
     """Print how many trees of a data set are already built."""
     say(f"{n_built} of {n_trees} trees built", err=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import bounded, budget_options, home_and_json
+from raptor_assets.cli.options import apply_budget_options, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_lab.cli import common
-from raptor_lab.cli.reader import answer_measurer, reader_option
+from raptor_lab.cli.reader import make_answer_measurer, reader_option
 from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
@@ -25,10 +25,10 @@ from raptor_lab.paper.pictures import curve_svg, scaling_svg, shares_svg
 from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
-    is_local,
+    add_contiguous_trees,
     measure_study,
+    needs_no_endpoint,
     time_builds,
-    with_contiguous,
 )
 
 FIGURES = "figures.json"
@@ -68,7 +68,7 @@ def paper_command(
     studies: list[Study] = []
     written: Sequence[Path] = ()
     for file in files:
-        study, settings = _measure(file, home, values)
+        study, settings = _measure_dataset(file, home, values)
         studies.append(study)
         written = _write_tables(folder, files, studies, settings)
     if as_json:
@@ -78,7 +78,7 @@ def paper_command(
             say(str(path))
 
 
-def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
+def _measure_dataset(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
     """Measure a data set, without contiguous trees if they would be the same."""
     budgets = values["budgets"]
     with common.open_evaluation(file, home, values) as index:
@@ -86,32 +86,36 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         measurer = ContextMeasurer.of(index.dataset, pooled=False)
         read = None
         if reader := values["reader"]:
-            ledger = Ledger.of(bounded(settings, values))
-            read = answer_measurer(index, home, values, reader, ledger)
-        study = measure_study(index, budgets, measurer, _print_system, read, values["encoders"])
+            ledger = Ledger.from_settings(apply_budget_options(settings, values))
+            read = make_answer_measurer(index, home, values, reader, ledger)
+        study = measure_study(
+            index, budgets, measurer, _print_measured_system, read, values["encoders"]
+        )
         components, documents = index.components, index.dataset.documents
-    if is_local(components) and not values["no_timing"]:
+    if needs_no_endpoint(components) and not values["no_timing"]:
         times = time_builds(
             documents, components, lambda n: say(f"building {n:,} tokens", err=True)
         )
-        study = replace(study, times=tuple(times))
+        study = replace(study, time_points=tuple(times))
     if values["no_contiguous"] or settings.components.clusterer == METHODS[CONTIGUOUS]:
         return study, settings
     with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
-        return with_contiguous(study, index, budgets, measurer, _print_system), settings
+        return add_contiguous_trees(
+            study, index, budgets, measurer, _print_measured_system
+        ), settings
 
 
-def _print_system(system: str, budget_tokens: int) -> None:
+def _print_measured_system(system: str, budget_tokens: int) -> None:
     say(f"{system} at {budget_tokens:,} tokens", err=True)
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A file of the study: name, heading, items ``of`` the paper, tables, and pictures by name."""
+    """A file of the study, with ``paper_items`` such as "Table 5" and pictures by name."""
 
     file: str
     title: str
-    of: str
+    paper_items: str
     tables: Sequence[Table]
     pictures: Mapping[str, str] = field(default_factory=dict)
 
@@ -119,12 +123,12 @@ class StudyFile:
 def _write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
-    sections = list(_sections(studies))
+    sections = list(_make_study_files(studies))
     texts = {
-        README: _readme(_measured(files, studies), sections, settings),
-        **{section.file: _markdown(section) for section in sections},
+        README: _readme_text(_measured_sets_table(files, studies), sections, settings),
+        **{section.file: _to_markdown(section) for section in sections},
         **{name: svg for section in sections for name, svg in section.pictures.items()},
-        FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
+        FIGURES: json.dumps([study.to_json_values() for study in studies], indent=2) + "\n",
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -135,7 +139,7 @@ def _write_tables(
     return [folder / name for name in texts]
 
 
-def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
+def _make_study_files(studies: Sequence[Study]) -> Iterator[StudyFile]:
     retrievers = [table for study in studies for table in tables.retriever_tables(study)]
     curved = [study for study in studies if study.curve_measure]
     yield StudyFile(
@@ -170,25 +174,25 @@ def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
     )
 
 
-def _markdown(section: StudyFile) -> str:
+def _to_markdown(section: StudyFile) -> str:
     pictures = (f"![{section.title}]({name})" for name in section.pictures)
     tables = map(table_markdown, dict.fromkeys(section.tables))
-    return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
+    return "\n\n".join([f"# {section.title} ({section.paper_items})", *pictures, *tables]) + "\n"
 
 
-def _readme(measured: Table, sections: Sequence[StudyFile], settings: Settings) -> str:
-    contents = [f"- [{item.title}]({item.file}): {item.of}" for item in sections]
+def _readme_text(measured: Table, sections: Sequence[StudyFile], settings: Settings) -> str:
+    contents = [f"- [{item.title}]({item.file}): {item.paper_items}" for item in sections]
     contents.append(f"- [Everything, as JSON]({FIGURES})")
     text = (resources.files("raptor_lab.paper") / "readme.txt").read_text("utf-8")
     return text.format(
         title=TITLE,
         measured=table_markdown(measured),
-        settings=_describe(settings),
+        settings=_describe_settings(settings),
         contents="\n".join(contents),
     )
 
 
-def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
+def _measured_sets_table(files: Sequence[Path], studies: Sequence[Study]) -> Table:
     head = ("data set", "file", "documents", "questions", "nodes by layer")
     rows = (
         (
@@ -196,14 +200,14 @@ def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
             file.name,
             f"{study.n_documents:,}",
             f"{study.n_questions:,}",
-            ", ".join(f"{n:,}" for n in study.trees.nodes_by_layer),
+            ", ".join(f"{n:,}" for n in study.tree_statistics.nodes_by_layer),
         )
         for file, study in zip(files, studies, strict=False)
     )
     return Table("Measured on", head, tuple(rows))
 
 
-def _describe(settings: Settings) -> str:
+def _describe_settings(settings: Settings) -> str:
     summarizer, embedder, custom = settings.summarizer, settings.embedder, settings.components
     summaries = summarizer.shown_model if summarizer.kind != "extractive" else "extracted sentences"
     model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model

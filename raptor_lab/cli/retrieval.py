@@ -11,10 +11,10 @@ from raptor_lab.cli.common import (
     dataset_options,
     make_systems,
     open_evaluation,
-    show,
+    print_comparisons,
 )
 from raptor_lab.comparison.compare import compare
-from raptor_lab.comparison.index import tree_statistics
+from raptor_lab.comparison.index import compute_tree_statistics
 
 
 @click.command(
@@ -44,5 +44,5 @@ def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> N
             pooled=values["pooled"],
             keep_contexts=values["with_questions"],
         )
-        trees = tree_statistics(index)
-    show(file, index.dataset, trees, {"": comparison}, values, as_json=as_json)
+        trees = compute_tree_statistics(index)
+    print_comparisons(file, index.dataset, trees, {"": comparison}, values, as_json=as_json)

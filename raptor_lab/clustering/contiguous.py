@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
+from raptor_core.clustering.guards import ClusterGuard, Grid, GuardedClusterer
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class ContiguousClusterer(GuardedClusterer):
     size: int = 7
 
     method = "contiguous"
-    read_settings = frozenset({"max_tokens"})
+    used_settings = frozenset({"max_tokens"})
     anchorable = False  # an insertion moves every window after it
 
     @property
@@ -25,12 +25,12 @@ class ContiguousClusterer(GuardedClusterer):
         """See ``Clusterer.fingerprint``."""
         return f"{super().fingerprint}-{self.size}"
 
-    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - the order decides
-        groups = windows(guard.n_tokens, self.size, self.settings.max_tokens)
-        return guard.finish(groups, None, {"cluster_size": float(self.size)})
+    def _cluster(self, grid: Grid, guard: ClusterGuard) -> Clusters:  # noqa: ARG002 - the order decides
+        groups = divide_into_windows(guard.n_tokens, self.size, self.settings.max_tokens)
+        return guard.correct_groups(groups, None, {"cluster_size": float(self.size)})
 
 
-def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:
+def divide_into_windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:
     """Divide the rows in order into windows of at most ``size`` rows and ``max_tokens`` tokens."""
     runs: list[list[int]] = []
     tokens = 0

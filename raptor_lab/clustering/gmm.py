@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import Guard, GuardedClusterer
-from raptor_core.clustering.mixture import soft_members
-from raptor_core.clustering.raptor import coarse_parts
+from raptor_core.clustering.guards import ClusterGuard, GuardedClusterer
+from raptor_core.clustering.mixture import assign_softly
+from raptor_core.clustering.raptor import split_into_coarse_parts
 from raptor_core.clustering.reduction import Doubles
 from raptor_core.errors import ClusteringError
 
@@ -30,28 +30,28 @@ class GmmClusterer(GuardedClusterer):
     """Clusterer that fits a mixture with ``max(1, n // 10)`` components."""
 
     method = "gmm"
-    read_settings = frozenset({"threshold", "max_tokens", "seed"})
+    used_settings = frozenset({"threshold", "max_tokens", "seed"})
     keeps_fits = True
 
-    def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
+    def _cluster(self, grid: Doubles, guard: ClusterGuard) -> Clusters:
         fitted: dict[tuple[int, ...], tuple[float, ...]] = {}
 
         def groups(rows: Rows) -> list[Rows]:
             soft_groups = []
-            for part in coarse_parts(grid[rows], MAX_ROWS, self.settings.seed):
-                resp = responsibilities(grid[rows[part]], self.settings.seed)
-                for members, member_resp in soft_members(resp, self.settings.threshold)[0]:
+            for part in split_into_coarse_parts(grid[rows], MAX_ROWS, self.settings.seed):
+                resp = compute_responsibilities(grid[rows[part]], self.settings.seed)
+                for members, member_resp in assign_softly(resp, self.settings.threshold)[0]:
                     soft_groups.append(rows[part][members])
                     fitted[tuple(soft_groups[-1].tolist())] = member_resp
             return soft_groups
 
         fit = groups(np.arange(len(grid)))
-        result = guard.finish(fit, groups, {"components": float(len(fit))})
+        result = guard.correct_groups(fit, groups, {"components": float(len(fit))})
         member_resp = tuple(fitted.get(rows, ()) for rows in result.members)
         return replace(result, responsibilities=member_resp)
 
 
-def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
+def compute_responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
     """Return the probability of each component for each row, ``(n_components, len(points))``.
 
     Raises:

@@ -12,8 +12,8 @@ from typing import Any
 
 from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError, SourceError
-from raptor_core.evaluation.bootstrap import Difference, interval_text
-from raptor_lab.comparison.compare import Comparison, Figure, compare, restrict
+from raptor_core.evaluation.bootstrap import Difference, format_interval
+from raptor_lab.comparison.compare import Comparison, MeasuredMean, compare, restrict_to_questions
 from raptor_lab.comparison.contexts import QuestionBatch, System
 from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import FIRST_DOCUMENTS
@@ -55,15 +55,15 @@ class BoardRow:
     dataset: str
     measure: str
     strategy: str
-    figures: tuple[Figure, ...]
+    figures: tuple[MeasuredMean, ...]
     milliseconds: float
 
-    def values(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """Convert the row to values for JSON."""
         return asdict(self)
 
 
-def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], list[str]]:
+def find_dataset_files(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], list[str]]:
     """Find the files of sets in a folder.
 
     Args:
@@ -80,30 +80,30 @@ def find_sets(folder: Path, names: Collection[str]) -> tuple[dict[str, Path], li
     """
     if not folder.is_dir():
         raise SourceError(f"there is no folder {folder}; name one with files such as qmsum.jsonl")
-    files = {path.stem: path for path in sorted(folder.iterdir()) if _set_of(path.stem)}
+    files = {path.stem: path for path in sorted(folder.iterdir()) if _name_of_set(path.stem)}
     if unknown := {*names} - {*SETS} - files.keys():
         raise SettingsError(
             f"{min(unknown)!r} is neither a set of the board nor a file in {folder}; there are: "
             f"{', '.join(dict.fromkeys((*SETS, *files)))}"
         )
-    chosen = {n: path for n, path in files.items() if not names or {n, _set_of(n)} & {*names}}
-    present = {_set_of(stem) for stem in chosen}
+    chosen = {n: path for n, path in files.items() if not names or {n, _name_of_set(n)} & {*names}}
+    present = {_name_of_set(stem) for stem in chosen}
     sought = [name for name in SETS if not names or name in names]
     return chosen, [name for name in sought if name not in present]
 
 
-def _set_of(stem: str) -> str:
+def _name_of_set(stem: str) -> str:
     return next((name for name in SETS if stem.casefold().startswith(name)), "")
 
 
-def load_set(path: Path) -> Dataset:
+def load_dataset_file(path: Path) -> Dataset:
     """Load the data set of a file; the documents of a golden set are in the folder next to it."""
     if needs_documents(path):
         return load_dataset(path, documents=load_documents(path.with_suffix("")).documents)
     return load_dataset(path)
 
 
-def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
+def keep_first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     """Reduce a data set to its first ``limit`` questions and the documents that they need."""
     questions = dataset.questions[:limit]
     named = {question.document for question in questions}
@@ -113,53 +113,53 @@ def first_questions(dataset: Dataset, limit: int | None) -> Dataset:
     return replace(dataset, questions=questions, documents=documents)
 
 
-def measure_set(
+def measure_dataset(
     name: str, index: Index, systems: Sequence[System], budgets: Sequence[int]
 ) -> list[BoardRow]:
     """Measure the systems on a set; the others are compared with the first."""
     compared = compare(index, systems, budgets)
     middle = budgets[len(budgets) // 2]
-    milliseconds = {system.name: _median_milliseconds(index, system, middle) for system in systems}
+    milliseconds = {system.name: _measure_milliseconds(index, system, middle) for system in systems}
     return [
         BoardRow(name, measure, system, figures, milliseconds[system])
-        for measure, rows in _measures(index.dataset, compared)
+        for measure, rows in _figures_by_measure(index.dataset, compared)
         for system, figures in rows.items()
     ]
 
 
-Figures = dict[str, tuple[Figure, ...]]
+Figures = dict[str, tuple[MeasuredMean, ...]]
 
 
-def _measures(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Figures]]:
+def _figures_by_measure(dataset: Dataset, compared: Comparison) -> Iterator[tuple[str, Figures]]:
     """Yield each measure that applies to a set, with the figures of every system."""
     general = {q.id for q in dataset.questions if GENERAL in q.kinds}
-    details = restrict(compared, {q.id for q in dataset.questions} - general)
-    parts = {"answers, general": restrict(compared, general), "answers": details}
+    details = restrict_to_questions(compared, {q.id for q in dataset.questions} - general)
+    parts = {"answers, general": restrict_to_questions(compared, general), "answers": details}
     if "evidence_recall" in compared.measures:
-        yield "evidence", _by_budget(compared, "evidence_recall")
+        yield "evidence", _figures_by_budget(compared, "evidence_recall")
     for measure, part in parts.items():
         if "content_recall" in part.measures:
-            yield measure, _by_budget(part, "content_recall")
+            yield measure, _figures_by_budget(part, "content_recall")
     if "document_recall" in compared.measures:
-        rows = compared.at(compared.budgets[-1])
+        rows = compared.rows_at_budget(compared.budgets[-1])
         names = [f"document_recall_at_{n}" for n in FIRST_DOCUMENTS]
         figures = {s: tuple(row.figures[name] for name in names) for s, row in rows.items()}
         yield DOCUMENTS, figures
 
 
-def _by_budget(compared: Comparison, measure: str) -> Figures:
-    rows = [compared.at(budget) for budget in compared.budgets]
+def _figures_by_budget(compared: Comparison, measure: str) -> Figures:
+    rows = [compared.rows_at_budget(budget) for budget in compared.budgets]
     return {system: tuple(row[system].figures[measure] for row in rows) for system in rows[0]}
 
 
-def _median_milliseconds(index: Index, system: System, budget_tokens: int) -> float:
+def _measure_milliseconds(index: Index, system: System, budget_tokens: int) -> float:
     questions = index.dataset.questions
     seconds = []
     for question in questions[:: -(-len(questions) // N_TIMED)]:
         started = time.perf_counter()
         vectors = index.components.embedder.embed_queries([question.text])
-        batch = QuestionBatch([question], vectors, index.where(question, pooled=False))
-        system.contexts(index, batch, budget_tokens)
+        batch = QuestionBatch([question], vectors, index.filter_of(question, pooled=False))
+        system.make_contexts(index, batch, budget_tokens)
         seconds.append(time.perf_counter() - started)
     return round(1000 * median(seconds), 1)
 
@@ -177,13 +177,13 @@ def board_tables(
     documents = f"Share of the documents that answer among the best. {brackets}"
     limits = [f"{budget:,} tokens" for budget in budgets]
     if of_contexts := [row for row in rows if row.measure != DOCUMENTS]:
-        yield _table("Public data sets", of_contexts, limits, contexts)
+        yield _make_table("Public data sets", of_contexts, limits, contexts)
     if of_documents := [row for row in rows if row.measure == DOCUMENTS]:
         firsts = [f"best {n}" for n in FIRST_DOCUMENTS]
-        yield _table("Documents", of_documents, firsts, documents)
+        yield _make_table("Documents", of_documents, firsts, documents)
 
 
-def _table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: str) -> Table:
+def _make_table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: str) -> Table:
     differences = [f"less {rows[0].strategy}, {limit}" for limit in limits]
     head = ("set", "measure", "questions", "strategy", *limits, *differences, "p50 ms")
     cells = (
@@ -193,7 +193,7 @@ def _table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: st
             str(row.figures[0].n_questions),
             row.strategy,
             *(f"{figure.mean.value:.3f}" for figure in row.figures),
-            *(_difference(figure.difference) for figure in row.figures),
+            *(_difference_text(figure.difference) for figure in row.figures),
             f"{row.milliseconds:.1f}",
         )
         for row in rows
@@ -201,5 +201,5 @@ def _table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: st
     return Table(title, head, tuple(cells), note)
 
 
-def _difference(difference: Difference | None) -> str:
-    return "" if difference is None else interval_text(difference.interval, "+")
+def _difference_text(difference: Difference | None) -> str:
+    return "" if difference is None else format_interval(difference.interval, "+")

@@ -23,7 +23,7 @@ from raptor_lab.comparison.measures import ContextMeasurer
 class QuestionScore:
     """Scores of one question, by one system at one budget.
 
-    ``layers`` counts the context's nodes by layer, ``measures`` has only the measures that apply,
+    ``n_nodes_by_layer`` counts the context's nodes, ``measures`` has only the measures that apply,
     ``answer`` is a model's answer from the context, if any, and ``context`` its text, if kept.
     """
 
@@ -31,14 +31,14 @@ class QuestionScore:
     system: str
     budget_tokens: int
     n_tokens: int
-    layers: Mapping[int, int]
+    n_nodes_by_layer: Mapping[int, int]
     measures: Mapping[str, float]
     answer: str | None = None
     context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MeasuredMean:
     """Mean of a measure over the questions, and its difference from the first system, if any."""
 
     n_questions: int
@@ -53,7 +53,7 @@ class ComparisonRow:
     system: str
     budget_tokens: int
     mean_tokens: float
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, MeasuredMean]
     layers: Mapping[int, float]
 
 
@@ -63,9 +63,9 @@ class Comparison:
 
     dataset: str
     pooled: bool
-    meanings: Mapping[str, str]
+    measure_meanings: Mapping[str, str]
     scores: tuple[QuestionScore, ...]
-    lines: tuple[ComparisonRow, ...]
+    rows: tuple[ComparisonRow, ...]
 
     @classmethod
     def of(
@@ -78,36 +78,36 @@ class Comparison:
         """Compute the rows from scores; systems and budgets keep the order they have there."""
         budgets = dict.fromkeys(item.budget_tokens for item in scores)
         systems = list(dict.fromkeys(item.system for item in scores))
-        lines = tuple(_rows(scores, meanings, systems, list(budgets)))
+        lines = tuple(_make_rows(scores, meanings, systems, list(budgets)))
         return cls(dataset, pooled, meanings, tuple(scores), lines)
 
-    def over(self, scores: Sequence[QuestionScore]) -> "Comparison":
+    def recompute(self, scores: Sequence[QuestionScore]) -> "Comparison":
         """Compute the same comparison from other scores of its data set."""
-        return Comparison.of(self.dataset, self.pooled, self.meanings, scores)
+        return Comparison.of(self.dataset, self.pooled, self.measure_meanings, scores)
 
     @property
     def measures(self) -> list[str]:
-        """Names of the measures that apply, in the order of ``meanings``."""
-        applying = {name for line in self.lines for name in line.figures}
-        return [name for name in self.meanings if name in applying]
+        """Names of the measures that apply, in the order of ``measure_meanings``."""
+        applying = {name for line in self.rows for name in line.figures}
+        return [name for name in self.measure_meanings if name in applying]
 
     @property
     def budgets(self) -> list[int]:
         """Token budgets, in order."""
-        return list(dict.fromkeys(line.budget_tokens for line in self.lines))
+        return list(dict.fromkeys(line.budget_tokens for line in self.rows))
 
-    def at(self, budget_tokens: int) -> dict[str, ComparisonRow]:
+    def rows_at_budget(self, budget_tokens: int) -> dict[str, ComparisonRow]:
         """Return the rows at one budget by system, in order."""
-        return {line.system: line for line in self.lines if line.budget_tokens == budget_tokens}
+        return {line.system: line for line in self.rows if line.budget_tokens == budget_tokens}
 
-    def values(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """Convert the rows to values for JSON, with the meaning of each measure."""
         return {
             "dataset": self.dataset,
             "pooled": self.pooled,
             "n_questions": len({item.question.id for item in self.scores}),
-            "measures": {name: self.meanings[name] for name in self.measures},
-            "lines": [asdict(line) for line in self.lines],
+            "measures": {name: self.measure_meanings[name] for name in self.measures},
+            "lines": [asdict(line) for line in self.rows],
         }
 
 
@@ -138,41 +138,43 @@ def compare(
         if not values or len(set(values)) < len(values):
             raise SettingsError(f"expected each {kind} once, got {list(values) or 'none'}")
     measurer = measurer or ContextMeasurer.of(index.dataset, pooled=pooled)
-    batches = list(_batches(index, pooled=pooled))
+    batches = list(_make_batches(index, pooled=pooled))
     scores: list[QuestionScore] = []
     for budget in budgets:
         for system in systems:
             if progress:
                 progress(system.name, budget)
-            found = _score(index, system, budget, batches, measurer)
+            found = _score_contexts(index, system, budget, batches, measurer)
             scores += found if keep_contexts else (replace(item, context="") for item in found)
-    return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
+    return Comparison.of(index.dataset.name, pooled, measurer.measure_meanings, scores)
 
 
-def join(first: Comparison, second: Comparison, suffix: str) -> Comparison:
+def join_systems(first: Comparison, second: Comparison, suffix: str) -> Comparison:
     """Return ``first`` with the systems of ``second``, each named with a comma and ``suffix``.
 
     Both must have the same questions and budgets.
     """
     renamed = [replace(item, system=f"{item.system}, {suffix}") for item in second.scores]
-    return first.over((*first.scores, *renamed))
+    return first.recompute((*first.scores, *renamed))
 
 
-def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
+def restrict_to_questions(comparison: Comparison, questions: Collection[str]) -> Comparison:
     """Restrict a comparison to the questions with these ids; the result may have no rows."""
-    return comparison.over([item for item in comparison.scores if item.question.id in questions])
+    return comparison.recompute(
+        [item for item in comparison.scores if item.question.id in questions]
+    )
 
 
-def by_kind(comparison: Comparison) -> dict[str, Comparison]:
+def split_by_kind(comparison: Comparison) -> dict[str, Comparison]:
     """Split a comparison by kind of question; a question of two kinds is in both."""
     kinds: dict[str, set[str]] = {}
     for item in comparison.scores:
         for kind in item.question.kinds:
             kinds.setdefault(kind, set()).add(item.question.id)
-    return {kind: restrict(comparison, kinds[kind]) for kind in sorted(kinds)}
+    return {kind: restrict_to_questions(comparison, kinds[kind]) for kind in sorted(kinds)}
 
 
-def _batches(index: Index, *, pooled: bool) -> Iterator[QuestionBatch]:
+def _make_batches(index: Index, *, pooled: bool) -> Iterator[QuestionBatch]:
     """Embed all questions at once, and group them by the documents that they are about."""
     questions = index.dataset.questions
     vectors = index.components.embedder.embed_queries([question.text for question in questions])
@@ -181,14 +183,16 @@ def _batches(index: Index, *, pooled: bool) -> Iterator[QuestionBatch]:
         rows.setdefault(None if pooled else question.document, []).append(row)
     for places in rows.values():
         part = [questions[row] for row in places]
-        yield QuestionBatch(part, vectors[np.array(places)], index.where(part[0], pooled=pooled))
+        yield QuestionBatch(
+            part, vectors[np.array(places)], index.filter_of(part[0], pooled=pooled)
+        )
 
 
-def _score(
+def _score_contexts(
     index: Index, system: System, budget: int, batches: Sequence[QuestionBatch], measurer: Measurer
 ) -> Iterator[QuestionScore]:
     questions = [question for batch in batches for question in batch.questions]
-    contexts = [text for batch in batches for text in system.contexts(index, batch, budget)]
+    contexts = [text for batch in batches for text in system.make_contexts(index, batch, budget)]
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
@@ -196,7 +200,7 @@ def _score(
         yield QuestionScore(question, system.name, budget, *figures)
 
 
-def _rows(
+def _make_rows(
     scores: Sequence[QuestionScore],
     measures: Iterable[str],
     systems: Sequence[str],
@@ -213,32 +217,32 @@ def _rows(
                 system=system,
                 budget_tokens=budget,
                 mean_tokens=mean(item.n_tokens for item in items),
-                figures=figures(items, measures, None if system == systems[0] else first),
+                figures=compute_figures(items, measures, None if system == systems[0] else first),
                 layers=_layer_shares(items),
             )
 
 
-def figures(
+def compute_figures(
     items: Sequence[QuestionScore], measures: Iterable[str], first: Sequence[QuestionScore] | None
-) -> dict[str, Figure]:
+) -> dict[str, MeasuredMean]:
     """Compute the mean of each measure, and its paired difference from ``first``."""
     by_name = {}
     for name in measures:
         rows = [at for at, item in enumerate(items) if name in item.measures]
         values = [items[at].measures[name] for at in rows]
-        documents = [items[at].question.cluster for at in rows]
+        documents = [items[at].question.bootstrap_unit for at in rows]
         difference = None
         if rows and first is not None:
             baseline = [first[at].measures[name] for at in rows]
             difference = paired_difference(values, baseline, documents)
         if rows:
-            by_name[name] = Figure(len(rows), mean_interval(values, documents), difference)
+            by_name[name] = MeasuredMean(len(rows), mean_interval(values, documents), difference)
     return by_name
 
 
 def _layer_shares(items: Sequence[QuestionScore]) -> dict[int, float]:
     """Compute the mean share of nodes by layer, over the contexts that have nodes."""
-    with_nodes = [item.layers for item in items if item.layers]
+    with_nodes = [item.n_nodes_by_layer for item in items if item.n_nodes_by_layer]
     layers = sorted({layer for counts in with_nodes for layer in counts})
     return {
         layer: mean(counts.get(layer, 0) / sum(counts.values()) for counts in with_nodes)

@@ -37,7 +37,9 @@ class Context:
     def of(cls, retrieval: Retrieval) -> "Context":
         """Convert a retrieval to a context."""
         nodes = tuple(hit.node for hit in retrieval.hits)
-        ranked = dict.fromkeys(name for hit in retrieval.ranked for name in hit.node.documents)
+        ranked = dict.fromkeys(
+            name for hit in retrieval.hits_by_score for name in hit.node.documents
+        )
         return cls(retrieval.context, retrieval.n_tokens, nodes, tuple(ranked))
 
 
@@ -48,7 +50,9 @@ class System(Protocol):
     def name(self) -> str:
         """Name of the system on the command line."""
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
         """Make a context within the budget for each question."""
 
 
@@ -64,7 +68,7 @@ class Measurer(Protocol):
     """Interface of a measurer, which scores contexts."""
 
     @property
-    def meanings(self) -> Mapping[str, str]:
+    def measure_meanings(self) -> Mapping[str, str]:
         """Meaning of each measure that may apply, in the order of tables."""
 
     def measure(

@@ -9,14 +9,14 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from raptor_core.checks.sizes import compressions
+from raptor_core.checks.sizes import compression_ratios
 from raptor_core.documents.grouping import Partitions, tree_name
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest
 from raptor_core.retrieval import Retriever
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
-from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.base import Manifest, TreeEdition, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import NodeCache
@@ -64,7 +64,7 @@ class Index:
         """Mean number of tokens of a node."""
         return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
 
-    def where(self, question: Question, *, pooled: bool) -> Where:
+    def filter_of(self, question: Question, *, pooled: bool) -> Where:
         """Return the filter of a question: its own document, or everything if ``pooled``."""
         if pooled or question.document is None:
             return Where()
@@ -119,12 +119,12 @@ def _build_missing(
         new_trees = build_trees(
             {name: trees[name] for name in names}, components=components, known=store
         )
-        with store.publishing() as publishing:
+        with store.publish_together() as publishing:
             for name in names:
                 tree = new_trees[name]
                 manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
-                publishing.publish([Edition(manifest, tuple(tree.nodes()), tree.vectors())])
-        components.cache.forget(names)
+                publishing.publish([TreeEdition(manifest, tuple(tree.nodes()), tree.vectors())])
+        components.cache.forget_trees(names)
         built.update(names)
         if progress:
             progress(len(built), len(trees))
@@ -146,17 +146,17 @@ class TreeStatistics:
     mean_child_tokens: float
     mean_ratio: float
 
-    def values(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """Convert the figures to rounded values for JSON."""
         rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(self).items()}
         return rounded | {"nodes_by_layer": list(self.nodes_by_layer)}
 
 
-def tree_statistics(index: Index) -> TreeStatistics:
+def compute_tree_statistics(index: Index) -> TreeStatistics:
     """Compute the statistics of all trees of an index, which reads every node."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
-    measured = compressions(summaries, {node.id: node for node in nodes})
+    measured = compression_ratios(summaries, {node.id: node for node in nodes})
     n_children = sum(len(node.children) for node, _ in measured)
     n_child_tokens = sum(node.n_tokens / ratio for node, ratio in measured)
     sizes = [manifest.layer_sizes for manifest in index.manifests]

@@ -6,7 +6,7 @@ Scores of answers are in ``raptor_lab.answer_scores``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from raptor_core.evaluation.golden import Runs, find_runs, runs
+from raptor_core.evaluation.golden import Runs, find_word_runs, word_runs
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.nodes import Node
 from raptor_core.text.vocabulary import STOPWORDS
@@ -46,8 +46,8 @@ class ContextMeasurer:
     has_evidence: bool
 
     @property
-    def meanings(self) -> Mapping[str, str]:
-        """See ``Measurer.meanings``."""
+    def measure_meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.measure_meanings``."""
         return MEASURES
 
     @classmethod
@@ -60,14 +60,16 @@ class ContextMeasurer:
     ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
         pairs = zip(questions, contexts, strict=True)
-        return [ContextScores(self._measure(question, context)) for question, context in pairs]
+        return [
+            ContextScores(self._measure_context(question, context)) for question, context in pairs
+        ]
 
-    def _measure(self, question: Question, context: Context) -> dict[str, float]:
+    def _measure_context(self, question: Question, context: Context) -> dict[str, float]:
         values: dict[str, float] = {}
         if question.evidence:
             values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
-            values |= document_measures(question.sources, context.nodes)
+            values |= measure_documents(question.sources, context.nodes)
             values |= recall_of_first(question.sources, context.documents)
         if question.answers and (GENERAL in question.kinds or not self.has_evidence):
             share = content_recall(question, context.text)
@@ -77,11 +79,11 @@ class ContextMeasurer:
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
     """Compute the share of the evidence's runs of four words that the context contains."""
-    sought: Runs = frozenset().union(*map(runs, evidence))
-    return len(find_runs(sought, context)) / len(sought) if sought else 0.0
+    sought: Runs = frozenset().union(*map(word_runs, evidence))
+    return len(find_word_runs(sought, context)) / len(sought) if sought else 0.0
 
 
-def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
+def measure_documents(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
     """Compute whether an answering document is in the context, and what share of them is.
 
     A summary counts only if all its documents answer the question.

@@ -13,7 +13,7 @@ from raptor_core.store.base import Where
 from raptor_lab.baselines import BASELINES, make_baseline
 from raptor_lab.comparison.contexts import Context, QuestionBatch, System
 from raptor_lab.comparison.index import Index
-from raptor_lab.dpr import DPR, ENCODERS, Dpr
+from raptor_lab.dpr import DPR, ENCODERS, DprSystem
 
 ROOT = "root"
 """System that searches only the top layer of each tree."""
@@ -41,13 +41,15 @@ class StrategySystem:
     layers: tuple[int, ...] | None = None
     top_k: int | None = None
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
-        query = self._query(index, batch.where, budget_tokens)
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
+        """See ``System.make_contexts``."""
+        query = self._make_query(index, batch.where, budget_tokens)
         texts = [question.text for question in batch.questions]
         return list(map(Context.of, index.retriever.search_vectors(texts, batch.vectors, query)))
 
-    def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
+    def _make_query(self, index: Index, where: Where, budget_tokens: int) -> Query:
         query = replace(
             Query.from_settings(index.components.settings),
             strategy=self.strategy,
@@ -57,10 +59,10 @@ class StrategySystem:
             summary_share=1.0,
         )
         if self.strategy == "traversal":  # its ``top_k`` is for each layer
-            return self._walk(index, query)
+            return self._set_nodes_per_layer(index, query)
         return replace(query, where=replace(where, layers=self.layers))
 
-    def _walk(self, index: Index, query: Query) -> Query:
+    def _set_nodes_per_layer(self, index: Index, query: Query) -> Query:
         """Give each layer the same number of nodes: ``top_k``, or as many as fill the budget."""
         if self.name == ROOT:
             return replace(query, top_k=index.n_nodes, n_layers=1)
@@ -73,13 +75,15 @@ class StrategySystem:
 
 
 @dataclass(frozen=True, slots=True)
-class InOrder:
+class DocumentOrderSystem:
     """System that puts the best chunks by vectors in document order instead of best first."""
 
     name: str = IN_ORDER
 
-    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
+    def make_contexts(
+        self, index: Index, batch: QuestionBatch, budget_tokens: int
+    ) -> list[Context]:
+        """See ``System.make_contexts``."""
         query = Query("flat", budget_tokens, where=batch.where)
         texts = [question.text for question in batch.questions]
         found = index.retriever.search_vectors(texts, batch.vectors, query)
@@ -101,9 +105,9 @@ def make_system(name: str, encoders: tuple[str, str] = ENCODERS) -> System:
     if name in BASELINES:
         return make_baseline(name)
     if name in DPR:
-        return Dpr(name, *encoders)
+        return DprSystem(name, *encoders)
     if name == IN_ORDER:
-        return InOrder()
+        return DocumentOrderSystem()
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:

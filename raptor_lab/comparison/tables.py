@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raptor_assets.cli.output import print_wide
-from raptor_assets.shown.markdown import Markdown, markdown_table
-from raptor_core.evaluation.bootstrap import interval_text
+from raptor_assets.shown.markdown import MarkdownCell, markdown_table
+from raptor_core.evaluation.bootstrap import format_interval
 from raptor_lab.comparison.compare import Comparison, ComparisonRow
 
 
@@ -21,8 +21,8 @@ class Table:
 
 def table_markdown(table: Table) -> str:
     """Return a table of figures under its title; its cells are Markdown."""
-    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
-    figures = markdown_table([Markdown(cell) for cell in table.head], rows)
+    rows = [[MarkdownCell(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
+    figures = markdown_table([MarkdownCell(cell) for cell in table.head], rows)
     return "\n\n".join(filter(None, (f"## {table.title}", table.note, figures)))
 
 
@@ -50,8 +50,10 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
         Table(
             f"{name}: {measure.replace('_', ' ')}",
             _HEAD,
-            tuple(_row(line, measure) for line in comparison.lines if measure in line.figures),
-            comparison.meanings[measure],
+            tuple(
+                _to_table_row(line, measure) for line in comparison.rows if measure in line.figures
+            ),
+            comparison.measure_meanings[measure],
         )
         for measure in comparison.measures
     ]
@@ -60,7 +62,7 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
 def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
     """Make a table for each measure, with strategies by readers as in Table 3 of the paper."""
     columns = {
-        f"{reader}, {budget:,} tokens": comparison.at(budget)
+        f"{reader}, {budget:,} tokens": comparison.rows_at_budget(budget)
         for reader, comparison in comparisons.items()
         for budget in comparison.budgets
     }
@@ -72,17 +74,20 @@ def reader_tables(comparisons: Mapping[str, Comparison]) -> list[Table]:
             tuple(
                 (
                     name,
-                    *(interval_text(rows[name].figures[measure].mean) for rows in columns.values()),
+                    *(
+                        format_interval(rows[name].figures[measure].mean)
+                        for rows in columns.values()
+                    ),
                 )
-                for name in first.at(first.budgets[0])
+                for name in first.rows_at_budget(first.budgets[0])
             ),
-            first.meanings[measure],
+            first.measure_meanings[measure],
         )
         for measure in first.measures
     ]
 
 
-def _row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
+def _to_table_row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
     figure = line.figures[measure]
     difference = figure.difference
     return (
@@ -90,8 +95,8 @@ def _row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),
-        interval_text(figure.mean),
-        "" if difference is None else interval_text(difference.interval, "+"),
-        "" if difference is None else f"{difference.p:.3f}",
+        format_interval(figure.mean),
+        "" if difference is None else format_interval(difference.interval, "+"),
+        "" if difference is None else f"{difference.p_value:.3f}",
         ", ".join(f"{layer}: {share:.0%}" for layer, share in line.layers.items()),
     )

@@ -22,11 +22,11 @@ class Dataset:
         documents: documents in the order of the file, among them that of every question.
         questions: at least one question.
         abstracts: abstracts by document id; missing or empty where a document has none.
-        left_out: documents of the file that could not be read, and why.
+        skipped_documents: documents of the file that could not be read, and why.
     """
 
     name: str
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
     abstracts: Mapping[str, str] = field(default_factory=dict)
-    left_out: tuple[Skipped, ...] = ()
+    skipped_documents: tuple[Skipped, ...] = ()

@@ -15,7 +15,7 @@ from raptor_lab.datasets.narrativeqa import load_narrativeqa
 from raptor_lab.datasets.passages import load_passages
 from raptor_lab.datasets.qasper import load_qasper
 from raptor_lab.datasets.quality import load_quality
-from raptor_lab.datasets.records import load_own, load_records
+from raptor_lab.datasets.records import load_golden_dataset, load_records
 from raptor_lab.datasets.rows import read_text
 from raptor_lab.datasets.summaries import load_qmsum, load_squality
 
@@ -48,7 +48,7 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
         SourceError: the file cannot be read, has none of the formats, or has a wrong line.
         SettingsError: a line of a golden set is wrong.
     """
-    dataset = _load(path, documents, split)
+    dataset = _load_by_format(path, documents, split)
     if not dataset.questions:
         raise SourceError(f"{path} contains no question; {FORMS}")
     _require_unique(path, "document", [document.id for document in dataset.documents])
@@ -76,25 +76,25 @@ def _require_unique(path: Path, kind: str, ids: Sequence[str]) -> None:
 def needs_documents(path: Path) -> bool:
     """Return whether a file contains questions without documents."""
     first = {} if path.is_dir() else _first_object(path, read_text(path))
-    return "question" in first and _loader(first) is None
+    return "question" in first and _find_loader(first) is None
 
 
-def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
+def _load_by_format(path: Path, documents: Sequence[Document], split: str) -> Dataset:
     if path.is_dir():
         return load_narrativeqa(path, split)
     text = read_text(path)
     first = _first_object(path, text)
-    if load := _loader(first):
+    if load := _find_loader(first):
         return load(path, text)
     if "question" in first:
-        return load_own(path, documents)
+        return load_golden_dataset(path, documents)
     if first and all(isinstance(p, Mapping) and "qas" in p for p in first.values()):
         return load_qasper(path, text)
     named = ", ".join(sorted(map(str, first))[:6])
     raise SourceError(f"{path} starts with an object of {named or 'nothing'}; {FORMS}")
 
 
-def _loader(first: Mapping[str, Any]) -> Callable[[Path, str], Dataset] | None:
+def _find_loader(first: Mapping[str, Any]) -> Callable[[Path, str], Dataset] | None:
     return next((load for fields, load in _LOADERS if fields <= first.keys()), None)
 
 

@@ -17,7 +17,7 @@ from raptor_formats.encoding.decoding import decode
 from raptor_formats.markup.html import parse_html
 from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
-from raptor_lab.datasets.rows import Row, read_text
+from raptor_lab.datasets.rows import JsonRow, read_text
 
 DOCUMENTS, QUESTIONS, STORIES = "documents.csv", "qaps.csv", "tmp"
 REMEDY = (
@@ -30,8 +30,8 @@ _SNIFFED_BYTES = 4096
 
 def load_narrativeqa(folder: Path, split: str) -> Dataset:
     """Load the stories of a split (train, valid or test), without those that have no text."""
-    listed = [row for row in _table(folder / DOCUMENTS) if row.text("set") == split]
-    stories = [_story(folder, row) for row in listed]
+    listed = [row for row in _read_table(folder / DOCUMENTS) if row.read_text("set") == split]
+    stories = [_read_story(folder, row) for row in listed]
     documents = tuple(story for story in stories if isinstance(story, Document))
     left_out = tuple(story for story in stories if isinstance(story, Skipped))
     if not documents:
@@ -41,23 +41,23 @@ def load_narrativeqa(folder: Path, split: str) -> Dataset:
         )
     known = {document.id for document in documents}
     questions = tuple(
-        _question(number, row)
-        for number, row in enumerate(_table(folder / QUESTIONS), 1)
-        if row.text("document_id") in known
+        _to_question(number, row)
+        for number, row in enumerate(_read_table(folder / QUESTIONS), 1)
+        if row.read_text("document_id") in known
     )
-    return Dataset("narrativeqa", documents, questions, left_out=left_out)
+    return Dataset("narrativeqa", documents, questions, skipped_documents=left_out)
 
 
-def _table(path: Path) -> Iterator[Row]:
+def _read_table(path: Path) -> Iterator[JsonRow]:
     if not path.is_file():
         raise SourceError(f"there is no {path}; {REMEDY}")
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     for values in reader:
-        yield Row(values, f"{path}, line {reader.line_num}", REMEDY)
+        yield JsonRow(values, f"{path}, line {reader.line_num}", REMEDY)
 
 
-def _story(folder: Path, row: Row) -> Document | Skipped:
-    name = row.text("document_id")
+def _read_story(folder: Path, row: JsonRow) -> Document | Skipped:
+    name = row.read_text("document_id")
     path = folder / STORIES / f"{name}.content"
     if not path.is_file():
         return Skipped(name, f"there is no {path}")
@@ -69,15 +69,15 @@ def _story(folder: Path, row: Row) -> Document | Skipped:
         return Skipped(name, f"{path} {error}")
     if not text.strip():
         return Skipped(name, f"{path} contains no text", is_empty=True)
-    return Document(name, text, title=one_line(row.text_or("wiki_title")), source=name)
+    return Document(name, text, title=one_line(row.read_text_or("wiki_title")), source=name)
 
 
-def _question(number: int, row: Row) -> Question:
-    document = row.text("document_id")
-    answers = (row.text_or("answer1"), row.text_or("answer2"))
+def _to_question(number: int, row: JsonRow) -> Question:
+    document = row.read_text("document_id")
+    answers = (row.read_text_or("answer1"), row.read_text_or("answer2"))
     return Question(
         id=f"{document}-{number}",
-        text=row.text("question"),
+        text=row.read_text("question"),
         document=document,
         sources=(document,),
         answers=tuple(dict.fromkeys(filter(None, answers))),

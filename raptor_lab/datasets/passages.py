@@ -12,7 +12,7 @@ from raptor_core.documents.base import Document
 from raptor_core.evaluation.golden_file import Question
 from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
-from raptor_lab.datasets.rows import Row, json_lines, parse_row
+from raptor_lab.datasets.rows import JsonRow, parse_json_lines, parse_row
 
 REMEDY = "expected HotpotQA or MuSiQue as they are published, such as hotpot_dev_distractor_v1.json"
 
@@ -24,42 +24,44 @@ def load_passages(path: Path, text: str) -> Dataset:
     """Load the questions, and their passages as documents without duplicates."""
     is_list = text.lstrip().startswith("[")
     listed = (
-        parse_row(f'{{"rows": {text}}}', str(path), REMEDY).nested_rows("rows") if is_list else None
+        parse_row(f'{{"rows": {text}}}', str(path), REMEDY).read_objects("rows")
+        if is_list
+        else None
     )
-    rows = listed or json_lines(path, text, REMEDY)
+    rows = listed or parse_json_lines(path, text, REMEDY)
     ids: dict[Passage, str] = {}
     questions: list[Question] = []
     for number, row in enumerate(rows, 1):
         is_musique = "paragraphs" in row.values
-        passages = dict(_musique(row) if is_musique else _hotpotqa(row))
+        passages = dict(_read_musique_passages(row) if is_musique else _read_hotpotqa_passages(row))
         for passage in passages:
             ids.setdefault(passage, f"passage-{len(ids) + 1}")
         questions.append(
             Question(
                 id=str(number),
-                text=row.text("question"),
+                text=row.read_text("question"),
                 sources=tuple(ids[passage] for passage, answers in passages.items() if answers),
-                answers=(row.text("answer"), *row.texts("answer_aliases")),
+                answers=(row.read_text("answer"), *row.read_texts("answer_aliases")),
             )
         )
     documents = (Document(name, text, title, name) for (title, text), name in ids.items())
     return Dataset(path.stem, tuple(documents), tuple(questions))
 
 
-def _musique(row: Row) -> Iterator[tuple[Passage, bool]]:
+def _read_musique_passages(row: JsonRow) -> Iterator[tuple[Passage, bool]]:
     """Yield the passages of a question of MuSiQue, and whether each answers it."""
-    for item in row.nested_rows("paragraphs"):
-        passage = one_line(item.text("title")), clean_text(item.text("paragraph_text"))
+    for item in row.read_objects("paragraphs"):
+        passage = one_line(item.read_text("title")), clean_text(item.read_text("paragraph_text"))
         yield passage, bool(item.values.get("is_supporting"))
 
 
-def _hotpotqa(row: Row) -> Iterator[tuple[Passage, bool]]:
+def _read_hotpotqa_passages(row: JsonRow) -> Iterator[tuple[Passage, bool]]:
     """Yield the passages of a question of HotpotQA, and whether each answers it."""
     try:
         answering = {title for title, _ in row.values["supporting_facts"]}
         passages = [(title, "".join(sentences)) for title, sentences in row.values["context"]]
     except (KeyError, TypeError, ValueError) as error:
         expected = "titles with their sentences, and 'supporting_facts'"
-        raise row.wrong("context", expected, row.values.get("context")) from error
+        raise row.to_error("context", expected, row.values.get("context")) from error
     for title, text in passages:
         yield (one_line(title), clean_text(text)), title in answering

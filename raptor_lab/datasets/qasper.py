@@ -6,8 +6,8 @@ from raptor_core.documents.base import Document
 from raptor_core.evaluation.golden_file import Question
 from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
-from raptor_lab.datasets.records import UNANSWERABLE, text_evidence
-from raptor_lab.datasets.rows import Row, parse_row
+from raptor_lab.datasets.records import UNANSWERABLE, keep_text_evidence
+from raptor_lab.datasets.rows import JsonRow, parse_row
 from raptor_lab.datasets.sections import find_sections
 
 REMEDY = (
@@ -26,49 +26,49 @@ def load_qasper(path: Path, text: str) -> Dataset:
     questions: list[Question] = []
     abstracts: dict[str, str] = {}
     for paper in file.values:
-        row = file.row(paper)
-        documents.append(_document(paper, row))
-        abstracts[paper] = clean_text(row.text_or("abstract"))
-        questions += (_question(paper, item) for item in row.nested_rows("qas"))
+        row = file.read_object(paper)
+        documents.append(_to_document(paper, row))
+        abstracts[paper] = clean_text(row.read_text_or("abstract"))
+        questions += (_to_question(paper, item) for item in row.read_objects("qas"))
     return Dataset("qasper", tuple(documents), tuple(questions), abstracts)
 
 
-def gold_answer(answer: Row) -> tuple[str, str]:
+def gold_answer(answer: JsonRow) -> tuple[str, str]:
     """Return the kind of an annotator's answer, and its text as in the official evaluation."""
     if answer.values.get("unanswerable"):
         return "none", UNANSWERABLE
-    if spans := answer.texts("extractive_spans"):
+    if spans := answer.read_texts("extractive_spans"):
         return "extractive", ", ".join(spans)
-    if free := answer.text_or("free_form_answer"):
+    if free := answer.read_text_or("free_form_answer"):
         return "abstractive", free
     yes_no = answer.values.get("yes_no")
     if yes_no is None:
-        raise answer.wrong("free_form_answer", "an answer of some kind", free)
+        raise answer.to_error("free_form_answer", "an answer of some kind", free)
     return "boolean", "Yes" if yes_no else "No"
 
 
-def _document(paper: str, row: Row) -> Document:
-    listed = [{"name": "Abstract"}] if row.text_or("abstract") else []
-    parts = [f"Abstract\n{row.text('abstract')}"] if listed else []
-    for section in row.nested_rows("full_text"):
-        name = one_line(section.text_or("section_name"))
+def _to_document(paper: str, row: JsonRow) -> Document:
+    listed = [{"name": "Abstract"}] if row.read_text_or("abstract") else []
+    parts = [f"Abstract\n{row.read_text('abstract')}"] if listed else []
+    for section in row.read_objects("full_text"):
+        name = one_line(section.read_text_or("section_name"))
         listed += [{"name": name}] if name else []
-        parts.append("\n".join(part for part in (name, *section.texts("paragraphs")) if part))
+        parts.append("\n".join(part for part in (name, *section.read_texts("paragraphs")) if part))
     text = clean_text("\n\n".join(part for part in parts if part))
-    title = one_line(row.text_or("title"))
+    title = one_line(row.read_text_or("title"))
     return Document(paper, text, title=title, source=paper, sections=find_sections(text, listed))
 
 
-def _question(paper: str, row: Row) -> Question:
-    answers = [item.row("answer") for item in row.nested_rows("answers")]
-    evidence = tuple(passage for answer in answers for passage in answer.texts("evidence"))
+def _to_question(paper: str, row: JsonRow) -> Question:
+    answers = [item.read_object("answer") for item in row.read_objects("answers")]
+    evidence = tuple(passage for answer in answers for passage in answer.read_texts("evidence"))
     gold = list(map(gold_answer, answers))
     return Question(
-        id=row.text("question_id"),
-        text=row.text("question"),
+        id=row.read_text("question_id"),
+        text=row.read_text("question"),
         document=paper,
         sources=(paper,),
-        evidence=text_evidence(evidence),
+        evidence=keep_text_evidence(evidence),
         answers=tuple(dict.fromkeys(text for _, text in gold)),
         kinds=tuple(sorted({kind for kind, _ in gold})),
     )

@@ -8,8 +8,8 @@ from raptor_core.evaluation.golden_file import Question
 from raptor_formats.markup.html import parse_html
 from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
-from raptor_lab.datasets.records import options_of
-from raptor_lab.datasets.rows import Row, json_lines
+from raptor_lab.datasets.records import read_options
+from raptor_lab.datasets.rows import JsonRow, parse_json_lines
 
 REMEDY = (
     "expected QuALITY as it is published, such as QuALITY.v1.0.1.htmlstripped.dev: one JSON object "
@@ -26,30 +26,32 @@ def load_quality(path: Path, text: str) -> Dataset:
     """
     documents: dict[str, Document] = {}
     questions: dict[str, Question] = {}
-    for row in json_lines(path, text, REMEDY):
-        article = row.text("article_id")
-        documents.setdefault(article, _document(article, row))
-        for number, item in enumerate(row.nested_rows("questions"), 1):
-            name = item.text_or("question_unique_id", f"{row.text('set_unique_id')}_{number}")
-            questions[name] = _question(name, article, item)
+    for row in parse_json_lines(path, text, REMEDY):
+        article = row.read_text("article_id")
+        documents.setdefault(article, _to_document(article, row))
+        for number, item in enumerate(row.read_objects("questions"), 1):
+            name = item.read_text_or(
+                "question_unique_id", f"{row.read_text('set_unique_id')}_{number}"
+            )
+            questions[name] = _to_question(name, article, item)
     return Dataset("quality", tuple(documents.values()), tuple(questions.values()))
 
 
-def _document(article: str, row: Row) -> Document:
-    text = row.text("article")
-    title = one_line(row.text_or("title"))
+def _to_document(article: str, row: JsonRow) -> Document:
+    text = row.read_text("article")
+    title = one_line(row.read_text_or("title"))
     if not _MARKUP.search(text):
         return Document(article, clean_text(text), title=title, source=article)
     parsed = parse_html(f'<meta charset="utf-8">{text}'.encode())
     return Document(article, parsed.text, title=title, source=article, sections=parsed.sections)
 
 
-def _question(name: str, article: str, row: Row) -> Question:
-    options, gold = options_of(row)
-    difficult = row.whole_number("difficult", 0, 1)
+def _to_question(name: str, article: str, row: JsonRow) -> Question:
+    options, gold = read_options(row)
+    difficult = row.read_whole_number("difficult", 0, 1)
     return Question(
         id=name,
-        text=row.text("question"),
+        text=row.read_text("question"),
         document=article,
         sources=(article,),
         answers=() if gold is None else (options[gold],),

@@ -15,11 +15,11 @@ from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import UnreadableError
 from raptor_lab.datasets.base import Dataset
-from raptor_lab.datasets.rows import Row, json_lines
-from raptor_lab.datasets.sections import find_sections, line_sections
+from raptor_lab.datasets.rows import JsonRow, parse_json_lines
+from raptor_lab.datasets.sections import find_line_sections, find_sections
 
 
-def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
+def load_golden_dataset(path: Path, documents: Sequence[Document]) -> Dataset:
     """Load a golden set as a data set; a question without a tree is about all documents."""
     if not documents:
         raise SourceError(
@@ -52,14 +52,14 @@ def load_records(path: Path, text: str) -> Dataset:
     questions: list[Question] = []
     abstracts: dict[str, str] = {}
     name = path.stem
-    for row in json_lines(path, text, REMEDY):
-        document = _document(row)
+    for row in parse_json_lines(path, text, REMEDY):
+        document = _to_document(row)
         name = next((_NAMES[key] for key in row.values if key in _NAMES), name)
         documents.append(document)
-        abstracts[document.id] = row.text_or("abstract")
+        abstracts[document.id] = row.read_text_or("abstract")
         questions += (
-            _question(str(number), document.id, item)
-            for number, item in enumerate(row.nested_rows("questions"), 1)
+            _to_question(str(number), document.id, item)
+            for number, item in enumerate(row.read_objects("questions"), 1)
         )
     known = {document.id for document in documents}
     for question in questions:
@@ -68,7 +68,7 @@ def load_records(path: Path, text: str) -> Dataset:
     return Dataset(name, tuple(documents), tuple(questions), abstracts)
 
 
-def _document(row: Row) -> Document:
+def _to_document(row: JsonRow) -> Document:
     table = TableOrigin(name="", source="", metadata={})
     try:
         read = row_document(row.values, table, SourceSettings())
@@ -78,37 +78,39 @@ def _document(row: Row) -> Document:
     listed, text = row.values.get("sections"), document.text
     if listed or _PAPER not in row.values:
         return replace(document, sections=find_sections(text, listed))
-    return replace(document, sections=line_sections(text))
+    return replace(document, sections=find_line_sections(text))
 
 
-def _question(number: str, document: str, row: Row) -> Question:
-    options, gold = options_of(row) if row.values.get("options") else ((), None)
-    answers = row.texts("answers") or ((UNANSWERABLE,) if row.values.get("unanswerable") else ())
-    difficult = row.whole_number("difficult", 0, 1)
-    sources = row.texts("sources")
+def _to_question(number: str, document: str, row: JsonRow) -> Question:
+    options, gold = read_options(row) if row.values.get("options") else ((), None)
+    answers = row.read_texts("answers") or (
+        (UNANSWERABLE,) if row.values.get("unanswerable") else ()
+    )
+    difficult = row.read_whole_number("difficult", 0, 1)
+    sources = row.read_texts("sources")
     return Question(
-        id=f"{document}-{row.text_or('qid', number)}",
-        text=row.text("question"),
+        id=f"{document}-{row.read_text_or('qid', number)}",
+        text=row.read_text("question"),
         document=None if sources else document,
         sources=sources or (document,),
-        evidence=text_evidence(row.texts("evidence")),
+        evidence=keep_text_evidence(row.read_texts("evidence")),
         answers=answers or (() if gold is None else (options[gold],)),
         options=options,
         gold=gold,
         hard=None if difficult is None else bool(difficult),
-        kinds=tuple(filter(None, [row.text_or("kind")])),
+        kinds=tuple(filter(None, [row.read_text_or("kind")])),
     )
 
 
-def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
+def keep_text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
     """Remove figures, tables and duplicates from evidence."""
     return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
 
 
-def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
+def read_options(row: JsonRow) -> tuple[tuple[str, ...], int | None]:
     """Return the options of a question, and the index of the right one, from 0."""
-    options = row.texts("options")
+    options = row.read_texts("options")
     if len(options) < 2:
-        raise row.wrong("options", "two options or more", row.values.get("options"))
-    label = row.whole_number("gold_label", 1, len(options))
+        raise row.to_error("options", "two options or more", row.values.get("options"))
+    label = row.read_whole_number("gold_label", 1, len(options))
     return options, None if label is None else label - 1

@@ -10,7 +10,7 @@ from raptor_core.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JsonRow:
     """JSON object of a file; a wrong field raises SourceError with its place and the remedy.
 
     ``where`` is that place: the file, the line, and the object in the line.
@@ -20,50 +20,50 @@ class Row:
     where: str
     remedy: str
 
-    def text(self, key: str) -> str:
+    def read_text(self, key: str) -> str:
         """Return a field that must be a text."""
         value = self.values.get(key)
         if not isinstance(value, str) or not value.strip():
-            raise self.wrong(key, "a text", value)
+            raise self.to_error(key, "a text", value)
         return value
 
-    def text_or(self, key: str, default: str = "") -> str:
+    def read_text_or(self, key: str, default: str = "") -> str:
         """Return a field with a text, or ``default`` if it is missing, null or empty."""
-        return default if self.values.get(key) in (None, "") else self.text(key)
+        return default if self.values.get(key) in (None, "") else self.read_text(key)
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def read_texts(self, key: str) -> tuple[str, ...]:
         """Return the texts of a field (a text, a list or null), without blank ones."""
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-            raise self.wrong(key, "a text or a list of texts", value)
+            raise self.to_error(key, "a text or a list of texts", value)
         return tuple(item for item in listed if item.strip())
 
-    def whole_number(self, key: str, low: int, high: int) -> int | None:
+    def read_whole_number(self, key: str, low: int, high: int) -> int | None:
         """Return a field with an integer within bounds, or None if it is missing or null."""
         value = self.values.get(key)
         if value is None:
             return None
         if not isinstance(value, int | float) or value != int(value) or not low <= value <= high:
-            raise self.wrong(key, f"a whole number from {low} to {high}", value)
+            raise self.to_error(key, f"a whole number from {low} to {high}", value)
         return int(value)
 
-    def row(self, key: str) -> "Row":
+    def read_object(self, key: str) -> "JsonRow":
         """Return a field that must be an object."""
         value = self.values.get(key)
         if not isinstance(value, Mapping):
-            raise self.wrong(key, "an object", value)
+            raise self.to_error(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
-    def nested_rows(self, key: str) -> "Iterator[Row]":
+    def read_objects(self, key: str) -> "Iterator[JsonRow]":
         """Yield the objects of a field that must be a list of objects."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-            raise self.wrong(key, "a list of objects", value)
+            raise self.to_error(key, "a list of objects", value)
         for number, item in enumerate(value, 1):
             yield replace(self, values=item, where=f"{self.where}, {key} {number}")
 
-    def wrong(self, key: str, expected: str, value: object) -> SourceError:
+    def to_error(self, key: str, expected: str, value: object) -> SourceError:
         """Make the error for a field with a wrong value."""
         came = "it is missing" if key not in self.values else f"got {value!r:.60}"
         return SourceError(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
@@ -82,19 +82,19 @@ def read_text(path: Path, remedy: str = "") -> str:
         ) from cause
 
 
-def read_rows(path: Path, remedy: str) -> Iterator[Row]:
+def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
     """Read the objects of a JSON Lines file, without blank lines."""
-    return json_lines(path, read_text(path, remedy), remedy)
+    return parse_json_lines(path, read_text(path, remedy), remedy)
 
 
-def json_lines(path: Path, text: str, remedy: str) -> Iterator[Row]:
+def parse_json_lines(path: Path, text: str, remedy: str) -> Iterator[JsonRow]:
     """Parse the objects of JSON Lines, without blank lines."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield parse_row(line, f"{path}, line {number}", remedy)
 
 
-def parse_row(text: str, where: str, remedy: str) -> Row:
+def parse_row(text: str, where: str, remedy: str) -> JsonRow:
     """Parse one JSON object."""
     try:
         values = json.loads(text)
@@ -102,4 +102,4 @@ def parse_row(text: str, where: str, remedy: str) -> Row:
         raise SourceError(f"{where}: it is not JSON ({cause}); {remedy}") from cause
     if not isinstance(values, Mapping):
         raise SourceError(f"{where}: expected an object, got {text.strip()[:40]!r}; {remedy}")
-    return Row(values, where, remedy)
+    return JsonRow(values, where, remedy)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from raptor_formats.blocks import Section
-from raptor_formats.sections import Heading, nest
+from raptor_formats.sections import Heading, nest_headings
 from raptor_formats.text import clean_text
 
 NESTED_NAME = " ::: "
@@ -18,10 +18,10 @@ HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 _SECTION_NAMES = ("name", "title", "heading")
 
 
-def line_sections(text: str) -> tuple[Section, ...]:
+def find_line_sections(text: str) -> tuple[Section, ...]:
     """Find sections that begin with a short line without a full stop."""
     lines = HEADING.finditer(text)
-    return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
+    return nest_headings([Heading(line.group(), 1, line.start()) for line in lines], len(text))
 
 
 def find_sections(text: str, listed: object) -> tuple[Section, ...]:
@@ -44,7 +44,7 @@ def find_sections(text: str, listed: object) -> tuple[Section, ...]:
         path.append(name)
         headings.append(Heading(title, len(path), start))
         at = start + len(name)
-    return nest(headings, len(text))
+    return nest_headings(headings, len(text))
 
 
 def _section_names(listed: object) -> list[str]:

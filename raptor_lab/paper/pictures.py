@@ -13,37 +13,39 @@ _PANEL = (4.6, 2.6)  # inches
 
 def scaling_svg(study: Study) -> str:
     """Draw tokens of calls, and a second panel of seconds if they were measured."""
-    prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
-    completions = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
+    prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.token_points]
+    completions = [
+        (p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.token_points
+    ]
     panels = {"thousand tokens of calls": {"prompts": prompts, "completions": completions}}
-    if study.times:
-        timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
+    if study.time_points:
+        timed = [(p.document_tokens / 1000, p.seconds) for p in study.time_points]
         panels["seconds"] = {"seconds": timed}
-    figure, axes = _panels(len(panels))
+    figure, axes = _make_panels(len(panels))
     for panel, (quantity, series) in zip(axes, panels.items(), strict=True):
         x_label = "thousand tokens of the document"
         _draw_points(panel, f"{study.name}: {quantity}", x_label, series, joined=False)
-    return _svg(figure)
+    return _to_svg(figure)
 
 
 def curve_svg(study: Study) -> str:
     """Draw the measure by the length of the context: collapsed tree and traversal (Figure 3)."""
     series: dict[str, list[tuple[float, float]]] = {}
-    for line in study.curve:
+    for line in study.curve_rows:
         value = line.figures[study.curve_measure].mean.value or 0.0
         series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
-    figure, (panel,) = _panels(1)
+    figure, (panel,) = _make_panels(1)
     title = f"{study.name}: {study.curve_measure.replace('_', ' ')}"
     _draw_points(panel, title, "tokens of a context", series, joined=True)
-    return _svg(figure)
+    return _to_svg(figure)
 
 
 def shares_svg(study: Study) -> str:
     """Draw the nodes of a context by layer at the largest budget, by strategy (Figure 7)."""
     budget = max(study.retrievers.budgets)
-    at_budget = study.retrievers.at(budget).values()
+    at_budget = study.retrievers.rows_at_budget(budget).values()
     lines = [line for line in at_budget if line.system in tables.SPREAD and line.layers]
-    figure, axes = _panels(len(lines))
+    figure, axes = _make_panels(len(lines))
     layers = range(study.n_layers)
     for panel, line in zip(axes, lines, strict=True):
         panel.set_title(f"{study.name}: {line.system}, {budget:,} tokens")
@@ -51,10 +53,10 @@ def shares_svg(study: Study) -> str:
         bars = panel.barh([f"layer {layer}" for layer in layers], shares)
         panel.bar_label(bars, [f"{share:.1%}" for share in shares])
         panel.invert_yaxis()
-    return _svg(figure)
+    return _to_svg(figure)
 
 
-def _panels(n_panels: int) -> tuple[Any, Sequence[Any]]:
+def _make_panels(n_panels: int) -> tuple[Any, Sequence[Any]]:
     from matplotlib.figure import Figure
 
     width, height = _PANEL
@@ -76,7 +78,7 @@ def _draw_points(
         panel.legend()
 
 
-def _svg(figure: Any) -> str:
+def _to_svg(figure: Any) -> str:
     """Convert a figure to SVG with selectable text, without metadata and XML declaration."""
     import matplotlib as mpl
 

@@ -14,23 +14,23 @@ import numpy as np
 from scipy.stats import linregress
 
 from raptor_core.documents.base import Document
-from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
-from raptor_core.nodes import grouped
+from raptor_core.models.summarizing.prompts import count_prompt_tokens, prompt_overhead_tokens
+from raptor_core.nodes import group_nodes
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import (
     Comparison,
     ComparisonRow,
     Progress,
-    by_kind,
     compare,
-    join,
+    join_systems,
+    split_by_kind,
 )
 from raptor_lab.comparison.contexts import Measurer
-from raptor_lab.comparison.index import Index, TreeStatistics, tree_statistics
+from raptor_lab.comparison.index import Index, TreeStatistics, compute_tree_statistics
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.systems import make_system
-from raptor_lab.dpr import DPR, Dpr
+from raptor_lab.dpr import DPR, DprSystem
 
 MAX_TOKENS = 80_000  # longest document of Figure 6
 N_PREFIXES = 6
@@ -58,32 +58,32 @@ class TimePoint:
 class Slope:
     """Line fitted by least squares: rise per 1,000 tokens of the document, and R²."""
 
-    per_thousand: float
+    per_thousand_tokens: float
     r_squared: float
 
 
-def token_points(index: Index) -> list[TokenPoint]:
+def count_tokens_by_tree(index: Index) -> list[TokenPoint]:
     """Count the tokens of each tree and its calls, shortest tree first, without a build."""
     nodes = index.store.nodes()
     by_id = {node.id: node for node in nodes}
     # Extracted summaries are counted as if a chat model wrote them.
     summarizer = index.components.settings.summarizer.model_copy(update={"kind": "openai"})
-    overhead = prompt_overhead(summarizer, index.components.counter)
+    overhead = prompt_overhead_tokens(summarizer, index.components.counter)
     points = []
-    for tree_nodes in grouped(nodes, lambda node: node.tree).values():
+    for tree_nodes in group_nodes(nodes, lambda node: node.tree).values():
         summaries = [node for node in tree_nodes if not node.is_leaf]
         inputs = ([by_id[child].n_tokens for child in node.children] for node in summaries)
         points.append(
             TokenPoint(
                 document_tokens=sum(node.n_tokens for node in tree_nodes if node.is_leaf),
-                prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in inputs),
+                prompt_tokens=sum(count_prompt_tokens(counts, overhead) for counts in inputs),
                 completion_tokens=sum(node.n_tokens for node in summaries),
             )
         )
     return sorted(points, key=lambda point: point.document_tokens)
 
 
-def is_local(components: Components) -> bool:
+def needs_no_endpoint(components: Components) -> bool:
     """Return whether a build calls no chat model and no endpoint, so that a repeat is cheap."""
     settings = components.settings
     return settings.summarizer.kind == "extractive" and settings.embedder.kind != "openai"
@@ -95,7 +95,7 @@ def time_builds(
     progress: Callable[[int], None] | None = None,
 ) -> list[TimePoint]:
     """Build prefixes of the longest document, shortest first; report the tokens of each."""
-    parts = list(_prefixes(documents, components))
+    parts = list(_cut_prefixes(documents, components))
     for _, part in parts[:1]:  # a first build, not timed, loads the models
         build_tree([part], components=components)
     points = []
@@ -117,7 +117,7 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
     return Slope(1000 * float(line.slope), explained)
 
 
-def _prefixes(
+def _cut_prefixes(
     documents: Sequence[Document], components: Components
 ) -> Iterator[tuple[int, Document]]:
     """Cut prefixes of the longest document in equal steps, up to ``MAX_TOKENS``."""
@@ -140,58 +140,60 @@ CURVE_TOP_K = (1, 2, 3, 5, 8, 12)
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Measurements on a data set; ``contiguous`` trees and ``times`` are optional.
+    """Measurements on a data set; ``contiguous_trees`` and ``time_points`` are optional.
 
     Attributes:
         retrievers: comparison without and with the tree; the first is flat.
-        layers: collapsed tree by start layer and number of layers.
-        curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
-        tokens, times: cost of builds by length of the document; ``tokens`` has each tree.
+        layer_subsets: collapsed tree by start layer and number of layers.
+        curve_rows: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
+        token_points: cost of a build by length of the document, for each tree.
+        time_points: duration of builds by length of the document.
     """
 
     name: str
     n_documents: int
     n_questions: int
     retrievers: Comparison
-    layers: Comparison
+    layer_subsets: Comparison
     n_layers: int
-    curve: tuple[ComparisonRow, ...]
-    trees: TreeStatistics
+    curve_rows: tuple[ComparisonRow, ...]
+    tree_statistics: TreeStatistics
     titles: Mapping[str, str] = field(default_factory=dict)
-    contiguous: TreeStatistics | None = None
-    tokens: tuple[TokenPoint, ...] = ()
-    times: tuple[TimePoint, ...] = ()
+    contiguous_trees: TreeStatistics | None = None
+    token_points: tuple[TokenPoint, ...] = ()
+    time_points: tuple[TimePoint, ...] = ()
 
     @property
-    def measure(self) -> str:
+    def first_measure(self) -> str:
         """The first measure that the data set allows, or ""."""
         return next(iter(self.retrievers.measures), "")
 
     @property
     def curve_measure(self) -> str:
         """The first measure of the curve, or ""."""
-        return next(iter(self.curve[0].figures), "")
+        return next(iter(self.curve_rows[0].figures), "")
 
-    def values(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """Convert the figures to values for JSON."""
         return {
             "dataset": self.name,
             "n_documents": self.n_documents,
             "n_questions": self.n_questions,
-            "retrievers": self.retrievers.values(),
+            "retrievers": self.retrievers.to_json_values(),
             "by_kind": {
-                kind: comparison.values() for kind, comparison in by_kind(self.retrievers).items()
+                kind: comparison.to_json_values()
+                for kind, comparison in split_by_kind(self.retrievers).items()
             },
-            "layers": self.layers.values(),
-            "curve": [asdict(line) for line in self.curve],
-            "trees": self.trees.values(),
-            "contiguous": self.contiguous and asdict(self.contiguous),
-            "tokens": [asdict(point) for point in self.tokens],
-            "times": [asdict(point) for point in self.times],
+            "layers": self.layer_subsets.to_json_values(),
+            "curve": [asdict(line) for line in self.curve_rows],
+            "trees": self.tree_statistics.to_json_values(),
+            "contiguous": self.contiguous_trees and asdict(self.contiguous_trees),
+            "tokens": [asdict(point) for point in self.token_points],
+            "times": [asdict(point) for point in self.time_points],
         }
 
 
-def layers_name(start: int, n_layers: int) -> str:
+def name_of_layer_search(start: int, n_layers: int) -> str:
     """Return the name of a search over ``n_layers`` layers down from ``start``."""
     return f"collapsed@{start - n_layers + 1}-{start}"
 
@@ -209,7 +211,7 @@ def measure_study(
     ``curve_measurer`` measures the curve; ``encoders`` add DPR to the retrievers.
     """
     names = [
-        layers_name(start, queried)
+        name_of_layer_search(start, queried)
         for start in range(index.n_layers)
         for queried in range(1, start + 2)
     ]
@@ -217,7 +219,7 @@ def measure_study(
     measured = partial(compare, index, measurer=measurer, progress=progress)
     abstracts = ["title-abstract"] if any(index.dataset.abstracts.values()) else []
     compared = [make_system(name) for name in (*WITHOUT_TREE, *abstracts, *WITH_TREE)]
-    compared += [Dpr(name, *encoders) for name in DPR] if encoders else []
+    compared += [DprSystem(name, *encoders) for name in DPR] if encoders else []
     retrievers = measured(compared, budgets)
     layers = measured([make_system(name) for name in names], budgets)
     curved = partial(measured, measurer=curve_measurer or measurer)
@@ -227,16 +229,16 @@ def measure_study(
         n_documents=len(index.dataset.documents),
         n_questions=len(index.dataset.questions),
         retrievers=retrievers,
-        layers=layers,
+        layer_subsets=layers,
         n_layers=index.n_layers,
-        curve=(*collapsed.lines, *curved(walks, [UNBOUND]).lines),
+        curve_rows=(*collapsed.rows, *curved(walks, [UNBOUND]).rows),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
-        trees=tree_statistics(index),
-        tokens=tuple(token_points(index)),
+        tree_statistics=compute_tree_statistics(index),
+        token_points=tuple(count_tokens_by_tree(index)),
     )
 
 
-def with_contiguous(
+def add_contiguous_trees(
     study: Study,
     index: Index,
     budgets: Sequence[int],
@@ -246,5 +248,5 @@ def with_contiguous(
     """Add the ablation to a study: an index of contiguous trees over the same data set."""
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
     comparison = compare(index, systems, budgets, measurer=measurer, progress=progress)
-    retrievers = join(study.retrievers, comparison, f"{CONTIGUOUS} tree")
-    return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
+    retrievers = join_systems(study.retrievers, comparison, f"{CONTIGUOUS} tree")
+    return replace(study, retrievers=retrievers, contiguous_trees=compute_tree_statistics(index))

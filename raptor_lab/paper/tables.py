@@ -9,11 +9,16 @@ from statistics import mean
 
 import numpy as np
 
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_lab.comparison.compare import Comparison, ComparisonRow, by_kind, restrict
+from raptor_core.evaluation.bootstrap import format_interval
+from raptor_lab.comparison.compare import (
+    Comparison,
+    ComparisonRow,
+    restrict_to_questions,
+    split_by_kind,
+)
 from raptor_lab.comparison.index import TreeStatistics
 from raptor_lab.comparison.tables import Table
-from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, layers_name
+from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, name_of_layer_search
 
 # Tables of the paper (Sarthi et al. 2024, arXiv:2401.18059) by number; shares are in percent.
 ANSWERS: Mapping[str, tuple[int, ...]] = {
@@ -31,13 +36,13 @@ _NOTES[COMPRESSION] = "Summaries by gpt-3.5-turbo."
 _READ = "Scores of answers, in percent, from the paper."
 
 
-def published(*numbers: int) -> list[Table]:
+def published_tables(*numbers: int) -> list[Table]:
     """Return the paper's tables of these numbers."""
-    return [_tables()[number] for number in numbers]
+    return [_read_published_tables()[number] for number in numbers]
 
 
 @cache
-def _tables() -> Mapping[int, Table]:
+def _read_published_tables() -> Mapping[int, Table]:
     """Read ``published.txt``: title, head and rows of each table, with "|" between cells."""
     text = Path(__file__).with_name("published.txt").read_text(encoding="utf-8")
     tables = {}
@@ -70,24 +75,24 @@ def retriever_tables(study: Study) -> list[Table]:
     tables = [_retriever_table(study, measure) for measure in study.retrievers.measures]
     kinds = {
         kind: comparison
-        for kind, comparison in by_kind(study.retrievers).items()
-        if study.measure in comparison.measures
+        for kind, comparison in split_by_kind(study.retrievers).items()
+        if study.first_measure in comparison.measures
     }
-    tables += [_by_kind(study, kinds)] if len(kinds) > 1 else []
-    return tables + published(*ANSWERS.get(study.name, ()))
+    tables += [_table_by_kind(study, kinds)] if len(kinds) > 1 else []
+    return tables + published_tables(*ANSWERS.get(study.name, ()))
 
 
 def _retriever_table(study: Study, measure: str) -> Table:
     budgets = study.retrievers.budgets
-    lines = [study.retrievers.at(budget) for budget in budgets]
-    meaning = study.retrievers.meanings[measure]
+    lines = [study.retrievers.rows_at_budget(budget) for budget in budgets]
+    meaning = study.retrievers.measure_meanings[measure]
     head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
     rows = (
         (
             system,
             MEANING.get(system.partition(",")[0], system),
-            _tree(system),
-            *_cells([of[system] for of in lines], measure),
+            _uses_tree_cell(system),
+            *_measure_cells([of[system] for of in lines], measure),
         )
         for system, line in lines[0].items()
         if measure in line.figures
@@ -103,34 +108,43 @@ def _retriever_table(study: Study, measure: str) -> Table:
     )
 
 
-def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
+def _table_by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
     budget = max(study.retrievers.budgets)
-    lines = {kind: comparison.at(budget) for kind, comparison in kinds.items()}
-    counts = {kind: of["flat"].figures[study.measure].n_questions for kind, of in lines.items()}
+    lines = {kind: comparison.rows_at_budget(budget) for kind, comparison in kinds.items()}
+    counts = {
+        kind: of["flat"].figures[study.first_measure].n_questions for kind, of in lines.items()
+    }
     rows = (
-        (system, *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()))
-        for system in study.retrievers.at(budget)
+        (
+            system,
+            *(
+                format_interval(of[system].figures[study.first_measure].mean)
+                for of in lines.values()
+            ),
+        )
+        for system in study.retrievers.rows_at_budget(budget)
     )
+    measure_name = study.first_measure.replace("_", " ")
     return Table(
-        title=f"{study.name}: {study.measure.replace('_', ' ')} by kind, at {budget:,} tokens",
+        title=f"{study.name}: {measure_name} by kind, at {budget:,} tokens",
         head=("strategy", *(f"{kind} ({n})" for kind, n in counts.items())),
         rows=tuple(rows),
         note="Kinds of answers or questions as the data set has them; one may be of several.",
     )
 
 
-def _tree(system: str) -> str:
+def _uses_tree_cell(system: str) -> str:
     strategy, _, contiguous = system.partition(", ")
     if contiguous:
         return "contiguous"
     return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
 
 
-def _cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
+def _measure_cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
     for line in lines:
         figure = line.figures[measure]
-        yield interval_text(figure.mean)
-        yield interval_text(figure.difference.interval, "+") if figure.difference else ""
+        yield format_interval(figure.mean)
+        yield format_interval(figure.difference.interval, "+") if figure.difference else ""
 
 
 _CURVE = (
@@ -152,11 +166,11 @@ def curve_tables(studies: Sequence[Study]) -> list[Table]:
 
 
 def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
-    for line in study.curve:
+    for line in study.curve_rows:
         strategy, _, top_k = line.system.partition(":")
         bound = f"{top_k} nodes of a layer" if top_k else f"{line.budget_tokens:,} tokens"
         figure = line.figures[study.curve_measure]
-        yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
+        yield strategy, bound, f"{line.mean_tokens:,.0f}", format_interval(figure.mean)
 
 
 SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
@@ -166,40 +180,45 @@ N_SINGLE = 5  # documents with a separate table, as in the paper
 
 def layer_tables(studies: Sequence[Study]) -> list[Table]:
     """Make tables of start layer by number of layers for each data set, budget and top document."""
-    measured = [study for study in studies if study.measure]
+    measured = [study for study in studies if study.first_measure]
     tables = []
     for study in measured:
-        for budget in study.layers.budgets:
-            title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
-            tables.append(_subsets(study, study.layers, budget, title))
+        for budget in study.layer_subsets.budgets:
+            title = f"{study.name}: {study.first_measure.replace('_', ' ')} at {budget:,} tokens"
+            tables.append(_layer_subset_table(study, study.layer_subsets, budget, title))
     tables += [table for study in measured for table in _per_document_tables(study)]
-    return tables + published(*LAYERS)
+    return tables + published_tables(*LAYERS)
 
 
 def share_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table of nodes by layer for each data set, and the paper's."""
-    return [*map(_shares, studies), *published(*SHARES)]
+    return [*map(_share_table, studies), *published_tables(*SHARES)]
 
 
 def _per_document_tables(study: Study) -> Iterator[Table]:
-    budget = max(study.layers.budgets)
+    budget = max(study.layer_subsets.budgets)
     by_document: dict[str, set[str]] = {}
-    for item in study.layers.scores:
-        if item.question.document and study.measure in item.measures:
+    for item in study.layer_subsets.scores:
+        if item.question.document and study.first_measure in item.measures:
             by_document.setdefault(item.question.document, set()).add(item.question.id)
     ranked = sorted(by_document.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     for document, questions in ranked[:N_SINGLE] if len(by_document) > 1 else ():
         name = study.titles.get(document, document)
         title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
-        yield _subsets(study, restrict(study.layers, questions), budget, title)
+        yield _layer_subset_table(
+            study, restrict_to_questions(study.layer_subsets, questions), budget, title
+        )
 
 
-def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
-    lines = layers.at(budget)
-    alone = len({item.question.cluster for item in layers.scores}) == 1  # has no interval
+def _layer_subset_table(study: Study, layers: Comparison, budget: int, title: str) -> Table:
+    lines = layers.rows_at_budget(budget)
+    alone = len({item.question.bootstrap_unit for item in layers.scores}) == 1  # has no interval
     starts = range(study.n_layers)
     rows = tuple(
-        (str(queried), *(_cell(study, lines, start, queried, alone=alone) for start in starts))
+        (
+            str(queried),
+            *(_layer_subset_cell(study, lines, start, queried, alone=alone) for start in starts),
+        )
         for queried in range(1, study.n_layers + 1)
     )
     return Table(
@@ -210,17 +229,17 @@ def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table
     )
 
 
-def _cell(
+def _layer_subset_cell(
     study: Study, lines: dict[str, ComparisonRow], start: int, queried: int, *, alone: bool
 ) -> str:
-    line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
-    figure = line.figures.get(study.measure) if line else None
+    line = lines.get(name_of_layer_search(start, queried)) if queried <= start + 1 else None
+    figure = line.figures.get(study.first_measure) if line else None
     if figure is None:
         return ""
-    return f"{figure.mean.value:.3f}" if alone else interval_text(figure.mean)
+    return f"{figure.mean.value:.3f}" if alone else format_interval(figure.mean)
 
 
-def _shares(study: Study) -> Table:
+def _share_table(study: Study) -> Table:
     layers = range(study.n_layers)
     rows = tuple(
         (
@@ -229,7 +248,7 @@ def _shares(study: Study) -> Table:
             *(f"{100 * line.layers.get(layer, 0.0):.1f}" for layer in layers),
             f"{100 * (1 - line.layers.get(0, 0.0)):.1f}",
         )
-        for line in study.retrievers.lines
+        for line in study.retrievers.rows
         if line.system in SPREAD and line.layers
     )
     return Table(
@@ -250,16 +269,23 @@ def compression_tables(studies: Sequence[Study]) -> list[Table]:
     """Make the table of sizes of trees, and the paper's."""
     rows = []
     for study in studies:
-        rows.append(_size_row(study.name, study.trees))
-        if study.contiguous:
-            rows.append(_size_row(f"{study.name}, contiguous", study.contiguous))
+        rows.append(_size_row(study.name, study.tree_statistics))
+        if study.contiguous_trees:
+            rows.append(_size_row(f"{study.name}, contiguous", study.contiguous_trees))
     if len(studies) > 1:
-        rows.append(_size_row("all together", _pooled([study.trees for study in studies])))
+        rows.append(
+            _size_row(
+                "all together", _combine_statistics([study.tree_statistics for study in studies])
+            )
+        )
     note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
-    return [Table("Compression of the trees", _SIZES, tuple(rows), note), *published(COMPRESSION)]
+    return [
+        Table("Compression of the trees", _SIZES, tuple(rows), note),
+        *published_tables(COMPRESSION),
+    ]
 
 
-def _pooled(trees: Sequence[TreeStatistics]) -> TreeStatistics:
+def _combine_statistics(trees: Sequence[TreeStatistics]) -> TreeStatistics:
     """Combine the statistics of several indexes; every summary has the same weight."""
     layers = [part.nodes_by_layer for part in trees]
     summaries = [sum(sizes[1:]) for sizes in layers]
@@ -310,37 +336,41 @@ _SECONDS = (
 
 def scaling_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table of fitted lines, and tables of the points of each data set."""
-    rows = tuple(chain.from_iterable(map(_slopes, studies)))
+    rows = tuple(chain.from_iterable(map(_slope_rows, studies)))
     head = ("data set", "what", "points", "for each 1,000 tokens of the document", "R²")
     tables = [Table("Straight lines", head, rows, _LINES)]
     for study in studies:
         tables.append(_token_table(study))
-        if study.times:
+        if study.time_points:
             tables.append(_time_table(study))
     return tables
 
 
-def _slopes(study: Study) -> Iterator[tuple[str, ...]]:
-    prompts = [point.prompt_tokens for point in study.tokens]
-    completions = [point.completion_tokens for point in study.tokens]
+def _slope_rows(study: Study) -> Iterator[tuple[str, ...]]:
+    prompts = [point.prompt_tokens for point in study.token_points]
+    completions = [point.completion_tokens for point in study.token_points]
     measured: dict[str, Sequence[float]] = {
         "prompt tokens": prompts,
         "completion tokens": completions,
         "all tokens": [a + b for a, b in zip(prompts, completions, strict=True)],
-        "seconds": [point.seconds for point in study.times],
+        "seconds": [point.seconds for point in study.time_points],
     }
     for quantity, values in measured.items():
-        points, digits = (study.times, 3) if quantity == "seconds" else (study.tokens, 0)
+        points, digits = (
+            (study.time_points, 3) if quantity == "seconds" else (study.token_points, 0)
+        )
         slope = fit_slope([point.document_tokens for point in points], values)
-        rise = f"{slope.per_thousand:,.{digits}f}" if slope else ""
+        rise = f"{slope.per_thousand_tokens:,.{digits}f}" if slope else ""
         if values:
             explained = f"{slope.r_squared:.3f}" if slope else ""
             yield study.name, quantity, str(len(values)), rise, explained
 
 
 def _token_table(study: Study) -> Table:
-    groups = np.array_split(np.arange(len(study.tokens)), min(MAX_ROWS, len(study.tokens)))
-    rows = tuple(_token_row([study.tokens[at] for at in group]) for group in groups)
+    groups = np.array_split(
+        np.arange(len(study.token_points)), min(MAX_ROWS, len(study.token_points))
+    )
+    rows = tuple(_token_row([study.token_points[at] for at in group]) for group in groups)
     title = f"{study.name}: tokens of a build (Figure 5)"
     head = ("documents", "tokens of a document", "prompt", "completion", "together")
     return Table(title, head, rows, _TOKENS)
@@ -354,7 +384,8 @@ def _token_row(points: Sequence[TokenPoint]) -> tuple[str, ...]:
 
 def _time_table(study: Study) -> Table:
     measured = (
-        (p.document_tokens, p.seconds, 1000 * p.seconds / p.document_tokens) for p in study.times
+        (p.document_tokens, p.seconds, 1000 * p.seconds / p.document_tokens)
+        for p in study.time_points
     )
     rows = tuple((f"{n:,}", f"{seconds:.2f}", f"{rate:.3f}") for n, seconds, rate in measured)
     head = ("tokens", "CPU seconds", "CPU seconds for each 1,000 tokens")

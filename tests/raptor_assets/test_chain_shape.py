@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.versions import (
     TreeVersion,
-    build_version,
     code_versions,
+    tree_code_version,
 )
 from raptor_assets.chain.context import (
     BATCH_CHARS,
     BATCH_PARTITIONS,
     BATCH_TREES,
-    Size,
-    batches,
+    PartitionSize,
     release_memory,
+    split_into_batches,
 )
 from raptor_assets.chain.steps import build_steps
 from raptor_core.settings import Settings
@@ -39,7 +39,7 @@ def changed_by(**settings):
 @pytest.mark.parametrize("max_layers", [1, 5, 12])
 def test_every_asset_comes_after_what_it_is_made_from(max_layers):
     chain = CHAIN_NAMES.chain(max_layers)
-    depends = CHAIN_NAMES.parents(max_layers)
+    depends = CHAIN_NAMES.parents_by_asset(max_layers)
     assert set(depends) == set(chain)
     for at, key in enumerate(chain):
         assert set(depends[key]) <= set(chain[:at])
@@ -70,33 +70,35 @@ def test_a_setting_makes_exactly_its_dependents_stale():
 )
 def test_settings_that_change_no_result_make_nothing_stale(settings):
     assert changed_by(**settings) == set()
-    assert build_version(Settings(), {}) == build_version(Settings.model_validate(settings), {})
+    assert tree_code_version(Settings(), {}) == tree_code_version(
+        Settings.model_validate(settings), {}
+    )
 
 
 def test_a_published_version_depends_on_inputs_contents_and_findings():
     one, two = (Manifest(n, n, (1,), 9, {}, "end", "f", "") for n in ("one", "two"))
     inputs = TreeVersion.of("p", "d" * 32, "b" * 32)
     assert TreeVersion.parse(inputs.text) == inputs
-    found = inputs.published_as([one, two])
+    found = inputs.with_content_of([one, two])
     assert found.text.startswith(inputs.text)
-    assert found == inputs.published_as([two, one])
-    assert found != inputs.published_as([one, replace(two, build_id="x")])
+    assert found == inputs.with_content_of([two, one])
+    assert found != inputs.with_content_of([one, replace(two, build_id="x")])
 
 
 CHARS = st.integers(0, BATCH_CHARS * 2) | st.integers(0, 40_000)
 TREES = st.integers(0, BATCH_TREES * 2) | st.integers(0, 30)
-SIZES = st.lists(st.builds(Size, TREES, CHARS), max_size=300).map(
+SIZES = st.lists(st.builds(PartitionSize, TREES, CHARS), max_size=300).map(
     lambda sizes: {str(at): size for at, size in enumerate(sizes)}
 )
 
 
 def total(names, sizes):
-    return sum((sizes[name] for name in names), Size())
+    return sum((sizes[name] for name in names), PartitionSize())
 
 
 @given(SIZES)
 def test_each_partition_comes_once_in_order_and_bounds_hold(sizes):
-    found = list(batches(sizes, sizes))
+    found = list(split_into_batches(sizes, sizes))
     assert [name for batch in found for name in batch] == list(sizes)
     for batch in found:
         assert 1 <= len(batch) <= BATCH_PARTITIONS
@@ -106,7 +108,7 @@ def test_each_partition_comes_once_in_order_and_bounds_hold(sizes):
 
 @given(SIZES)
 def test_no_batch_is_closed_that_had_room_for_the_next(sizes):
-    for batch, following in pairwise(batches(sizes, sizes)):
+    for batch, following in pairwise(split_into_batches(sizes, sizes)):
         wanted = total([*batch, following[0]], sizes)
         assert (
             len(batch) == BATCH_PARTITIONS

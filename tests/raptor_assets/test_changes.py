@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
-from raptor_assets.corpus.changes import State, find_changes
-from raptor_assets.home.published import Published
+from raptor_assets.corpus.changes import PartitionChange, find_changes
+from raptor_assets.home.published import PublishedState
 from raptor_core.curation import Curation
-from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
+from raptor_core.documents import Document, DocumentEntry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store.base import Manifest, ManifestMark
 
 BUILD = "b" * 16
 OTHER_BUILD = "c" * 16
@@ -23,7 +23,7 @@ def document(name, text=""):
 def mark(of, build=BUILD, inputs=None, is_refused=False):
     if inputs is None:
         inputs = TreeVersion.of(of.id, documents_version({of.id: [of]}), build).text
-    return Mark(of.id, "build", inputs, is_refused)
+    return ManifestMark(of.id, "build", inputs, is_refused)
 
 
 def published(*trees, build=BUILD):
@@ -31,14 +31,17 @@ def published(*trees, build=BUILD):
     documents = {
         tree.id: [PublishedDocument(tree.id, tree.content_hash, tree.source)] for tree in trees
     }
-    return Published(
+    return PublishedState(
         {tree.id: [mark(tree, build)] for tree in trees},
         lambda partitions: {name: documents.get(name, []) for name in partitions},
     )
 
 
 def source(*documents, **parts):
-    return Inventory(tuple(Entry.of(d) for d in sorted(documents, key=lambda d: d.id)), **parts)
+    return Inventory(
+        tuple(DocumentEntry.from_document(d) for d in sorted(documents, key=lambda d: d.id)),
+        **parts,
+    )
 
 
 def found(state, inventory, begun=(), **options):
@@ -50,19 +53,27 @@ def test_each_state_leads_to_its_action():
     current, edited = document("current"), document("edited")
     state = published(current, document("edited", "Other text."), document("old"))
     changes = found(state, source(current, edited, document("fresh")), ["begun", "fresh"])
-    assert changes.of(State.UNCHANGED) == ("current",)
-    assert changes.of(State.NEW) == ("fresh",)
-    assert changes.of(State.CHANGED) == ("edited",)
-    assert changes.of(State.REMOVED) == ("begun", "old")
-    assert (changes.of(State.UNKNOWN), changes.of(State.UNCONFIRMED), changes.doubt) == ((), (), "")
+    assert changes.partitions_in(PartitionChange.UNCHANGED) == ("current",)
+    assert changes.partitions_in(PartitionChange.NEW) == ("fresh",)
+    assert changes.partitions_in(PartitionChange.CHANGED) == ("edited",)
+    assert changes.partitions_in(PartitionChange.REMOVED) == ("begun", "old")
+    assert (
+        changes.partitions_in(PartitionChange.UNKNOWN),
+        changes.partitions_in(PartitionChange.UNCONFIRMED),
+        changes.removal_doubt,
+    ) == ((), (), "")
 
 
 def test_other_settings_make_every_partition_change_and_none_loses_documents():
     documents = [document(name) for name in "abc"]
     state = published(*documents, build=OTHER_BUILD)
     asked = []
-    state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
-    assert found(state, source(*documents)).of(State.CHANGED) == ("a", "b", "c")
+    state = PublishedState(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
+    assert found(state, source(*documents)).partitions_in(PartitionChange.CHANGED) == (
+        "a",
+        "b",
+        "c",
+    )
     assert asked == []
 
 
@@ -74,20 +85,26 @@ def test_a_decision_of_a_person_is_an_input():
             return "decided"
 
     changes = find_changes(published(one), Settings(), BUILD, source(one), Decided([]))
-    assert changes.of(State.CHANGED) == ("a",)
+    assert changes.partitions_in(PartitionChange.CHANGED) == ("a",)
 
 
 def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
     marks = [mark(one, OTHER_BUILD), mark(one)]
-    assert found(Published({"a": marks}), source(one)).of(State.CHANGED) == ("a",)
+    assert found(PublishedState({"a": marks}), source(one)).partitions_in(
+        PartitionChange.CHANGED
+    ) == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
-    state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
+    state = PublishedState({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
-    assert (changes.of(State.NEW), changes.of(State.CHANGED), changes.of(State.REMOVED)) == (
+    assert (
+        changes.partitions_in(PartitionChange.NEW),
+        changes.partitions_in(PartitionChange.CHANGED),
+        changes.partitions_in(PartitionChange.REMOVED),
+    ) == (
         ("there",),
         (),
         (),
@@ -96,7 +113,7 @@ def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
 
 def test_refused_summaries_are_asked_for_by_a_person_alone():
     one = document("a")
-    state = Published({"a": [mark(one, is_refused=True)]})
+    state = PublishedState({"a": [mark(one, is_refused=True)]})
     changes = found(state, source(one))
     assert (changes.to_build, changes.to_build_now) == ((), ("a",))
 
@@ -104,10 +121,10 @@ def test_refused_summaries_are_asked_for_by_a_person_alone():
 def test_a_renamed_document_is_dropped_once_its_new_place_is_published():
     old, new = document("old", "Same text."), document("new", "Same text.")
     changes = found(published(old), source(new))
-    assert changes.renamed == {"new": "old"}
+    assert changes.renamed_documents == {"new": "old"}
     assert changes.droppable(["new"]) == ()
     assert changes.droppable([]) == ("old",)
-    assert changes.in_order(["old", "new"]) == ["new", "old"]
+    assert changes.sort_for_build(["old", "new"]) == ["new", "old"]
 
 
 def test_unknown_documents_stay_as_published():
@@ -115,12 +132,24 @@ def test_unknown_documents_stay_as_published():
     unread = Skipped("a", "no permission")
     inventory = source(document("c"), skipped=(unread,))
     changes = found(state, inventory)
-    assert (changes.of(State.UNKNOWN), changes.of(State.REMOVED)) == (("a/x",), ("b",))
+    assert (
+        changes.partitions_in(PartitionChange.UNKNOWN),
+        changes.partitions_in(PartitionChange.REMOVED),
+    ) == (
+        ("a/x",),
+        ("b",),
+    )
 
 
 def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():
     changes = found(published(), source(skipped=(Skipped("a", "no permission"),)), ["a", "b"])
-    assert (changes.of(State.UNKNOWN), changes.of(State.REMOVED)) == (("a",), ("b",))
+    assert (
+        changes.partitions_in(PartitionChange.UNKNOWN),
+        changes.partitions_in(PartitionChange.REMOVED),
+    ) == (
+        ("a",),
+        ("b",),
+    )
 
 
 @pytest.mark.parametrize(("is_confirmed", "removed"), [(False, ()), (True, ("a", "b"))])
@@ -129,9 +158,11 @@ def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirm
     inventory = source(document("c"), document("fresh"))
     own = {"own": {"source": {"max_removed": 0.5}}}
     changes = found(state, inventory, is_confirmed=is_confirmed, **own)
-    assert changes.of(State.REMOVED) == removed
-    assert bool(changes.doubt) is not is_confirmed
-    assert changes.of(State.UNCONFIRMED) == (() if is_confirmed else ("a", "b"))
+    assert changes.partitions_in(PartitionChange.REMOVED) == removed
+    assert bool(changes.removal_doubt) is not is_confirmed
+    assert changes.partitions_in(PartitionChange.UNCONFIRMED) == (
+        () if is_confirmed else ("a", "b")
+    )
 
 
 BOUNDS = {"share": {"max_removed": 0.5}, "number": {"max_removed": 0.9, "max_removed_documents": 1}}
@@ -155,14 +186,14 @@ def test_the_share_and_the_number_of_removed_documents_are_bounded(
     state = published(*(document(name) for name in "abcd"))
     inventory = source(*(document(name) for name in "abcd" if name not in removed), *added)
     changes = found(state, inventory, own={"source": BOUNDS[bounds]})
-    assert bool(changes.doubt) == is_doubted
+    assert bool(changes.removal_doubt) == is_doubted
 
 
 def test_documents_of_partitions_that_only_changed_settings_count_among_the_published():
     documents = [document(name) for name in "abcd"]
     state = published(*documents, build=OTHER_BUILD)
     own = {"own": {"source": {"max_removed": 0.3}}}
-    assert found(state, source(*documents[1:]), **own).doubt == ""
+    assert found(state, source(*documents[1:]), **own).removal_doubt == ""
 
 
 def test_a_held_tree_stays_until_a_document_of_it_is_gone():
@@ -170,14 +201,18 @@ def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", pin="worse")
     state = replace(published(document("held", "Earlier text."), other), pins=[manifest])
     changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
-    assert changes.pins == {"held": "worse"}
-    assert (changes.to_build, changes.of(State.REMOVED), changes.of(State.UNCHANGED)) == (
+    assert changes.pin_notes == {"held": "worse"}
+    assert (
+        changes.to_build,
+        changes.partitions_in(PartitionChange.REMOVED),
+        changes.partitions_in(PartitionChange.UNCHANGED),
+    ) == (
         (),
         (),
         ("other",),
     )
     changes = found(state, source(other), ["held", "other"])
-    assert (changes.pins, changes.of(State.REMOVED)) == ({}, ("held",))
+    assert (changes.pin_notes, changes.partitions_in(PartitionChange.REMOVED)) == ({}, ("held",))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +235,7 @@ def test_a_build_that_waits_is_made_again_where_it_is_not_of_the_present_source(
         for name, text in texts.items()
     }
     marks = published(document("a", texts[live])) if live else published()
-    state = replace(marks, waiting=lambda _: {"a": inputs[staged]} if staged else {})
+    state = replace(marks, read_waiting_inputs=lambda _: {"a": inputs[staged]} if staged else {})
     own = {"runs": {"publish": publish}}
     changes = found(state, source(document("a", texts["now"])), own=own)
-    assert (changes.of(State.WAITING), changes.to_build) == (waiting, to_build)
+    assert (changes.partitions_in(PartitionChange.WAITING), changes.to_build) == (waiting, to_build)

@@ -25,7 +25,7 @@ __all__ = ["stand_in"]
 def home(tmp_path):
     """A home that the corpus "handbook" of a project has built into."""
     home = Home(tmp_path / "home")
-    home.declare(CorpusNames("handbook", "handbook"), Settings())
+    home.write_declaration(CorpusNames("handbook", "handbook"), Settings())
     return home
 
 
@@ -49,7 +49,7 @@ def test_a_home_of_the_command_is_refused_to_a_project(tmp_path):
     home.create()
     with pytest.raises(SettingsError, match=r"a home of the raptor command.*raptor\.toml"):
         build_raptor_corpus("wiki", home=home.path)
-    home.settings.rename(tmp_path / "raptor.toml")
+    home.settings_path.rename(tmp_path / "raptor.toml")
     assert build_raptor_corpus("wiki", tmp_path / "raptor.toml", home=home.path)
 
 
@@ -88,7 +88,7 @@ def test_a_run_writes_nothing_into_a_home_that_became_another_s(tmp_path):
     with embedder_made_by(lambda *_: HashingEmbedder()), dg.instance_for_test() as instance:
         corpus = build_raptor_corpus("wiki", home=tmp_path / "home", source=source, **SMALL)
         home = Home(tmp_path / "home")
-        home.declare(CorpusNames("handbook"), Settings())
+        home.write_declaration(CorpusNames("handbook"), Settings())
         before = files_of(home)
         instance.add_dynamic_partitions("wiki_trees", ["a.md"])
         job = corpus.resolve_job_def("wiki_build")

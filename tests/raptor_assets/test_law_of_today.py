@@ -17,13 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from support.examples import examples
 from support.workshop import Workshop
 
-from raptor_assets.corpus.changes import State, decide
+from raptor_assets.corpus.changes import PartitionChange, decide_run
 from raptor_assets.home.access import corpus_tree_access
-from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
-from raptor_assets.local.versions import approve
+from raptor_assets.local.versions import approve_builds
 from raptor_core import HomeRetriever
 from raptor_core.errors import (
     CurationError,
@@ -120,7 +120,7 @@ class Today(RuleBasedStateMachine):
             "corpus_tree": {"enabled": above, "min_trees": 2},
         }
         self.workshop = Workshop(self.root)
-        self.workshop.home.ensure()
+        self.workshop.home.create_folders()
         self.configure()
         for name in ("north/a.md", "north/b.md", "south/c.md"):
             self.write(name, Note(tuple(self.marker() for _ in range(3))))
@@ -138,7 +138,7 @@ class Today(RuleBasedStateMachine):
         rule_text = (
             f'[[source.readers]]\npaths = ["**"]\nreaders = {json.dumps(rules[0]["readers"])}\n'
         )
-        self.workshop.home.settings.write_text("".join(lines) + rule_text, encoding="utf-8")
+        self.workshop.home.settings_path.write_text("".join(lines) + rule_text, encoding="utf-8")
 
     def marker(self):
         self.n_markers += 1
@@ -230,7 +230,7 @@ class Today(RuleBasedStateMachine):
     @rule(pick=PICK)
     def let_go(self, pick):
         if tree := self.some(pick, self.pins):
-            self.publish(lambda access: release(access, tree), tree)
+            self.publish(lambda access: release_tree(access, tree), tree)
             self.build()
 
     def publish(self, call, tree):
@@ -243,10 +243,10 @@ class Today(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def approve_one(self, pick):
-        waiting = decide(self.workshop.access()).changes.of(State.WAITING)
+        waiting = decide_run(self.workshop.access()).changes.partitions_in(PartitionChange.WAITING)
         if tree := self.some(pick, waiting):
             try:
-                approve(
+                approve_builds(
                     self.workshop.home, self.workshop.settings, [tree], self.workshop.components
                 )
             except UnknownTreeError as error:
@@ -303,11 +303,11 @@ class Today(RuleBasedStateMachine):
             assert all(note.is_broken for note in self.model.notes.values())
             return
         assert not report.failed, report.failed
-        for tree in report.changes.ended_pins:
+        for tree in report.changes.ended_pin_notes:
             self.pins.discard(tree)
         if workshop.settings.corpus_tree.enabled:
             update_corpus_tree(workshop.home, workshop.settings, components=workshop.components)
-        decision = decide(workshop.access())
+        decision = decide_run(workshop.access())
         assert decision.actions == (), decision.actions
         self.compare()
 
@@ -332,10 +332,12 @@ class Today(RuleBasedStateMachine):
                 self.miss_nothing(caller, found, manifests)
 
     def miss_nothing(self, caller, found, manifests):
-        changes = decide(self.workshop.access()).changes
+        changes = decide_run(self.workshop.access()).changes
         # A partition with a broken document stays as published; plan and build say so. An import
         # may publish an older text, whose new readers wait for the build of the new text.
-        waiting = changes.of(State.WAITING, State.UNKNOWN, State.CHANGED)
+        waiting = changes.partitions_in(
+            PartitionChange.WAITING, PartitionChange.UNKNOWN, PartitionChange.CHANGED
+        )
         published = {name for m in manifests.values() for name in m.documents}
         for name in self.model.notes:
             is_cut = any(name == document for document, _ in self.model.aside_chunks)

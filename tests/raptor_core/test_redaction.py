@@ -6,8 +6,8 @@ from support.stores import open_at
 
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError, SourceError
-from raptor_core.filesystems import open_place
-from raptor_core.models.endpoints.dialects import find_key
+from raptor_core.filesystems import open_file_system
+from raptor_core.models.endpoints.dialects import find_api_key
 from raptor_core.redaction import hide_credentials, hide_secrets, proxy_hint
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -64,7 +64,7 @@ def test_what_a_url_shows_holds_no_secret(url, shown):
 
 def test_a_place_that_cannot_be_opened_is_named_without_its_password():
     with pytest.raises(SourceError, match="FTP is not supported") as raised:
-        open_place("ftp://ada:secret@127.0.0.1/papers", SourceError)
+        open_file_system("ftp://ada:secret@127.0.0.1/papers", SourceError)
     assert "ftp://***@127.0.0.1" in str(raised.value)
 
 
@@ -112,4 +112,4 @@ def test_keys_of_endpoints_and_of_qdrant_are_checked_before_the_first_request(ke
     with pytest.raises(MissingKeyError, match="QDRANT_API_KEY"):
         open_at(None, "server", url="http://127.0.0.1:9")
     with pytest.raises(MissingKeyError, match="QDRANT_API_KEY"):
-        find_key("QDRANT_API_KEY", "http://127.0.0.1:9/v1", "reader")
+        find_api_key("QDRANT_API_KEY", "http://127.0.0.1:9/v1", "reader")

@@ -8,20 +8,22 @@ from support.parsing import read
 
 from raptor_core import Query, Retriever, build_tree, load_documents
 from raptor_core.chunking import make_chunker
-from raptor_core.chunking.outline import blocks_of
+from raptor_core.chunking.outline import document_blocks
 from raptor_core.documents.base import Document
-from raptor_core.models.reading.reader import Passage, ask
+from raptor_core.models.reading.reader import Passage, format_user_message
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tables.values import documents_to_table, table_to_documents
 from raptor_core.tokens import make_counter
 from raptor_core.tree.components import Components
-from raptor_formats.blocks import pack, unpack
+from raptor_formats.blocks import pack_blocks, unpack_blocks
 
 COUNTER = make_counter(TokensSettings(), EmbedderSettings())
 
 
 def kinds(document):
-    return [(block.kind, document.text[block.start : block.end]) for block in blocks_of(document)]
+    return [
+        (block.kind, document.text[block.start : block.end]) for block in document_blocks(document)
+    ]
 
 
 def chunks_of(document, max_tokens=100):
@@ -135,7 +137,7 @@ def test_rows_carry_the_names_of_their_columns(tmp_path, name):
     retrieval = retriever.search("price of part 17", Query(budget_tokens=150))
     assert "Part | Price | Note" in retrieval.context
     assert COUNTER.count([retrieval.context])[0] <= 150
-    assert "Part | Price | Note" in ask("?", [Passage.from_node(leaves[2])])
+    assert "Part | Price | Note" in format_user_message("?", [Passage.from_node(leaves[2])])
 
 
 LEADS = [
@@ -160,7 +162,7 @@ def test_what_introduces_stays_with_what_it_introduces(tmp_path, name, form):
 
 def test_blocks_travel_with_their_document(tmp_path):
     document = read(tmp_path, "a.html", html_table())
-    assert pack(unpack(document.blocks)) == document.blocks
+    assert pack_blocks(unpack_blocks(document.blocks)) == document.blocks
     (copy,) = table_to_documents(documents_to_table({"t": [document]}))["t"]
     assert copy == document
 
@@ -190,4 +192,4 @@ def test_a_title_at_the_top_of_a_page_begins_a_chunk_and_names_the_rows_below(tm
     assert rows
     for chunk in rows:
         name = "OIL" if chunk.start < document.pages[1] else "ROPE"
-        assert chunk.table == f"STATEMENTS OF {name}: In barrels 2023 2022"
+        assert chunk.table_header == f"STATEMENTS OF {name}: In barrels 2023 2022"

@@ -8,7 +8,7 @@ from fpdf import FPDF
 from support.offices import archived, deck, epub, message, odt, saved, workbook
 
 from raptor_formats.base import EmptyFileError, Parsed, ParserOptions, UnreadableError
-from raptor_formats.table import FORMATS, MANY_DOCUMENTS, PARSERS, parse
+from raptor_formats.table import FORMATS, MANY_DOCUMENTS, PARSERS, parse_by_extension
 
 OPTIONS = ParserOptions()
 TEXTS = {
@@ -70,7 +70,7 @@ def test_each_parser_has_a_sample():
 
 @pytest.mark.parametrize("extension", SAMPLES)
 def test_blocks_and_sections_are_spans_of_the_text_in_order(extension):
-    parsed = parse(SAMPLES[extension], extension, OPTIONS)
+    parsed = parse_by_extension(SAMPLES[extension], extension, OPTIONS)
     assert isinstance(parsed, Parsed)
     end = 0
     for block in parsed.list_blocks():
@@ -87,12 +87,12 @@ def test_blocks_and_sections_are_spans_of_the_text_in_order(extension):
         assert section.level == len(open_ends)
         assert section.end <= open_ends[-1]
         open_ends.append(section.end)
-    assert list(parsed.pages) == sorted(parsed.pages)
+    assert list(parsed.page_starts) == sorted(parsed.page_starts)
 
 
 @pytest.mark.parametrize("extension", SAMPLES)
 def test_the_same_bytes_give_the_same_content_without_control_characters(extension):
-    first, second = (parse(SAMPLES[extension], extension, OPTIONS) for _ in range(2))
+    first, second = (parse_by_extension(SAMPLES[extension], extension, OPTIONS) for _ in range(2))
     assert first == second
     assert first.text.isprintable() or not any(
         ord(char) < 32 for char in first.text if char not in "\n\t"
@@ -107,7 +107,7 @@ def test_damaged_bytes_are_refused_with_a_reason_or_read(extension):
     for damaged in (sample[: len(sample) // 2], sample[::-1], b"\xff\xfe\x00", bytes(64)):
         read = ""
         with suppress(UnreadableError):
-            read = parse(damaged, extension, OPTIONS).text
+            read = parse_by_extension(damaged, extension, OPTIONS).text
             assert read.strip()
 
 
@@ -115,4 +115,4 @@ def test_damaged_bytes_are_refused_with_a_reason_or_read(extension):
 def test_a_file_without_text_is_empty_and_not_damaged(extension):
     empty = {".odt": archived({"META-INF/manifest.xml": "<manifest/>", "content.xml": BARE})}
     with pytest.raises(EmptyFileError):
-        parse(empty.get(extension, b" \n\n"), extension, OPTIONS)
+        parse_by_extension(empty.get(extension, b" \n\n"), extension, OPTIONS)

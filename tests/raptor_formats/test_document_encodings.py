@@ -7,7 +7,7 @@ from support.parsing import read
 
 from raptor_core.checks.document_text import find_odd_text
 from raptor_formats.base import UnreadableError
-from raptor_formats.encoding.decoding import decode, find_codec, read_text
+from raptor_formats.encoding.decoding import decode, decode_with_doubts, find_codec
 
 TEXTS = {
     "Finnish: cp1252 iso8859-15": "Hyvää päivää! Tässä on pöytäkirja. Myöhässä olleet jäsenet",
@@ -68,7 +68,7 @@ OLD_PAGES = {
 def test_a_page_of_dos_or_of_an_old_macintosh_is_a_doubt_or_refused(language, page):
     data = LANGUAGES[language].encode(page)[:60]
     with suppress(UnreadableError):
-        assert read_text(data).doubt
+        assert decode_with_doubts(data).doubt
 
 
 @pytest.mark.slow

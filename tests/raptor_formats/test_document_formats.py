@@ -64,7 +64,7 @@ class TestMarkdown:
         assert outline(document) == [(1, "Sea"), (2, "Tides"), (3, "Spring"), (2, "Waves")]
         assert governed(document, "Tides").startswith("## Tides")
         assert governed(document, "Tides").endswith("S.\n\n")
-        assert SectionPaths(document).at(text.index("S.")) == ("Sea", "Tides", "Spring")
+        assert SectionPaths(document).path_at(text.index("S.")) == ("Sea", "Tides", "Spring")
 
     def test_front_matter_gives_title_and_metadata_and_stays_in_the_text(self, tmp_path):
         text = (

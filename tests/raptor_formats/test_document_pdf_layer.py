@@ -67,7 +67,11 @@ class TestParagraphs:
         parsed = parse_pdf(pdf_of(*pages))
         assert "years that followed. He" in parsed.text
         assert "kept the windows clean." in parsed.text
-        assert [parsed.text[start:][:6] for start in parsed.pages] == ["The ke", "follow", "dows c"]
+        assert [parsed.text[start:][:6] for start in parsed.page_starts] == [
+            "The ke",
+            "follow",
+            "dows c",
+        ]
 
     def test_lines_of_chinese_and_japanese_have_no_space_between_them(self):
         lines = ["灯塔看守人每周都记录风和", "油以及经过的船只从不间断"]

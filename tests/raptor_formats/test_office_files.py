@@ -23,7 +23,7 @@ def test_slides_with_titles_points_tables_groups_and_notes():
     )
     assert document.title == "Lighthouses"
     assert outline(document) == [(1, "Slide 1: Lamps"), (2, "Notes"), (1, "Slide 2")]
-    assert SectionPaths(document).at(document.text.index("came first")) == (
+    assert SectionPaths(document).path_at(document.text.index("came first")) == (
         "Slide 1: Lamps",
         "Notes",
     )

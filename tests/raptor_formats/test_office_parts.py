@@ -18,7 +18,7 @@ from support.parsing import parse
 
 from raptor_core.checks.document_text import find_odd_text
 from raptor_formats.base import UnreadableError
-from raptor_formats.office.number_format import show_number
+from raptor_formats.office.number_format import format_number
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
@@ -215,7 +215,7 @@ def test_comments_and_text_boxes_of_a_sheet_follow_its_rows():
     ],
 )
 def test_numbers_are_shown_by_their_formats(value, code, shown):
-    assert show_number(value, code) == shown
+    assert format_number(value, code) == shown
 
 
 def test_labels_of_merged_cells_name_columns_and_rows_of_a_sheet():

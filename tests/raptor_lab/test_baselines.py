@@ -10,7 +10,7 @@ from support.hashing import HashingEmbedder
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
-from raptor_lab.clustering.gmm import responsibilities
+from raptor_lab.clustering.gmm import compute_responsibilities
 from raptor_lab.comparison.contexts import QuestionBatch
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
@@ -36,43 +36,43 @@ def index(tmp_path):
 def asked(index, at=0, *, pooled=False):
     question = index.dataset.questions[at]
     vectors = index.components.embedder.embed_queries([question.text])
-    return QuestionBatch([question], vectors, index.where(question, pooled=pooled))
+    return QuestionBatch([question], vectors, index.filter_of(question, pooled=pooled))
 
 
 @pytest.mark.slow
 def test_title_and_abstract_are_cut_at_the_budget(index):
     system = make_system("title-abstract")
-    (whole,) = system.contexts(index, asked(index), 400)
+    (whole,) = system.make_contexts(index, asked(index), 400)
     assert whole.text == "Mills\n\nWe study a mill and what became of its wheel."
     assert index.components.counter.count([whole.text]) == [whole.n_tokens]
-    (cut,) = system.contexts(index, asked(index), 4)
+    (cut,) = system.make_contexts(index, asked(index), 4)
     assert (cut.n_tokens, whole.text.startswith(cut.text)) == (4, True)
-    assert system.contexts(index, asked(index, 1), 400)[0].text == ""
-    assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
+    assert system.make_contexts(index, asked(index, 1), 400)[0].text == ""
+    assert system.make_contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
 
 
 @pytest.mark.slow
 def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
     system = make_system("document")
     mill = next(d for d in index.dataset.documents if d.id == "mill")
-    (whole,) = system.contexts(index, asked(index), 4000)
+    (whole,) = system.make_contexts(index, asked(index), 4000)
     assert whole.text == mill.text
-    (cut,) = system.contexts(index, asked(index), 9)
+    (cut,) = system.make_contexts(index, asked(index), 9)
     assert (cut.n_tokens, mill.text.startswith(cut.text)) == (9, True)
-    assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
+    assert system.make_contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
 
 
 @pytest.mark.slow
 def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):
     system = make_system("paragraph-fusion")
-    (found,) = system.contexts(index, asked(index, pooled=True), 4000)
+    (found,) = system.make_contexts(index, asked(index, pooled=True), 4000)
     texts = {document.text for document in index.dataset.documents}
     assert {node.text for node in found.nodes} == texts
     assert all(len(parts_of_chunks(index, node.tree)) > 1 for node in found.nodes)
     assert found.nodes[0].tree == "mill"
-    (alone,) = system.contexts(index, asked(index), found.nodes[0].n_tokens)
+    (alone,) = system.make_contexts(index, asked(index), found.nodes[0].n_tokens)
     assert [node.id for node in alone.nodes] == [found.nodes[0].id]
-    assert system.contexts(index, asked(index), 5)[0].nodes == ()
+    assert system.make_contexts(index, asked(index), 5)[0].nodes == ()
 
 
 def parts_of_chunks(index, tree):
@@ -97,6 +97,6 @@ def test_windows_shorten_to_keep_the_budget():
 
 def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
     points = np.random.default_rng(0).normal(size=(60, 16))
-    found = responsibilities(points, 224)
+    found = compute_responsibilities(points, 224)
     assert found.shape == (6, 60)
     np.testing.assert_allclose(found.sum(axis=0), 1)

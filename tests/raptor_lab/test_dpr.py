@@ -14,7 +14,7 @@ from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.load import load_dataset
-from raptor_lab.readers import Ask
+from raptor_lab.readers import ReaderInput
 from raptor_lab.unifiedqa import unifiedqa_prompt
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
@@ -71,7 +71,7 @@ def test_nodes_are_ranked_by_the_inner_product_of_two_encoders(index, encoders):
     assert contexts["collapsed-dpr"] == "\n\n".join(node.text for node in ranked)
     leaves = [node.text for node in ranked if node.is_leaf]
     assert contexts["dpr"].split() == "\n\n".join(leaves).split()
-    shares = {line.system: set(line.layers) for line in found.lines}
+    shares = {line.system: set(line.layers) for line in found.rows}
     assert shares == {"dpr": {0}, "collapsed-dpr": {0, 1}}
 
 
@@ -88,6 +88,6 @@ WHEEL = Question("q", "Who bought the wheel?", options=("A smith.", "A king."), 
 
 
 def test_the_prompt_has_the_question_first_in_lower_case():
-    prompt = unifiedqa_prompt(Ask(WHEEL, "The wheel\nwas sold."))
+    prompt = unifiedqa_prompt(ReaderInput(WHEEL, "The wheel\nwas sold."))
     assert prompt == "who bought the wheel? \\n (a) a smith. (b) a king. \\n the wheel was sold."
-    assert unifiedqa_prompt(Ask(Question("q", "Who?"), "")) == "who?"
+    assert unifiedqa_prompt(ReaderInput(Question("q", "Who?"), "")) == "who?"

@@ -11,7 +11,7 @@ from support.command import raptor
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.evaluation.golden_file import Question
-from raptor_lab.answer_scores import answer_f1, choice, overlap_scores, score_answer
+from raptor_lab.answer_scores import answer_f1, find_chosen_option, overlap_scores, score_answer
 from raptor_lab.labelled import (
     auc,
     load_labelled,
@@ -66,7 +66,7 @@ def scored(root, score):
 @pytest.mark.slow
 def test_half_of_the_documents_calibrate_and_the_other_is_reported(tmp_path):
     labelled = load_labelled(folder(tmp_path / "made"))
-    calibrating = {pair.document for pair in labelled.pairs if pair.calibrates}
+    calibrating = {pair.document for pair in labelled.claims if pair.is_for_calibration}
     assert 10 < len(calibrating) < 30
     found = scored(tmp_path / "again", lambda _item: 0.5)
     assert found.n_documents == 40 - len(calibrating)
@@ -156,7 +156,7 @@ def test_the_best_of_the_reference_answers_counts():
     ],
 )
 def test_the_option_that_an_answer_names(answer, named):
-    assert choice(answer, OPTIONS) == named
+    assert find_chosen_option(answer, OPTIONS) == named
 
 
 def test_only_hard_questions_count_for_hard_accuracy():

@@ -3,10 +3,10 @@
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_assets.home.settings_file import settings_text
+from raptor_assets.home.settings_file import to_settings_text
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
-from raptor_core.models.summarizing.prompts import prompt_of
+from raptor_core.models.summarizing.prompts import make_prompt
 from raptor_core.settings import Settings, load_settings, preset, with_preset
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
@@ -27,7 +27,7 @@ def test_a_preset_over_settings_leaves_what_it_does_not_name():
 
 def test_a_settings_file_may_begin_with_it(tmp_path):
     path = tmp_path / "raptor.toml"
-    path.write_text(settings_text(sources=[], preset="simple", group_by="document"))
+    path.write_text(to_settings_text(sources=[], preset="simple", group_by="document"))
     assert load_settings(path, {}) == preset("simple")
 
 
@@ -36,13 +36,13 @@ def test_a_chat_model_over_the_preset_is_asked_the_recipes_prompt_or_yours():
     summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
     assert (summarizer.kind, summarizer.max_tokens) == ("openai", 200)
     head = "Summarize the following text, capturing the key information and main points:"
-    question = prompt_of(summarizer).question(["One.", "Two."], 200)
+    question = make_prompt(summarizer).format_user_message(["One.", "Two."], 200)
     assert question == f"{head}\n\nOne.\n\nTwo.\n\nSummary:"
-    question = prompt_of(summarizer).question(["a" * 2000, "b" * 2000], 200)
+    question = make_prompt(summarizer).format_user_message(["a" * 2000, "b" * 2000], 200)
     assert question == f"{head}\n\n{'a' * 2000}\n\n{'b' * 998}\n\nSummary:"
     chat["user_prompt"] = "In short:\n{context}"
     summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
-    assert prompt_of(summarizer).question(["One."], 200) == "In short:\nOne."
+    assert make_prompt(summarizer).format_user_message(["One."], 200) == "In short:\nOne."
 
 
 TOPICS = ("tide gauges", "seed vaults", "research vessels", "night watches")

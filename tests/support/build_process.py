@@ -91,10 +91,9 @@ def build_logged(root, point):
     if when == "committed":
         die_after_a_commit()
     elif when in ("before", "after"):
-        place, name = {
-            "before": (run.ChainRun, "_attempt"),
-            "after": (run_log.RunLog, "step"),
-        }[when]
+        place, name = {"before": (run.ChainRun, "_attempt"), "after": (run_log.RunLog, "step")}[
+            when
+        ]
         method = getattr(place, name)
 
         def dying(self, step, *given):
@@ -166,8 +165,8 @@ def log(path, lines):
 def build_on_full_disk(root, n_bytes):
     """`raptor build` while no file may grow over ``n_bytes``, as on a full disk."""
     home = Home(root / ".raptor")
-    home.ensure()
-    home.settings.write_text(settings_text(root / "docs"))
+    home.create_folders()
+    home.settings_path.write_text(settings_text(root / "docs"))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(n_bytes), int(n_bytes)))
     with embedder_made_by(lambda *_: HashingEmbedder()):

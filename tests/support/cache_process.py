@@ -29,7 +29,7 @@ def keep_many(folder):
     cache = NodeCache(folder)
     for number in count():
         key = f"{number:06}"
-        cache.want([("t", key)])
+        cache.record_needed_keys([("t", key)])
         if number % 2:
             cache.keep_texts({key: key * 50})
         else:
@@ -42,10 +42,10 @@ def forget_and_keep(folder):
     cache = NodeCache(folder)
     texts = {f"{number:03}": "text " * 100 for number in range(200)}
     while True:
-        cache.want(("t", key) for key in texts)
+        cache.record_needed_keys(("t", key) for key in texts)
         cache.keep_texts(texts)
         say("kept")
-        cache.forget(["t"])
+        cache.forget_trees(["t"])
 
 
 def keep_on_full_disk(folder):

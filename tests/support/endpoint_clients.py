@@ -1,7 +1,7 @@
 """Clients of the stand-in endpoint, and what they ask."""
 
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.values import ChatModelRequest
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import SummarizerSettings
 
@@ -21,7 +21,7 @@ def endpoint_of(base_url, key_env="PLANTED_KEY", timeout_seconds=5.0, **values):
 
 
 def ask(check=lambda _text: None):
-    return ChatAsk(
+    return ChatModelRequest(
         system="Be brief.",
         user="Some text.",
         max_tokens=50,

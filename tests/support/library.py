@@ -16,7 +16,7 @@ from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.published import PublishedTrees, published_tree
+from raptor_core.tree.published import PublishedTrees, read_published_tree
 
 SMALL = {
     "chunking": {"max_tokens": 24, "max_context_tokens": 0},
@@ -94,12 +94,12 @@ class Library:
         """What the trees go on from, by name; and the published ones that are gone."""
         documents = self.grouped()
         published = PublishedTrees()
-        published.look_up(self.store, documents)
+        published.read_manifests(self.store, documents)
         found = {
             tree: published.earlier_tree(self.store, tree, given, self.leaves)
             for tree, given in documents.items()
         }
-        gone = {name: published_tree(self.store, name) for name in self.gone()}
+        gone = {name: read_published_tree(self.store, name) for name in self.gone()}
         return {name: tree for name, tree in found.items() if tree} | gone
 
     def leaves(self, tree):

@@ -14,8 +14,8 @@ INSTANCE = Path(__file__).parents[2] / "deploy" / "dagster.yaml"
 def keep_records_in(url: str, home: Home, monkeypatch) -> None:
     """Give a new home the instance settings of ``deploy/``, with a database of its own."""
     monkeypatch.setenv(URL_VARIABLE, url)
-    home.dagster.mkdir(parents=True, exist_ok=True)
-    shutil.copy(INSTANCE, home.dagster / "dagster.yaml")
+    home.dagster_home.mkdir(parents=True, exist_ok=True)
+    shutil.copy(INSTANCE, home.dagster_home / "dagster.yaml")
 
 
 def do_not_wait() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import Edition, Manifest, StoreIdentity, VectorStore, Where, open_store
+from raptor_core.store import Manifest, StoreIdentity, TreeEdition, VectorStore, Where, open_store
 from raptor_core.store.engines.base import live_condition
 
 N_DIMS = 16
@@ -97,16 +97,16 @@ def publish(store: VectorStore, nodes, tree="t"):
 
 def publish_together(store: VectorStore, trees, dropped=()):
     """Nodes by tree, in one commit; what it changed of each, and how many nodes it dropped."""
-    with store.publishing() as publishing:
+    with store.publish_together() as publishing:
         done = publishing.publish(
             [edition(nodes, tree, store.identity.n_dims) for tree, nodes in trees.items()]
         )
         return done, publishing.drop(dropped)
 
 
-def edition(nodes, tree="t", n_dims=N_DIMS) -> Edition:
+def edition(nodes, tree="t", n_dims=N_DIMS) -> TreeEdition:
     """The nodes of a tree with their manifest and vectors."""
-    return Edition(make_manifest(nodes, tree), nodes, keyed_vectors(nodes, n_dims))
+    return TreeEdition(make_manifest(nodes, tree), nodes, keyed_vectors(nodes, n_dims))
 
 
 def open_at(
@@ -147,6 +147,6 @@ def faults(store: VectorStore) -> list[str]:
 
 def live_ids(store, tree):
     """Return the node ids of a tree's live points, sorted; twice where two points have one."""
-    with store._open():
+    with store._lock_while_open():
         points = store._engine.scroll(live_condition(Where(trees=(tree,))), ("node_id",))
         return sorted(point.payload["node_id"] for point in points)

@@ -11,7 +11,7 @@ from raptor_core.identity import (
     summary_content_key,
     summary_id,
 )
-from raptor_core.nodes import Fit
+from raptor_core.nodes import ClusterFit
 from raptor_core.transfer.exports import (
     ExportFolder,
     export_trees,
@@ -88,7 +88,7 @@ def rich_tree(tree):
 
 
 def manifest_of(nodes, tree, **values):
-    fits = (Fit("clusterer", 3, 0.75, 1 / 3, "first"),)
+    fits = (ClusterFit("clusterer", 3, 0.75, 1 / 3, "first"),)
     made = replace(make_manifest(nodes, tree), build_id=build_id(nodes), fits=fits)
     return replace(made, **values)
 
@@ -111,6 +111,6 @@ def exported(store, path):
 
 def import_trees(store, folder, export):
     """Publish the trees of an export, and return the counts of each."""
-    with store.publishing() as batch:
+    with store.publish_together() as batch:
         parts = [batch.publish(editions) for editions in read_editions(folder, export)]
     return [counts for part in parts for counts in part]

@@ -5,7 +5,7 @@ from uuid import NAMESPACE_OID, uuid5
 import numpy as np
 
 from raptor_core.checks.base import CheckedClusters, CheckedLayer, CheckedTrees
-from raptor_core.nodes import End, Layer, Node, Tree
+from raptor_core.nodes import Layer, Node, Tree, TreeEnd
 from raptor_core.settings import Settings
 from raptor_core.store.outlines import Outline, Outlines
 from raptor_core.store.payload import node_to_payload
@@ -30,7 +30,7 @@ def uid(name):
 
 def outlined(nodes):
     """What ranks nodes, as a store gives it."""
-    return Outlines.of([Outline.of(node_to_payload(node)) for node in nodes])
+    return Outlines.from_outlines([Outline.from_payload(node_to_payload(node)) for node in nodes])
 
 
 def checked_layer(nodes, below=(), settings=None, **bounds):
@@ -47,5 +47,5 @@ def checked_trees(layers, *, settings=None, **bounds):
     """One tree as checks get it; its leaves come first."""
     rows = [np.zeros((len(nodes), 2), dtype=np.float32) for nodes in layers]
     held = tuple(Layer(tuple(nodes), of) for nodes, of in zip(layers, rows, strict=True))
-    tree = Tree("t", held, End(len(held) - 1, "made by hand"))
+    tree = Tree("t", held, TreeEnd(len(held) - 1, "made by hand"))
     return CheckedTrees([tree], settings or Settings(checks=bounds))

@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
-from raptor_core.audit.terms import find_missing, find_needs, terms, union
+from raptor_core.audit.terms import (
+    find_missing_terms,
+    find_required_terms,
+    find_supported_terms,
+    merge_supported_terms,
+)
 
 
 class WordJudge:
@@ -18,12 +23,14 @@ class WordJudge:
         return [self._judge(item) for item in summaries]
 
     def _judge(self, item: AuditedSummary) -> list[SentenceFinding]:
-        known = union([terms(child.text) for child in item.children])
+        known = merge_supported_terms([find_supported_terms(child.text) for child in item.children])
         findings = []
         for sentence in sentence_texts(item.node.text):
-            needs = find_needs(sentence, known)
-            no_word, no_exact = (find_missing(n, known) for n in (needs.content, needs.exact))
-            score = 1 - len(no_word) / max(1, len(needs.content))
+            needs = find_required_terms(sentence, known)
+            no_word, no_exact = (
+                find_missing_terms(n, known) for n in (needs.content_words, needs.numbers_and_names)
+            )
+            score = 1 - len(no_word) / max(1, len(needs.content_words))
             judgement: Judgement = "unsupported" if no_exact or score < 0.5 else "supported"
             missing = tuple(dict.fromkeys(no_exact + no_word))
             held = item.children[0].id if judgement == "supported" else None

@@ -17,7 +17,7 @@ from support.word_judge import WordJudge
 
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
-from raptor_assets.local.build import BuildReport, build, drop
+from raptor_assets.local.build import BuildReport, build, drop_partitions
 from raptor_assets.local.code_location import build_definitions
 from raptor_assets.local.dagster import open_instance
 from raptor_core.settings import Settings
@@ -114,7 +114,7 @@ class Workshop:
         return build(self.home, self.settings, chosen, components=self.components, **options)
 
     def drop(self, *partitions: str) -> BuildReport:
-        return drop(self.home, self.settings, partitions)
+        return drop_partitions(self.home, self.settings, partitions)
 
     def instance(self) -> Any:
         return open_instance(self.home)
@@ -125,8 +125,8 @@ class Workshop:
 
         It is not entered, for Dagster then takes it for the one that all definitions are loaded by.
         """
-        self.home.ensure()
-        opened = dg.DagsterInstance.from_config(str(self.home.dagster))
+        self.home.create_folders()
+        opened = dg.DagsterInstance.from_config(str(self.home.dagster_home))
         weakref.finalize(self, opened.dispose)
         return opened
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from raptor_assets.assets.names import ChainAsset
 from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, StepResult
-from raptor_core.checks.base import CheckResult, with_severities
+from raptor_core.checks.base import CheckResult, apply_severities
 from raptor_core.errors import RaptorError
 from raptor_core.identity import digest
 
@@ -22,26 +22,28 @@ class Step:
         results = []
         for state in states:
             try:
-                results.append(self.make(state))
+                results.append(self.make_asset(state))
             except RaptorError as error:
                 state.fail(self.asset, error)
         return results
 
-    def make(self, state: PartitionState) -> StepResult:
+    def make_asset(self, state: PartitionState) -> StepResult:
         """Make the asset of a partition; an error says why it failed."""
         raise NotImplementedError
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
+    def check_recorded(self, state: PartitionState) -> list[CheckResult]:
         """Return the results of the checks on a partition's recorded asset, which stays as it is.
 
         A run executes each check once; later calls return the same results.
         """
-        if self.asset not in state.verdicts:
-            results = self._check(state)
-            state.verdicts[self.asset] = with_severities(results, state.context.settings.checks)
-        return state.verdicts[self.asset]
+        if self.asset not in state.check_results:
+            results = self._run_checks(state)
+            state.check_results[self.asset] = apply_severities(
+                results, state.context.settings.checks
+            )
+        return state.check_results[self.asset]
 
-    def _check(self, _state: PartitionState) -> list[CheckResult]:
+    def _run_checks(self, _state: PartitionState) -> list[CheckResult]:
         """Execute the checks on a partition's recorded asset."""
         return []
 

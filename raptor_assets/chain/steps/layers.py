@@ -3,12 +3,8 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from raptor_assets.assets.versions import (
-    clusters_version,
-    documents_version,
-    nodes_version,
-)
-from raptor_assets.chain.context import QUICK_NODES, KnownStore, RunContext, Trees
+from raptor_assets.assets.versions import clusters_version, documents_version, nodes_version
+from raptor_assets.chain.context import QUICK_NODES, RunContext, StoredVectorsAndTexts, Trees
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import (
@@ -21,7 +17,7 @@ from raptor_core.checks.base import CheckedClusters, CheckResult
 from raptor_core.checks.document_text import document_text
 from raptor_core.checks.registry import CLUSTER_CHECKS
 from raptor_core.checks.sizes import chunk_length
-from raptor_core.checks.stored import embedding
+from raptor_core.checks.stored import check_equal_vectors
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
@@ -37,17 +33,17 @@ class DocumentsStep(Step):
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``; the trees count as unfinished before a table has their texts."""
         trees = (tree for state in states for tree in context.partitions.get(state.name, {}))
-        context.components.cache.want((tree, "") for tree in trees)
+        context.components.cache.record_needed_keys((tree, "") for tree in trees)
         return super().run(context, states)
 
-    def make(self, state: PartitionState) -> StepResult:
-        """See ``Step.make``."""
+    def make_asset(self, state: PartitionState) -> StepResult:
+        """See ``Step.make_asset``."""
         context = state.context
         trees = context.partitions.get(state.name, {})
         ids = {document.id for members in trees.values() for document in members}
-        context.require_known(state.name, ids)
+        context.require_readable(state.name, ids)
         if not trees:
-            context.require_released(state.name)
+            context.require_not_pinned(state.name)
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "
                 "regrouped. Run the job drop_partitions for it (the sensor and `raptor build` do "
@@ -55,55 +51,53 @@ class DocumentsStep(Step):
             )
         state.documents = trees
         version = documents_version(trees, context.components.curation)
-        reused = state.recorded_version(self.asset, version) == version
+        reused = state.find_reusable_version(self.asset, version) == version
         if not reused:
-            state.save(self.asset, documents_to_table(trees), version, version)
+            state.save_table(self.asset, documents_to_table(trees), version, version)
         n_rows = sum(len(members) for members in trees.values())
         metadata = documents_metadata(trees, context.corpus, context.settings.source.shown_paths())
-        return StepResult(state, version, metadata, n_rows, reused, self.check(state))
+        return StepResult(state, version, metadata, n_rows, reused, self.check_recorded(state))
 
-    def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``."""
-        return [_verdict(state.documents, state.context)]
+    def _run_checks(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._run_checks``."""
+        return [_check_documents(state.documents, state.context)]
 
 
-def _verdict(trees: Trees, context: RunContext) -> CheckResult:
+def _check_documents(trees: Trees, context: RunContext) -> CheckResult:
     documents = {d.id: d for members in trees.values() for d in members}
     return document_text(
-        documents.values(),
-        context.settings.checks,
-        context.components.unknown_share,
+        documents.values(), context.settings.checks, context.components.unknown_share
     )
 
 
 class ChunksStep(Step):
     """Step that cuts documents into leaves."""
 
-    def make(self, state: PartitionState) -> StepResult:
-        """See ``Step.make``."""
+    def make_asset(self, state: PartitionState) -> StepResult:
+        """See ``Step.make_asset``."""
         context = state.context
         documents = state.documents
         embedder = context.components.embedder.fingerprint  # leaves carry the keys of its vectors
         documents_digest = documents_version(documents, context.components.curation)
         inputs = inputs_digest(context, self.asset, documents_digest, embedder)
-        version = state.recorded_version(self.asset, inputs)
+        version = state.find_reusable_version(self.asset, inputs)
         reused = version is not None
         if version is None:
-            leaves = self._leaves(state)
+            leaves = self._make_leaves(state)
             version = nodes_version(leaves)
             state.put_nodes(0, leaves)
-            state.save(self.asset, nodes_to_table(leaves), version, inputs)
+            state.save_table(self.asset, nodes_to_table(leaves), version, inputs)
         nodes = state.nodes(0)
         without = sorted(set(documents) - nodes.keys())
         metadata = {**nodes_metadata(nodes), "n_trees_without_text": len(without)}
-        verdicts = self.check(state)
+        verdicts = self.check_recorded(state)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``."""
+    def _run_checks(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._run_checks``."""
         return [chunk_length(state.flat_nodes(0), state.context.settings)]
 
-    def _leaves(self, state: PartitionState) -> list[Node]:
+    def _make_leaves(self, state: PartitionState) -> list[Node]:
         documents = state.documents
         leaves: list[Node] = []
         for tree, members in documents.items():
@@ -127,32 +121,34 @@ class ClustersStep(Step):
         if self.layer == 1:  # one look-up for all trees, since each look-up opens the store
             trees: dict[str, Sequence[Document]] = {}
             for state in states:
-                with suppress(TableError):  # ``make`` raises it again for this partition
+                with suppress(TableError):  # ``make_asset`` raises it again for this partition
                     trees |= state.documents
-            context.look_up(trees)
+            context.look_up_published(trees)
         return super().run(context, states)
 
-    def make(self, state: PartitionState) -> StepResult:
-        """See ``Step.make``."""
+    def make_asset(self, state: PartitionState) -> StepResult:
+        """See ``Step.make_asset``."""
         if self.layer == 1:
             state.plan_rebuild()
-        inputs = inputs_digest(state.context, self.asset, *self._input(state))
-        record = state.recorded(self.asset)
+        inputs = inputs_digest(state.context, self.asset, *self._list_inputs(state))
+        record = state.read_record(self.asset)
         version = record.data_version if record else ""
         if not record or record.inputs != inputs:
-            done = {tree: state.cluster(self.layer, tree) for tree in state.nodes(self.layer - 1)}
+            done = {
+                tree: state.cluster_tree(self.layer, tree) for tree in state.nodes(self.layer - 1)
+            }
             state.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
-            state.save(self.asset, clusterings_to_table(done.values()), version, inputs)
+            state.save_table(self.asset, clusterings_to_table(done.values()), version, inputs)
         reused = record is not None and record.data_version == version
         clusterings = list(state.clusterings(self.layer).values())
         below = {} if reused else state.layers(self.layer - 1)
         metadata = clusters_metadata(clusterings, below, pictured=not reused)
-        verdicts = self.check(state)
+        verdicts = self.check_recorded(state)
         return StepResult(state, version, metadata, metadata["n_clusters"], reused, verdicts)
 
-    def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``."""
+    def _run_checks(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._run_checks``."""
         below = state.nodes_by_id(self.layer - 1)
         clusters = [
             [below[node_id] for node_id in group]
@@ -162,7 +158,7 @@ class ClustersStep(Step):
         checked = CheckedClusters(clusters, state.context.settings)
         return [check(checked) for check in CLUSTER_CHECKS]
 
-    def _input(self, state: PartitionState) -> list[str]:
+    def _list_inputs(self, state: PartitionState) -> list[str]:
         """Return what the clusters depend on: vectors, token counts, order, published clusters."""
         lines = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
@@ -182,33 +178,35 @@ class EmbeddingsStep(Step):
         """See ``Step.run``."""
         flat = [state.flat_nodes(self.layer) for state in states]
         nodes = [node for members in flat for node in members]
-        known_store = KnownStore(context.store)
+        known_store = StoredVectorsAndTexts(context.store)
         embedded = embed_nodes(nodes, context.components, known_store, context.working)
         embedding_keys = (node.embedding_key for node in nodes)
         vectors = dict(zip(embedding_keys, embedded.vectors, strict=True))
-        if not self.layer and context.is_quick and len(nodes) <= QUICK_NODES:
+        if not self.layer and context.needs_no_endpoint and len(nodes) <= QUICK_NODES:
             context.store.keep_open()  # the layers above are quick too, and have fewer nodes
         below = [n for state in states for k in range(self.layer) for n in state.flat_nodes(k)]
         with context.store.open() as store:
             store.stage(nodes, below, vectors)
-        fresh = [{node.embedding_key for node in members} - embedded.reused for members in flat]
+        fresh = [
+            {node.embedding_key for node in members} - embedded.reused_keys for members in flat
+        ]
         n_computed = list(map(len, fresh))
-        shares = embedded.usage.shares(n_computed)
+        shares = embedded.usage.divide_by_weights(n_computed)
         results = []
         for state, members, count, share in zip(states, flat, n_computed, shares, strict=True):
             state.put_vectors(self.layer, vectors)
             state.costs.add_embeddings(count, share)
             version = nodes_version(members)
-            metadata = embeddings_metadata(members, embedded.reused, context.components, share)
-            verdicts, reused = self.check(state), not count
+            metadata = embeddings_metadata(members, embedded.reused_keys, context.components, share)
+            verdicts, reused = self.check_recorded(state), not count
             results.append(StepResult(state, version, metadata, len(members), reused, verdicts))
         return results
 
-    def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``."""
+    def _run_checks(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._run_checks``."""
         vectors = {
             node.embedding_key: vector
             for layer in state.layers(self.layer).values()
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        return [embedding(state.flat_nodes(self.layer), vectors)]
+        return [check_equal_vectors(state.flat_nodes(self.layer), vectors)]

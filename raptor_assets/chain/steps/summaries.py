@@ -6,9 +6,9 @@
 from collections.abc import Sequence
 from itertools import count
 
-from raptor_assets.assets.names import listed
+from raptor_assets.assets.names import join_first
 from raptor_assets.assets.versions import clusters_version, nodes_version
-from raptor_assets.chain.context import KnownStore, RunContext
+from raptor_assets.chain.context import RunContext, StoredVectorsAndTexts
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import summaries_metadata, usage_metadata
@@ -17,11 +17,11 @@ from raptor_core.checks.registry import check_layer
 from raptor_core.errors import SummaryError
 from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
-from raptor_core.models.summarizing.base import FailedSummary, remedy_of
-from raptor_core.nodes import Node, Tree, leaf_texts
+from raptor_core.models.summarizing.base import FailedSummary, find_failure_remedy
+from raptor_core.nodes import Node, Tree, leaf_texts_by_node
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
-from raptor_core.tree.summarize import Summarized, summarize_clusters
+from raptor_core.tree.summarize import SummarizedLayers, summarize_clusters
 
 NAMED_FAILURES = 3
 
@@ -31,22 +31,23 @@ class SummariesStep(Step):
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        inputs = {state.name: self._inputs(state) for state in states}
+        inputs = {state.name: self._inputs_digest(state) for state in states}
         versions = {
-            state.name: state.recorded_version(self.asset, inputs[state.name]) for state in states
+            state.name: state.find_reusable_version(self.asset, inputs[state.name])
+            for state in states
         }
         summarized = self._summarize(context, [s for s in states if versions[s.name] is None])
         results = []
         for state in states:
             version, known = versions[state.name], None
             if version is None:
-                known = summarized.known
-                version = self._keep(state, summarized, inputs[state.name])
+                known = summarized.reused_keys
+                version = self._save_layer(state, summarized, inputs[state.name])
             if version is not None:
-                results.append(self._result(state, version, known))
+                results.append(self._to_result(state, version, known))
         return results
 
-    def _inputs(self, state: PartitionState) -> str:
+    def _inputs_digest(self, state: PartitionState) -> str:
         clusterings = list(state.clusterings(self.layer).values())
         below = state.flat_nodes(self.layer - 1)
         curation = state.context.components.curation
@@ -59,7 +60,7 @@ class SummariesStep(Step):
             *([decided] if decided else ()),
         )
 
-    def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
+    def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> SummarizedLayers:
         pairs = [
             (state.layers(self.layer - 1)[tree], clustering)
             for state in states
@@ -82,10 +83,12 @@ class SummariesStep(Step):
         def earlier(tree: str) -> Tree | None:
             return state_of[tree].earlier_trees()[tree]
 
-        known = KnownStore(context.store)
+        known = StoredVectorsAndTexts(context.store)
         return summarize_clusters(pairs, context.components, known, report, lower, earlier)
 
-    def _keep(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:
+    def _save_layer(
+        self, state: PartitionState, summarized: SummarizedLayers, inputs: str
+    ) -> str | None:
         """Save the new layer and return its version; None if a summary of it failed."""
         trees = state.clusterings(self.layer)
         if failed := [failure for tree in trees for failure in summarized.failed.get(tree, ())]:
@@ -95,26 +98,28 @@ class SummariesStep(Step):
             node
             for tree in trees
             if summarized.layers.get(tree)
-            for node in self._named(state, tree, summarized.layers[tree])
+            for node in self._name_nodes(state, tree, summarized.layers[tree])
         ]
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
         # The next build of a layer with refused summaries asks the model again.
         reusable = not any(FALLBACK in node.quality for node in nodes)
-        state.save(self.asset, nodes_to_table(nodes), version, inputs if reusable else "")
+        state.save_table(self.asset, nodes_to_table(nodes), version, inputs if reusable else "")
         return version
 
-    def _named(self, state: PartitionState, tree: str, nodes: Sequence[Node]) -> Sequence[Node]:
+    def _name_nodes(
+        self, state: PartitionState, tree: str, nodes: Sequence[Node]
+    ) -> Sequence[Node]:
         below = state.nodes_below(tree, self.layer)
         return name_summaries(nodes, below, state.earlier_trees()[tree], state.context.components)
 
-    def _result(
+    def _to_result(
         self, state: PartitionState, version: str, known: frozenset[str] | None
     ) -> StepResult:
         """Return the result; ``known`` is None for a table that was reused."""
         settings, nodes, costs = state.context.settings, state.nodes(self.layer), state.costs
-        verdicts = self.check(state)
-        paid = costs.paid[self.layer]
+        verdicts = self.check_recorded(state)
+        paid = costs.paid_usage_by_layer[self.layer]
         metadata = {
             **summaries_metadata(nodes, state.nodes(self.layer - 1), known),
             **({"model": settings.summarizer.shown_model} if paid.calls else {}),
@@ -123,14 +128,14 @@ class SummariesStep(Step):
         costs.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], known is None, verdicts)
 
-    def _check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step._check``."""
-        settings, quotes = state.context.settings, state.context.components.quotes
+    def _run_checks(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._run_checks``."""
+        settings, quotes = state.context.settings, state.context.components.is_extractive
         nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
         leaves: dict[str, tuple[str, ...]] = {}
         if state.context.components.is_grounded:
-            leaves = leaf_texts(nodes, [state.flat_nodes(n) for n in range(self.layer)])
-        return check_layer(CheckedLayer(nodes, below, settings, quotes, leaves=leaves))
+            leaves = leaf_texts_by_node(nodes, [state.flat_nodes(n) for n in range(self.layer)])
+        return check_layer(CheckedLayer(nodes, below, settings, quotes, leaf_texts=leaves))
 
 
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
@@ -138,10 +143,10 @@ def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
     for failure in failed:
         by_reason.setdefault(failure.reason, []).append(failure.name)
     shown = list(by_reason.items())[:NAMED_FAILURES]
-    named = "; ".join(f"{listed(names, NAMED_FAILURES)}: {reason}" for reason, names in shown)
+    named = "; ".join(f"{join_first(names, NAMED_FAILURES)}: {reason}" for reason, names in shown)
     more = len(failed) - sum(len(names) for _, names in shown)
     rest = f"; and {more} more" if more > 0 else ""
     return SummaryError(
         f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept; "
-        f"{remedy_of(failed)}"
+        f"{find_failure_remedy(failed)}"
     )

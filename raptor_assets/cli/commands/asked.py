@@ -11,7 +11,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.home.question_log import QuestionLog
 from raptor_assets.shown.terminal import say, say_json
-from raptor_core.evaluation.asked import AskedQuestion, group_alike
+from raptor_core.evaluation.asked import AskedQuestion, group_similar_questions
 from raptor_core.tree.components import Components
 
 
@@ -25,15 +25,15 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
     Servers keep questions if serving.questions is set. Similar questions form a group. Before you
     use a line in a golden set, add the documents that answer the question ("expected").
     """
-    opened, settings = Home.open(home)
-    asked = QuestionLog(opened.path, settings).read()
+    opened, settings = Home.open_with_settings(home)
+    asked = QuestionLog(opened.path, settings).read_questions()
     chosen = [each for each in asked if everything or each.is_unanswered or each.vote < 0]
-    groups = group_alike(chosen, Components(settings).embedder) if chosen else []
+    groups = group_similar_questions(chosen, Components(settings).embedder) if chosen else []
     if as_json:
         print_json({"n_kept": len(asked), "groups": groups})
         return
     for group in groups:
-        text, note = group[0].question, _counts(group)
+        text, note = group[0].question, _count_phrases(group)
         if golden:
             line = {"question": text, "expected": [], "note": note}
             say_json(json.dumps(line, ensure_ascii=False))
@@ -48,7 +48,7 @@ def questions_command(everything: bool, golden: bool, home: Path, as_json: bool)
         say(f"{len(chosen)} of {len(asked)} kept questions", dim=True)
 
 
-def _counts(group: Sequence[AskedQuestion]) -> str:
+def _count_phrases(group: Sequence[AskedQuestion]) -> str:
     n_unanswered = sum(question.is_unanswered for question in group)
     n_down = sum(question.vote < 0 for question in group)
     return f"asked {len(group)}, unanswered {n_unanswered}, votes against {n_down}"

@@ -8,45 +8,45 @@ from typing import Any
 
 import click
 
-from raptor_assets.assets.names import counted, listed
+from raptor_assets.assets.names import count_phrase, join_first
 from raptor_assets.cli.exits import exit_code_of_failures
 from raptor_assets.cli.options import (
     absolute_sources,
-    bounded,
+    apply_budget_options,
     budget_options,
     home_and_json,
-    home_and_settings,
+    open_home_and_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json, usd_text
-from raptor_assets.corpus.changes import Changes, State
+from raptor_assets.corpus.changes import Changes, PartitionChange
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.reembed import plan_reembedding
 from raptor_assets.home.source_state import rescan
-from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
-from raptor_assets.local.dagster import begun_partitions
-from raptor_assets.local.forecast import Forecast, forecast
-from raptor_assets.shown.progress import by_cause, describe_checks
-from raptor_assets.shown.rights import describe_unmatched
+from raptor_assets.local.build import BuildReport, build, drop_partitions, update_corpus_tree
+from raptor_assets.local.dagster import read_begun_partitions
+from raptor_assets.local.forecast import Forecast, forecast_build
+from raptor_assets.shown.progress import describe_checks, group_by_cause
+from raptor_assets.shown.rights import describe_unmatched_rules
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.documents.base import EVERYONE
-from raptor_core.home.folder import hint
-from raptor_core.home.published import require_known
+from raptor_core.home.folder import command_hint
+from raptor_core.home.published import require_existing
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.components import Components
 
 _WORDS = {
-    State.NEW: "new",
-    State.CHANGED: "changed",
-    State.REMOVED: "to drop",
-    State.UNKNOWN: "withheld",
-    State.UNCONFIRMED: "to confirm",
-    State.WAITING: "to approve",
-    State.UNCHANGED: "unchanged",
+    PartitionChange.NEW: "new",
+    PartitionChange.CHANGED: "changed",
+    PartitionChange.REMOVED: "to drop",
+    PartitionChange.UNKNOWN: "withheld",
+    PartitionChange.UNCONFIRMED: "to confirm",
+    PartitionChange.WAITING: "to approve",
+    PartitionChange.UNCHANGED: "unchanged",
 }
 
 NAMED = 20  # most trees, skipped files and failed partitions to name
@@ -68,18 +68,18 @@ def plan_command(
     is exact for a published tree, and mostly an estimate for a new tree.
     """
     opened, settings, scan = _scan_sources(home, sources)
-    keys = _partition_keys(partitions, scan.inventory, settings)
+    keys = _to_partition_keys(partitions, scan.inventory, settings)
     if reembed:
-        _plan_reembedding(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
+        _print_reembedding_plan(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
         return
-    planned = forecast(opened, settings, scan, keys)
+    planned = forecast_build(opened, settings, scan, keys)
     if as_json:
-        print_json(_plan_values(planned))
+        print_json(_forecast_values(planned))
     else:
-        _print_plan(planned, settings.unpriced_models, settings.budget)
+        _print_forecast(planned, settings.unpriced_models, settings.budget)
 
 
-def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
+def _print_reembedding_plan(access: CorpusAccess, *, as_json: bool) -> None:
     parts = [plan_reembedding(access), plan_reembedding(corpus_tree_access(access))]
     n_trees, n_texts, n_tokens = map(sum, zip(*map(astuple, parts), strict=True))
     embedder = access.settings.embedder
@@ -93,16 +93,20 @@ def _plan_reembedding(access: CorpusAccess, *, as_json: bool) -> None:
         say(f"to make: 0 summaries; cost: {usd_text(usd)}")
 
 
-def _plan_values(planned: Forecast) -> dict[str, Any]:
+def _forecast_values(planned: Forecast) -> dict[str, Any]:
     changes = planned.changes
     return {
-        **{s.value: changes.of(s) for s in State if s != State.UNCHANGED},
-        "pinned": dict(changes.pins),
-        "ended_pins": dict(changes.ended_pins),
-        "doubt": changes.doubt,
-        "n_unchanged": len(changes.of(State.UNCHANGED)),
-        "refused": sorted(changes.refused),
-        "odd": dict(planned.odd),
+        **{
+            s.value: changes.partitions_in(s)
+            for s in PartitionChange
+            if s != PartitionChange.UNCHANGED
+        },
+        "pinned": dict(changes.pin_notes),
+        "ended_pins": dict(changes.ended_pin_notes),
+        "doubt": changes.removal_doubt,
+        "n_unchanged": len(changes.partitions_in(PartitionChange.UNCHANGED)),
+        "refused": sorted(changes.refused_partitions),
+        "odd": dict(planned.odd_documents),
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
@@ -111,47 +115,49 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
     }
 
 
-def _print_plan(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
+def _print_forecast(planned: Forecast, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     changes, plan = planned.changes, planned.plan
-    counts = [f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.of(state))]
+    counts = [
+        f"{len(n)} {word}" for state, word in _WORDS.items() if (n := changes.partitions_in(state))
+    ]
     say(f"partitions: {', '.join(counts) or 'none'}")
-    _print_kept(changes)
-    _print_lines(describe_unmatched(planned.unmatched_rules), "rules")
-    _print_waiting(changes.of(State.WAITING))
-    if changes.doubt:
+    _print_unchanged(changes)
+    _print_names(describe_unmatched_rules(planned.unmatched_rules), "rules")
+    _print_waiting(changes.partitions_in(PartitionChange.WAITING))
+    if changes.removal_doubt:
         say(changes.explain_doubt(), fg="red", err=True)
-    if changes.refused:
-        named = listed(sorted(changes.refused), NAMED)
+    if changes.refused_partitions:
+        named = join_first(sorted(changes.refused_partitions), NAMED)
         say(f"summarized again, because the model refused some summaries: {named}")
-    _print_lines(join_reasons(planned.odd.items()), "documents")
-    _print_lines([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
-    _print_readers(planned)
+    _print_names(join_reasons(planned.odd_documents.items()), "documents")
+    _print_names([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
+    _print_reader_sets(planned)
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
         _print_tree(tree)
     if len(affected) > NAMED:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
-        say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan, unpriced, budget)
+        say(f"{count_phrase(n_same, 'tree')} of these partitions without a change", dim=True)
+    _print_plan_totals(plan, unpriced, budget)
 
 
-def _print_readers(planned: Forecast) -> None:
+def _print_reader_sets(planned: Forecast) -> None:
     """Print the sets of readers with their sizes, and how many nodes change readers."""
     sets = [
-        f"{_names(each.readers)} {counted(each.n_documents, 'document')} in "
-        f"{counted(each.n_trees, 'tree')}"
+        f"{_join_reader_names(each.readers)} {count_phrase(each.n_documents, 'document')} in "
+        f"{count_phrase(each.n_trees, 'tree')}"
         for each in planned.reader_sets
     ]
     if sets:
         more = f"; and {len(sets) - NAMED} more sets" if len(sets) > NAMED else ""
         say(f"readers: {'; '.join(sets[:NAMED])}{more}")
     if planned.n_readers_changed:
-        say(f"{counted(planned.n_readers_changed, 'node')} of published trees change readers")
+        say(f"{count_phrase(planned.n_readers_changed, 'node')} of published trees change readers")
 
 
-def _names(readers: Sequence[str]) -> str:
-    return "everyone" if EVERYONE in readers else listed(readers, NAMED) or "nobody"
+def _join_reader_names(readers: Sequence[str]) -> str:
+    return "everyone" if EVERYONE in readers else join_first(readers, NAMED) or "nobody"
 
 
 def _print_tree(tree: TreePlan) -> None:
@@ -163,41 +169,43 @@ def _print_tree(tree: TreePlan) -> None:
     say(f"{tree.tree}: {tree.action}{why}", fg="cyan")
     say(f"  leaves   {leaves}")
     for layer in tree.layers:
-        say(f"  layer {layer.layer}  {_layer(layer)}")
+        say(f"  layer {layer.layer}  {_describe_layer(layer)}")
 
 
-def _layer(layer: LayerPlan) -> str:
+def _describe_layer(layer: LayerPlan) -> str:
     texts = [f"{layer.n_kept} kept", f"{layer.n_added} new", f"{layer.n_removed} removed"]
     counts = (layer.n_touched, layer.n_split, layer.n_merged, layer.n_reused)
     words = ("touched", "split", "merged or ended", "texts known already")
     texts += [f"{count} {word}" for count, word in zip(counts, words, strict=True) if count]
     fitted = f"; fitted: {layer.fitted}" if layer.fitted else ""
-    return f"{', '.join(texts)} → {_summaries(layer.cost.calls)}{fitted}"
+    return f"{', '.join(texts)} → {_summary_count_phrase(layer.cost.calls)}{fitted}"
 
 
-def _summaries(count: int) -> str:
-    return counted(count, "summary", "summaries")
+def _summary_count_phrase(count: int) -> str:
+    return count_phrase(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
+def _print_plan_totals(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSettings) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
     say()
     say(
-        f"to make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
-        f"about {plan.summaries.tokens:,} tokens"
+        f"to make: {sure}{_summary_count_phrase(plan.summary_usage.calls)} ({bounds}), "
+        f"about {plan.summary_usage.tokens:,} tokens"
     )
-    if plan.calls_model and plan.summaries.calls:
+    if plan.calls_model and plan.summary_usage.calls:
         fewest, greatest = plan.calls_range
         say(
             f"calls: {fewest} to {greatest}, because poor answers are requested again; about "
-            f"{plan.summaries.calls + plan.repeats} are likely"
+            f"{plan.summary_usage.calls + plan.expected_retries} are likely"
         )
-    if plan.audits.calls or plan.most_audits.calls:
+    if plan.audit_usage.calls or plan.max_audit_usage.calls:
         say(
-            f"to audit: about {_summaries(plan.audits.calls)}, {plan.audits.tokens:,} tokens; at "
-            f"most {plan.most_audits.calls:,} calls if the judge's answers are invalid"
+            f"to audit: about {_summary_count_phrase(plan.audit_usage.calls)}, "
+            f"{plan.audit_usage.tokens:,} "
+            f"tokens; at most {plan.max_audit_usage.calls:,} calls if the judge's answers are "
+            "invalid"
         )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
@@ -208,7 +216,7 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
         models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
-    for bound in plan.exceeded(budget):
+    for bound in plan.exceeded_limits(budget):
         say(
             f"this is more than budget.{bound} = {getattr(budget, bound)}: the build would stop "
             "there, publish the trees that are finished, and keep every answer for the next one",
@@ -249,10 +257,10 @@ def build_command(
     is built or dropped without --confirm-removal. A published tree stays until the new tree is
     published. A run stops before it exceeds a budget; the next run reuses the finished work.
     """
-    from raptor_assets.cli.progress import build_progress
+    from raptor_assets.cli.progress import open_build_progress
 
     started = time.monotonic()
-    with build_progress(visible=not as_json) as progress:
+    with open_build_progress(visible=not as_json) as progress:
         if sources:
             Home.at(home).check_owner("")
         # Sources are scanned before they are saved: a mistyped path changes nothing.
@@ -260,27 +268,30 @@ def build_command(
         if sources:
             opened.create()
             opened.add_sources(absolute_sources(sources))
-        settings = bounded(settings, bounds)
-        keys = _partition_keys(partitions, scan.inventory, settings)
-        hooks: dict[str, Any] = {"on_plan": progress.plan, "on_progress": progress.step}
+        settings = apply_budget_options(settings, bounds)
+        keys = _to_partition_keys(partitions, scan.inventory, settings)
+        hooks: dict[str, Any] = {"on_plan": progress.show_plan, "on_progress": progress.show_step}
         hooks["force"] = force
         flags: dict[str, Any] = {"confirm_removal": confirm_removal, "reembeds": reembeds}
         hooks["components"] = components = Components(settings)
-        with components.ledger.one_budget():
+        with components.ledger.share_budget():
             report = build(opened, settings, keys, scan=scan, **flags, **hooks)
             enabled = settings.corpus_tree.enabled
             above = update_corpus_tree(opened, settings, **hooks) if enabled else None
     seconds = time.monotonic() - started
     failed_checks = [*report.failed_checks, *(above.failed_checks if above else ())]
     if as_json:
-        corpus_tree = {} if above is None else {"corpus_tree": _values(above, seconds)}
-        print_json(_values(report, seconds) | corpus_tree)
+        corpus_tree = {} if above is None else {"corpus_tree": _report_values(above, seconds)}
+        print_json(_report_values(report, seconds) | corpus_tree)
     else:
-        _print(report, opened, seconds)
+        _print_report(report, opened, seconds)
         if above is not None:
-            _print_above(above)
+            _print_corpus_tree_build(above)
         if checks := describe_checks(failed_checks):
-            say(f"failed checks: {checks}; `{hint('status', opened.path)}` explains", fg="yellow")
+            say(
+                f"failed checks: {checks}; `{command_hint('status', opened.path)}` explains",
+                fg="yellow",
+            )
     failed = report.failed | (above.failed if above else {})
     if failed:
         names = {failure.error for failure in failed.values()}
@@ -289,94 +300,104 @@ def build_command(
         raise SystemExit(5)
 
 
-def _print_above(above: BuildReport) -> None:
+def _print_corpus_tree_build(above: BuildReport) -> None:
     _print_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
     state = "failed" if above.failed else state
-    say(f"the corpus tree: {state}, {_summaries(_n_produced(above, 'summaries'))} written")
+    say(
+        f"the corpus tree: {state}, {_summary_count_phrase(_count_produced(above, 'summaries'))} "
+        "written"
+    )
 
 
-def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
+def _report_values(report: BuildReport, seconds: float) -> dict[str, Any]:
     return {
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "withheld": report.changes.of(State.UNKNOWN),
-        "waiting": [*report.changes.of(State.WAITING), *report.waiting],
-        "pinned": dict(report.changes.pins),
-        "ended_pins": dict(report.changes.ended_pins),
+        "withheld": report.changes.partitions_in(PartitionChange.UNKNOWN),
+        "waiting": [*report.changes.partitions_in(PartitionChange.WAITING), *report.waiting],
+        "pinned": dict(report.changes.pin_notes),
+        "ended_pins": dict(report.changes.ended_pin_notes),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
-        "odd": report.odd,
+        "odd": report.odd_documents,
         "failed_checks": report.failed_checks,
-        "n_embedded": _n_produced(report, "embeddings"),
-        "n_summarized": _n_produced(report, "summaries"),
-        "n_answers_kept": report.n_kept,
+        "n_embedded": _count_produced(report, "embeddings"),
+        "n_summarized": _count_produced(report, "summaries"),
+        "n_answers_kept": report.n_kept_answers,
         "seconds": round(seconds, 3),
         "run_ids": report.run_ids,
     }
 
 
-def _n_produced(report: BuildReport, kind: str) -> int:
-    return sum(count for asset, count in report.produced.items() if asset.endswith(f"/{kind}"))
+def _count_produced(report: BuildReport, kind: str) -> int:
+    return sum(
+        count for asset, count in report.n_produced_by_asset.items() if asset.endswith(f"/{kind}")
+    )
 
 
-def _print(report: BuildReport, home: Home, seconds: float) -> None:
-    _print_lines([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    _print_kept(report.changes)
-    _print_lines(describe_unmatched(report.unmatched_rules), "rules")
-    _print_lines(join_reasons(report.odd.items()), "partitions")
+def _print_report(report: BuildReport, home: Home, seconds: float) -> None:
+    _print_names([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
+    _print_unchanged(report.changes)
+    _print_names(describe_unmatched_rules(report.unmatched_rules), "rules")
+    _print_names(join_reasons(report.odd_documents.items()), "partitions")
     _print_failed(report, "partitions")
-    _print_waiting([*report.changes.of(State.WAITING), *report.waiting])
+    _print_waiting([*report.changes.partitions_in(PartitionChange.WAITING), *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
         f"{len(report.dropped)} dropped" if report.dropped else "",
         f"{len(report.failed)} failed" if report.failed else "",
         f"{len(report.waiting)} to approve" if report.waiting else "",
-        f"{counted(len(report.skipped), 'file')} skipped" if report.skipped else "",
+        f"{count_phrase(len(report.skipped), 'file')} skipped" if report.skipped else "",
     ]
     say(
         f"partitions: {', '.join(filter(None, counts))}; "
-        f"{counted(_n_produced(report, 'embeddings'), 'text')} embedded, "
-        f"{_summaries(_n_produced(report, 'summaries'))} written in {seconds:.1f} s"
+        f"{count_phrase(_count_produced(report, 'embeddings'), 'text')} embedded, "
+        f"{_summary_count_phrase(_count_produced(report, 'summaries'))} written in {seconds:.1f} s"
     )
-    if report.n_kept:
-        kept = counted(report.n_kept, "answer")
+    if report.n_kept_answers:
+        kept = count_phrase(report.n_kept_answers, "answer")
         say(f"{kept} of the model are kept: the next build continues from there")
-    if report.run_ids and not home.names().corpus:
-        say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+    if report.run_ids and not home.read_names().corpus:
+        say(f"see the run in the UI: {command_hint('ui', home.path)}", dim=True)
 
 
-def _print_kept(changes: Changes) -> None:
+def _print_unchanged(changes: Changes) -> None:
     """Print which partitions and trees stay as they are, and which pins end."""
     why = (
         "as published: a document of it cannot be read now, and until then only readers whom a "
         "rule or the broken item names may read it"
     )
-    _print_lines([f"kept {name} {why}" for name in changes.of(State.UNKNOWN)], "partitions")
-    pinned = [f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pins.items()]
+    _print_names(
+        [f"kept {name} {why}" for name in changes.partitions_in(PartitionChange.UNKNOWN)],
+        "partitions",
+    )
+    pinned = [
+        f"pinned {tree} to an earlier build: {note}" for tree, note in changes.pin_notes.items()
+    ]
     pinned += [
         f"the pin of {tree} ends, because none of its documents has this name any more: {note}"
-        for tree, note in changes.ended_pins.items()
+        for tree, note in changes.ended_pin_notes.items()
     ]
-    _print_lines(pinned, "trees")
+    _print_names(pinned, "trees")
 
 
 def _print_waiting(partitions: Sequence[str]) -> None:
     why = "waits for approval: `raptor versions diff TREE --staged` shows it"
-    _print_lines([f"{name} {why}" for name in partitions], "partitions")
+    _print_names([f"{name} {why}" for name in partitions], "partitions")
 
 
 def _print_failed(report: BuildReport, plural: str) -> None:
     lines = [
-        f"failed {listed(names, NAMED)} at {failure.asset}: {failure.reason}"
-        for names, failure in by_cause(report.failed)
+        f"failed {join_first(names, NAMED)} at {failure.asset}: {failure.reason}"
+        for names, failure in group_by_cause(report.failed)
     ]
-    _print_lines(lines, plural, "red")
+    _print_names(lines, plural, "red")
 
 
-def _print_lines(lines: list[str], plural: str, color: str = "yellow") -> None:
+def _print_names(lines: list[str], plural: str, color: str = "yellow") -> None:
     for line in lines[:NAMED]:
         say(line, fg=color, err=True)
     if len(lines) > NAMED:
@@ -396,13 +417,15 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
     """
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
-    opened, settings = Home.open(home)
-    names = _partitions(trees, opened, settings)
-    prompt = printable(f"remove {', '.join(names)} from {opened.path}?", lines=False)
+    opened, settings = Home.open_with_settings(home)
+    names = _find_partitions_to_drop(trees, opened, settings)
+    prompt = escape_control_characters(
+        f"remove {', '.join(names)} from {opened.path}?", lines=False
+    )
     if not (yes or click.confirm(prompt, err=True)):
         raise SystemExit("nothing was removed")
 
-    report = drop(opened, settings, names)
+    report = drop_partitions(opened, settings, names)
     if as_json:
         failed = {name: failure.reason for name, failure in report.failed.items()}
         print_json({"dropped": report.dropped, "failed": failed, "run_ids": report.run_ids})
@@ -416,38 +439,38 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
         raise SystemExit(exit_code_of_failures(errors, partly=bool(report.dropped)))
 
 
-def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
+def _find_partitions_to_drop(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     grouping = settings.grouping
     by_tree = not grouping.shards
-    known = CorpusAccess(settings, home).partitions(begun_partitions(home))
+    known = CorpusAccess(settings, home).find_begun_or_published(read_begun_partitions(home))
     keys = {
         name: partition_key(name, grouping) if by_tree and name not in known else name
         for name in trees
     }
     kind = "tree is called" if by_tree else "partition (with grouping.shards, name those) is called"
-    require_known(kind, [name for name, key in keys.items() if key not in known], known)
+    require_existing(kind, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))
 
 
 def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
     """Return a home, its settings with further sources, and a scan of all, without writing."""
     added = absolute_sources(sources)
-    home, settings = home_and_settings(path, needed=not added)
+    home, settings = open_home_and_settings(path, needed=not added)
     paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     scan = rescan(home.table_store(settings), source, is_whole=bool(added))
     return home, settings.model_copy(update={"source": source}), scan
 
 
-def _partition_keys(
+def _to_partition_keys(
     names: Sequence[str], inventory: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
     """Return the keys of named partitions; the name of a partition's only tree counts, too."""
     if not names:
         return None
-    known = inventory.partitions(settings.grouping)
+    known = inventory.group_into_partitions(settings.grouping)
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]
-    require_known("partition of the source is called", keys, known)
+    require_existing("partition of the source is called", keys, known)
     return tuple(keys)

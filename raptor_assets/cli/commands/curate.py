@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import click
 
-from raptor_assets.cli.options import home_and_json, together
+from raptor_assets.cli.options import combine_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.home.question_log import QuestionLog
@@ -18,7 +18,7 @@ from raptor_assets.local.curate import Author, Curator
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.curation import Decision
 
-_author = together(
+_author = combine_options(
     click.option("--who", help="Your name; by default the name of the system's user."),
     click.option("--why", default="", help="The reason, for people who read it later."),
 )
@@ -30,11 +30,11 @@ Opener = Callable[[], Curator]
 """Function that opens the home; called after the command line is validated."""
 
 
-def _example(arguments: str) -> str:
+def _example_text(arguments: str) -> str:
     return f"\b\nExample:\n  raptor curate {arguments}"
 
 
-@click.group("curate", epilog=_example("correct NODE --text 'It was 1872.'"))
+@click.group("curate", epilog=_example_text("correct NODE --text 'It was 1872.'"))
 def curate_command() -> None:
     """Set texts aside, correct summaries, and mark findings of audits.
 
@@ -53,7 +53,7 @@ def user_name() -> str:
         ) from error
 
 
-def _deciding(function: Callable[..., Decision]) -> Any:
+def _decision_command(function: Callable[..., Decision]) -> Any:
     """Make a command that passes an opener and an author to a function and prints its decision."""
 
     @wraps(function)
@@ -63,19 +63,19 @@ def _deciding(function: Callable[..., Decision]) -> Any:
         if as_json:
             print_json(decision)
         elif function.__name__ == "undo":
-            say(f"undone: {_describe(decision)}")
+            say(f"undone: {_describe_decision(decision)}")
         else:
-            say(_describe(decision))
+            say(_describe_decision(decision))
             say(f"decision {decision.id}; `raptor plan` shows its effect", dim=True)
 
     return _author(home_and_json(decided))
 
 
 @curate_command.command(
-    "set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'")
+    "set-aside", epilog=_example_text("set-aside guides/old.md --why 'replaced in May'")
 )
 @click.argument("subject", metavar="NODE|DOCUMENT:START-END|DOCUMENT")
-@_deciding
+@_decision_command
 def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
     """Set a chunk or a document aside: remove its text from the trees.
 
@@ -92,7 +92,7 @@ def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
     return open_curator().set_chunk_aside(subject, author)
 
 
-@curate_command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
+@curate_command.command(epilog=_example_text("correct NODE --text 'It was 1872.'"))
 @click.argument("node")
 @click.option("--text", help="The full new text.")
 @click.option(
@@ -100,45 +100,45 @@ def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
     type=click.File(encoding="utf-8"),
     help="File with the new text; - reads standard input.",
 )
-@_deciding
+@_decision_command
 def correct(
     open_curator: Opener, author: Author, node: str, text: str | None, file: TextIO | None
 ) -> Decision:
     """Replace the text of a summary, as long as the summary has the same children."""
     if (text is None) == (file is None):
         raise click.UsageError("give the new text by --text or by --file")
-    return open_curator().correct(node, file.read() if file else str(text), author)
+    return open_curator().correct_summary(node, file.read() if file else str(text), author)
 
 
-@curate_command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
+@curate_command.command(epilog=_example_text("mark NODE 'It was 1872.' wrong"))
 @click.argument("node")
 @click.argument("sentence")
 @click.argument("value", type=click.Choice(["right", "wrong"]))
-@_deciding
+@_decision_command
 def mark(open_curator: Opener, author: Author, node: str, sentence: str, value: str) -> Decision:
     """Mark the finding of an audit on a SENTENCE of a summary as right or wrong."""
-    return open_curator().mark(node, sentence, value, author)
+    return open_curator().mark_finding(node, sentence, value, author)
 
 
-@curate_command.command(epilog=_example("undo DECISION --why 'it was right'"))
+@curate_command.command(epilog=_example_text("undo DECISION --why 'it was right'"))
 @click.argument("decision")
-@_deciding
+@_decision_command
 def undo(open_curator: Opener, author: Author, decision: str) -> Decision:
     """Undo the decision with the id DECISION."""
-    return open_curator().take_back(decision, author)
+    return open_curator().undo_decision(decision, author)
 
 
-@curate_command.command("list", epilog=_example("list --all"))
+@curate_command.command("list", epilog=_example_text("list --all"))
 @click.option("--all", "everything", is_flag=True, help="Also list decisions that were undone.")
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
-    decisions = [d for d in Curator(home).decisions() if everything or not d.undone]
+    decisions = [d for d in Curator(home).list_decisions() if everything or not d.undone]
     if as_json:
         print_json({"decisions": decisions})
         return
     for decision in decisions:
-        say(f"{decision.id}  {_describe(decision)}", fg="cyan", dim=bool(decision.undone))
+        say(f"{decision.id}  {_describe_decision(decision)}", fg="cyan", dim=bool(decision.undone))
         why = f": {decision.why}" if decision.why else ""
         say(f"    by {decision.who} on {decision.when}{why}")
         if decision.kind == "summary":
@@ -149,7 +149,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
         say("nothing was decided")
 
 
-@curate_command.command("forget-questions", epilog=_example("forget-questions --caller ana"))
+@curate_command.command("forget-questions", epilog=_example_text("forget-questions --caller ana"))
 @click.argument("ids", nargs=-1)
 @click.option(
     "--caller", default="", help="Delete the questions from the key or token with this name."
@@ -162,8 +162,8 @@ def forget_questions(
     """Delete questions that servers kept: by their IDS, of a caller, or all."""
     if bool(ids or caller) == everything:
         raise click.UsageError("name the questions by IDS, --caller or --all")
-    opened, settings = Home.open(home)
-    n_forgotten = QuestionLog(opened.path, settings).forget(ids, caller)
+    opened, settings = Home.open_with_settings(home)
+    n_forgotten = QuestionLog(opened.path, settings).delete_questions(ids, caller)
     print_json({"n_forgotten": n_forgotten}) if as_json else say(f"{n_forgotten} forgotten")
 
 
@@ -175,6 +175,6 @@ _WORDS = {
 }
 
 
-def _describe(decision: Decision) -> str:
+def _describe_decision(decision: Decision) -> str:
     marked = f" as {decision.value}" if decision.kind == "finding" else ""
     return f"{decision.tree}: {_WORDS[decision.kind]}{marked}: {decision.about}"

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, query_options, read_options
+from raptor_assets.cli.options import home_and_json, query_options, read_query_options
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_baseline
-from raptor_assets.local.dagster import begun_partitions
+from raptor_assets.local.dagster import read_begun_partitions
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
@@ -65,25 +65,25 @@ def golden_command(
     FILE is a golden set with one JSON object per line: "question", and "expected" (ids of
     documents) or "span" (text of a document). The default is the file in checks.golden.
     """
-    opened, settings = Home.open(home)
-    path = file or opened.golden(settings)
+    opened, settings = Home.open_with_settings(home)
+    path = file or opened.golden_path(settings)
     if path is None:
         raise SettingsError("no golden set is given; pass a FILE, or set checks.golden")
-    cases, query = load_golden(path), read_options(values).query(settings)
+    cases, query = load_golden(path), read_query_options(values).to_query(settings)
     regression = None
     if baseline:
         access = CorpusAccess(settings, opened)
-        partitions = access.partitions(begun_partitions(opened))
+        partitions = access.find_begun_or_published(read_begun_partitions(opened))
         regression = compare_baseline(access, cases, query, baseline, partitions)
-    report = regression.after if regression else ask_published(opened, settings, cases, query)
-    broken = report.broken_bounds(min_hit_rate, min_mrr, min_recall)
+    report = regression.after if regression else measure_published(opened, settings, cases, query)
+    broken = report.describe_broken_bounds(min_hit_rate, min_mrr, min_recall)
     if as_json:
         more = _regression_values(regression) if regression else {}
         bounds = {"min_hit_rate": min_hit_rate, "broken_bounds": broken}
         print_json({"file": str(path), **bounds, **golden_values(report), **more})
     else:
-        _print(report, regression, broken)
-    if broken or (regression and regression.losses):
+        _print_golden_report(report, regression, broken)
+    if broken or (regression and regression.significant_losses):
         raise SystemExit(5)
 
 
@@ -91,22 +91,22 @@ def _regression_values(regression: Regression) -> dict[str, Any]:
     return {
         "baseline": golden_values(regression.before),
         "differences": regression.differences,
-        "losses": regression.losses,
-        "worse": [after.case.text for _, after in regression.worse_answers],
+        "losses": regression.significant_losses,
+        "worse": [after.question.text for _, after in regression.worse_answers],
     }
 
 
-def changed_ranks(regression: Regression) -> list[str]:
+def describe_changed_ranks(regression: Regression) -> list[str]:
     """Return a line for each question whose rank changed."""
-    pairs = zip(regression.before.hits, regression.after.hits, strict=True)
+    pairs = zip(regression.before.results, regression.after.results, strict=True)
     return [
-        f"    {old.rank or 'missed'} → {new.rank or 'missed'}  {shorten(old.case.text, 100)}"
+        f"    {old.rank or 'missed'} → {new.rank or 'missed'}  {shorten(old.question.text, 100)}"
         for old, new in pairs
         if old.rank != new.rank
     ]
 
 
-def ask_published(
+def measure_published(
     home: Home, settings: Settings, cases: Sequence[Question], query: Query
 ) -> GoldenReport:
     """Search the published trees of a home for the questions of a golden set."""
@@ -122,15 +122,24 @@ def ask_published(
     )
 
 
-def _print(report: GoldenReport, regression: Regression | None, broken: Sequence[str]) -> None:
-    for hit in report.hits:
+def _print_golden_report(
+    report: GoldenReport, regression: Regression | None, broken: Sequence[str]
+) -> None:
+    for hit in report.results:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
-        place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
-    for name, value in report.numbers().items():
+        place = (
+            ""
+            if hit.found_evidence_share is None
+            else f", {hit.found_evidence_share:.0%} of the evidence"
+        )
+        say(f"{rank + place:<10} {shorten(hit.question.text, 100)}", fg=color)
+    for name, value in report.figures().items():
         say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if regression:
-        for line in (f"against the baseline: {regression.summary()}", *changed_ranks(regression)):
-            say(line, fg="red" if regression.losses else None)
+        for line in (
+            f"against the baseline: {regression.describe()}",
+            *describe_changed_ranks(regression),
+        ):
+            say(line, fg="red" if regression.significant_losses else None)
     for phrase in broken:
         say(phrase, fg="red", err=True)

@@ -44,15 +44,15 @@ _key_env = click.option(
 @home_and_json
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
     """Run Dagster's web server and daemon for this home until you interrupt the command."""
-    opened, settings = Home.open(home)
-    if corpus := opened.names().corpus:
+    opened, settings = Home.open_with_settings(home)
+    if corpus := opened.read_names().corpus:
         raise click.UsageError(
             f"the corpus {corpus} belongs to a Dagster project; run `dagster dev` there"
         )
-    _require_free(host, port)
+    _require_free_port(host, port)
     # Otherwise the UI's processes create the records in parallel, and print tracebacks.
     with open_instance(opened) as instance:
-        instance.get_dynamic_partitions(opened.names().partitions)
+        instance.get_dynamic_partitions(opened.read_names().partitions_name)
     url = f"http://{host}:{port}"
     if as_json:
         print_json({"url": url, "home": str(opened.path)})
@@ -63,13 +63,13 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", CODE_LOCATION]
     arguments += ["--host", host, "--port", str(port)]
-    environment = {**os.environ, **opened.environment()}
+    environment = {**os.environ, **opened.dagster_environment()}
     if watch:
         environment["RAPTOR_SOURCE__WATCH"] = "true"
     os.execve(sys.executable, arguments, environment)  # noqa: S606
 
 
-def _require_free(host: str, port: int) -> None:
+def _require_free_port(host: str, port: int) -> None:
     try:
         with socket.create_server((host, port)):
             return
@@ -111,18 +111,20 @@ def serve_command(
 
     keys = {name: _read_key(name) for name in (key_env, writing_key_env)}
     retriever = HomeRetriever(home)
-    callers = _callers(home, retriever.settings, host, keys)
+    callers = _make_callers(home, retriever.settings, host, keys)
     hosts = ("localhost", "127.0.0.1", host) if callers.is_open else None
     retriever.load_model()
     run_server(make_app(retriever, callers, hosts, curator=Curator(home)), host, port)
 
 
-def _callers(home: Path, settings: Settings, host: str, keys: Mapping[str, str | None]) -> Callers:
+def _make_callers(
+    home: Path, settings: Settings, host: str, keys: Mapping[str, str | None]
+) -> Callers:
     """Return the callers of a server that listens on a host, from its keys by variable.
 
     The first key may read, the second one may also decide.
     """
-    if settings.access.identifies:
+    if settings.access.requires_caller:
         if variables := [name for name, key in keys.items() if key]:
             raise SettingsError(
                 f"{variables[0]} is set, but its holder would have no readers; unset it, because "
@@ -185,7 +187,7 @@ def mcp_command(
         return
     if readers:
         raise click.UsageError("over HTTP each request identifies its caller; omit --as or --port")
-    callers = _callers(home, retriever.settings, host, keys)
+    callers = _make_callers(home, retriever.settings, host, keys)
     retriever.load_model()
     run_server(make_http_app(retriever, callers), host, port, "warning")
 

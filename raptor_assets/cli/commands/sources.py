@@ -8,14 +8,19 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import absolute_sources, home_and_json, home_and_settings, is_missing
+from raptor_assets.cli.options import (
+    absolute_sources,
+    home_and_json,
+    is_missing_source,
+    open_home_and_settings,
+)
 from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.documents.parsing.names import describe_formats
 from raptor_core.errors import SourceError
-from raptor_core.home.folder import hint
-from raptor_core.models.local.files import require_file
+from raptor_core.home.folder import command_hint
+from raptor_core.models.local.files import require_model_file
 from raptor_core.nodes import format_pages
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Preview, Previews
@@ -50,10 +55,10 @@ def init_command(
     With --local, a chat model on this machine writes the summaries and answers questions. llama.cpp
     must be able to load the file of the model.
     """
-    if missing := [source for source in sources if is_missing(source)]:
+    if missing := [source for source in sources if is_missing_source(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
-    local_model = str(_local_model(model)) if model else ""
+    local_model = str(_resolve_local_model(model)) if model else ""
     created = opened.create(
         sources=absolute_sources(sources),
         preset=preset,
@@ -62,23 +67,25 @@ def init_command(
         local_model=local_model,
     )
     if as_json:
-        print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
+        print_json(
+            {"home": str(opened.path), "settings": str(opened.settings_path), "created": created}
+        )
         return
     if created:
-        say(f"wrote {opened.settings}")
+        say(f"wrote {opened.settings_path}")
     else:
-        remedy = f"edit it, or add sources with `{hint('build SOURCE', opened.path)}`"
-        say(f"kept {opened.settings} as it is: {remedy}", fg="yellow")
+        remedy = f"edit it, or add sources with `{command_hint('build SOURCE', opened.path)}`"
+        say(f"kept {opened.settings_path} as it is: {remedy}", fg="yellow")
     build = "build" if sources or not created else "build SOURCE"
-    say(f"next: {hint(build, opened.path)}")
+    say(f"next: {command_hint(build, opened.path)}")
 
 
-def _local_model(model: str) -> Path:
+def _resolve_local_model(model: str) -> Path:
     """Return the absolute path of a model file, after checking that llama.cpp is installed."""
-    from raptor_core.models.local.engine import import_vendor
+    from raptor_core.models.local.engine import import_xllamacpp
 
-    import_vendor()
-    return require_file(model, "--local").absolute()
+    import_xllamacpp()
+    return require_model_file(model, "--local").absolute()
 
 
 NAMED = 20  # most reasons for omitting documents to name; ``--json`` names all
@@ -99,12 +106,12 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
     single argument that is not a file, folder or URL is the NAME of a document in the home's
     source.
     """
-    if source and not name and is_missing(source):
+    if source and not name and is_missing_source(source):
         source, name = None, source
-    _, settings = home_and_settings(home, needed=not source)
+    _, settings = open_home_and_settings(home, needed=not source)
     previews = Previews([source] if source else [], Components(settings))
     if name:
-        document = _document(previews, name)
+        document = _document_values(previews, name)
         print_json(document) if as_json else _print_document(document)
     elif as_json:
         documents = list(previews)
@@ -114,17 +121,17 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
         )
         print_json({"documents": documents, "skipped": skipped, "omitted": omitted})
     else:
-        _print(previews)
+        _print_previews(previews)
 
 
-def _document(previews: Previews, name: str) -> dict[str, Any]:
-    preview, document, chunks = previews.document(name)
+def _document_values(previews: Previews, name: str) -> dict[str, Any]:
+    preview, document, chunks = previews.preview_document(name)
     values = [
         {
             "start": chunk.start,
             "end": chunk.end,
             "n_tokens": chunk.n_tokens,
-            "pages": sorted({document.page(chunk.start), document.page(chunk.end - 1)} - {0}),
+            "pages": sorted({document.page_at(chunk.start), document.page_at(chunk.end - 1)} - {0}),
             "section": list(chunk.section),
             "text": chunk.text,
         }
@@ -149,26 +156,26 @@ def _print_document(values: dict[str, Any]) -> None:
         say(f"doubtful: {values['doubt']}", fg="yellow", err=True)
 
 
-def _print(previews: Previews) -> None:
+def _print_previews(previews: Previews) -> None:
     """Print the problems, then a row for each document, then the totals."""
     rows = list(previews)
     totals: Counter[str] = Counter()
     for preview in rows:
         numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
         totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
-    for line in _problems(previews, rows):
+    for line in _describe_problems(previews, rows):
         say(line, fg="yellow")
-    for line in _remarks(previews):
+    for line in _describe_omissions(previews):
         say(line)
     say(_ROW.format(*_COLUMNS), dim=True)
     for preview in rows:
         size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
         counts = (preview.n_pages or "", preview.n_sections or "", f"{preview.n_tokens:,}")
         say(_ROW.format(size, *counts, preview.n_chunks, preview.language, preview.document))
-    say(_total(previews, totals))
+    say(_describe_totals(previews, totals))
 
 
-def _problems(previews: Previews, rows: Iterable[Preview]) -> Iterator[str]:
+def _describe_problems(previews: Previews, rows: Iterable[Preview]) -> Iterator[str]:
     """Yield lines on files that cannot be read, and on documents that lack something."""
     unread = [(item.name, item.reason) for item in previews.skipped if not item.kind]
     doubtful = [(preview.document, preview.doubt) for preview in rows if preview.doubt]
@@ -179,7 +186,7 @@ def _problems(previews: Previews, rows: Iterable[Preview]) -> Iterator[str]:
             yield f"{label}: {len(lines) - NAMED} further reasons; --json names all"
 
 
-def _remarks(previews: Previews) -> Iterator[str]:
+def _describe_omissions(previews: Previews) -> Iterator[str]:
     """Yield lines on file types that are not read, and on omitted documents."""
     unsupported = {item.kind: item.reason for item in previews.skipped if item.kind}
     counts = Counter(item.kind for item in previews.skipped if item.kind)
@@ -193,7 +200,7 @@ def _remarks(previews: Previews) -> Iterator[str]:
         yield f"left out for {len(omitted) - NAMED} further reasons; --json names all"
 
 
-def _total(previews: Previews, totals: Counter[str]) -> str:
+def _describe_totals(previews: Previews, totals: Counter[str]) -> str:
     names = ("n_pages", "n_sections", "n_chars", "n_tokens", "n_chunks", "doubtful")
     words = ("pages", "sections", "characters", "tokens", "chunks", "doubtful", "left out")
     counts = (*(totals[name] for name in names), len(previews.skipped) + len(previews.omitted))

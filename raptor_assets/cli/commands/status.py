@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raptor_assets.assets.names import TREE, counted
+from raptor_assets.assets.names import TREE, count_phrase
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import join_reasons, print_json, usd_text
 from raptor_assets.home.folder import Home
@@ -21,9 +21,9 @@ from raptor_assets.local.status import (
     read_status,
 )
 from raptor_assets.shown.markdown import shorten
-from raptor_assets.shown.rights import published_findings
+from raptor_assets.shown.rights import find_rights_problems
 from raptor_assets.shown.terminal import say
-from raptor_core.home.folder import hint
+from raptor_core.home.folder import command_hint
 from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import is_corpus_tree
 
@@ -39,27 +39,27 @@ _TITLE_CHARS = 40
 @home_and_json
 def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show the published trees, the results of their checks, and their costs."""
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     state = read_status(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     sources = settings.source.shown_paths()
     manifests = (t.manifest for t in state.trees if not is_corpus_tree(t.name))
-    rights = published_findings(manifests, settings)
+    rights = find_rights_problems(manifests, settings)
     if as_json:
-        values = {**_values(state, opened.path, sources), "rights": rights}
+        values = {**_status_values(state, opened.path, sources), "rights": rights}
         print_json(values if costs is None else {**values, "costs": costs})
     else:
-        _print(state, opened.path, sources)
+        _print_status(state, opened.path, sources)
         for finding in rights:
             say(finding, fg="yellow")
         for tree, figures in (costs or {}).items():
             say(f"{tree}: {_cost_text(figures)}")
-    if check and not state.structural_passed:
+    if check and not state.structural_checks_passed:
         raise SystemExit(5)
 
 
-def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
+def _status_values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
     return {
         "home": str(home),
         "sources": sources,
@@ -68,7 +68,7 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
                 **{field.name: getattr(tree.manifest, field.name) for field in fields(Manifest)},
                 "partition": tree.partition,
                 "published": True,
-                "structural_checks_passed": tree.structural_passed,
+                "structural_checks_passed": tree.structural_checks_passed,
                 "checks": tree.checks,
             }
             for tree in state.trees
@@ -77,10 +77,10 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "waiting": state.waiting,
         "failures": state.failures,
         "withheld": state.withheld,
-        "set_aside": state.set_aside,
+        "set_aside": state.set_aside_documents,
         "checks": state.checks,
         "n_trees": len(state.trees),
-        "all_structural_checks_passed": state.structural_passed,
+        "all_structural_checks_passed": state.structural_checks_passed,
     }
 
 
@@ -94,7 +94,7 @@ def _cost_text(figures: Cost) -> str:
     return ", ".join(texts)
 
 
-def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
+def _print_status(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     say(f"{home} contains {', '.join(sources) or 'no source yet'}", dim=True)
     _print_rows(state.trees)
     results = ((tree.partition, result) for tree in state.trees for result in tree.checks)
@@ -117,12 +117,12 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             f"{name}: stays as published, because a document of it is not read: {reason}",
             fg="yellow",
         )
-    for name in state.set_aside:
+    for name in state.set_aside_documents:
         say(f"{name}: nothing of it is published, since people set chunks of it aside", fg="yellow")
     _print_unpublished(state, home)
     _print_totals(state.trees)
     if not (state.trees or state.unpublished):
-        say(f"next: {hint('build' if sources else 'build SOURCE', home)}")
+        say(f"next: {command_hint('build' if sources else 'build SOURCE', home)}")
 
 
 def _print_unpublished(state: HomeStatus, home: Path) -> None:
@@ -131,7 +131,8 @@ def _print_unpublished(state: HomeStatus, home: Path) -> None:
         say("a build is running")
     begun = "the build that started it has not finished"
     if not state.is_building:
-        begun = f"the build that started it was interrupted; `{hint('build', home)}` continues it"
+        begun = f"the build that started it was interrupted; `{command_hint('build', home)}` "
+        "continues it"
     lines = []
     for name in sorted({*state.unpublished, *state.failures} - {*state.waiting}):
         what = "not published" if name in state.unpublished else "not updated"
@@ -146,7 +147,7 @@ def _print_totals(trees: Sequence[TreeStatus]) -> None:
         (sum(tree.n_nodes for tree in trees), "node"),
         (sum(tree.n_tokens for tree in trees), "token"),
     )
-    say(", ".join(counted(*count) for count in counts))
+    say(", ".join(count_phrase(*count) for count in counts))
 
 
 def _print_rows(trees: Sequence[TreeStatus]) -> None:
@@ -156,22 +157,22 @@ def _print_rows(trees: Sequence[TreeStatus]) -> None:
     if not trees:
         return
     head = ("title", "tree", "nodes by layer", "tokens", "published", "checks")
-    rows: list[Sequence[str]] = [head, *map(_row, trees)]
+    rows: list[Sequence[str]] = [head, *map(_row_of_tree, trees)]
     if not any(title for title, *_ in rows[1:]):
         rows = [row for _, *row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for tree, row in zip((None, *trees), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
-        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
+        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color_of_tree(tree))
 
 
-def _color(tree: TreeStatus) -> str | None:
+def _color_of_tree(tree: TreeStatus) -> str | None:
     if all(check.passed for check in tree.checks):
         return None
-    return "yellow" if tree.structural_passed else "red"
+    return "yellow" if tree.structural_checks_passed else "red"
 
 
-def _row(tree: TreeStatus) -> tuple[str, ...]:
+def _row_of_tree(tree: TreeStatus) -> tuple[str, ...]:
     failed = sum(not check.passed for check in tree.checks)
     checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
     published = tree.published_at.partition(".")[0].replace("+00:00", "") + "Z"

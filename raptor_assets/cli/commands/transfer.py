@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from raptor_assets.assets.names import counted
+from raptor_assets.assets.names import count_phrase
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
-from raptor_core.home.folder import hint
+from raptor_core.home.folder import command_hint
 from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
 from raptor_core.transfer.exports import ExportFolder, read_export
@@ -29,7 +29,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
     """
     from raptor_assets.local.transfer import export_home
 
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     with open_published(opened, settings):
         pass  # raises an error with the next step if nothing is published
     export = export_home(opened, settings, folder, trees)
@@ -42,7 +42,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
         return
     say(
         f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes, and "
-        f"{counted(n_decisions, 'decision')}: {export.n_bytes:,} bytes in {shown}"
+        f"{count_phrase(n_decisions, 'decision')}: {export.n_bytes:,} bytes in {shown}"
     )
 
 
@@ -64,19 +64,19 @@ def import_command(
     from raptor_assets.local.transfer import import_home
 
     target = Home.at(home)
-    if not (target.settings.exists() or target.declaration.exists()):
+    if not (target.settings_path.exists() or target.declaration_path.exists()):
         read_export(ExportFolder(folder))  # fails first, so that a mistyped path creates no home
         target.create()
-    opened, settings = Home.open(home)
+    opened, settings = Home.open_with_settings(home)
     identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
-    changed = [each.manifest.tree for each in report.trees if each.counts.changed]
+    changed = [each.manifest.tree for each in report.trees if each.counts.has_changes]
     if as_json:
         names = [each.manifest.tree for each in report.trees]
         print_json({"trees": names, "changed": changed, "decisions": report.n_decisions})
         return
     say(
-        f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or changed, "
-        f"and {counted(report.n_decisions, 'decision')}"
+        f"imported {count_phrase(len(report.trees), 'tree')}, {len(changed)} of them new or "
+        f"changed, and {count_phrase(report.n_decisions, 'decision')}"
     )
-    say(f"the next `{hint('build', opened.path)}` reuses their vectors and summaries")
+    say(f"the next `{command_hint('build', opened.path)}` reuses their vectors and summaries")

@@ -16,14 +16,14 @@ from raptor_assets.cli.output import node_values, print_json, print_wide
 from raptor_assets.serving.values import TraceResponse
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say
-from raptor_core.checks.sizes import parent_counts
-from raptor_core.disk import disk_errors, replace_file
+from raptor_core.checks.sizes import count_parents
+from raptor_core.disk import replace_file, translate_disk_errors
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import require_trees
 from raptor_core.identity import safe_name
-from raptor_core.nodes import Node, format_pages, labelled
-from raptor_core.redaction import printable
+from raptor_core.nodes import Node, format_label, format_pages
+from raptor_core.redaction import escape_control_characters
 from raptor_core.report.page import render_report
 from raptor_core.retrieval import Trace
 from raptor_core.settings import SourceSettings
@@ -47,11 +47,13 @@ def tree_command(
     """
     retriever = HomeRetriever(home, is_operator=True)
     if traced:
-        retriever.read(tree, lambda _home, _settings, store: require_trees(store, (tree,)))
+        retriever.call_with_home(
+            tree, lambda _home, _settings, store: require_trees(store, (tree,))
+        )
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, retriever.settings.source, as_json=as_json)
+        _print_trace(origin, tree, retriever.settings.source, as_json=as_json)
         return
-    manifest, nodes = retriever.read(
+    manifest, nodes = retriever.call_with_home(
         tree,
         lambda _home, _settings, store: (
             require_trees(store, (tree,))[0],
@@ -62,12 +64,12 @@ def tree_command(
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
-    named = labelled(manifest.title, tree)
+    named = format_label(manifest.title, tree)
     say(f"{named}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
     say(f"layer {len(manifest.layer_sizes) - 1} is the top layer: {manifest.end}", dim=True)
     if manifest.pin:
         say(f"pinned to an earlier build: {manifest.pin}", fg="yellow")
-    if parents := parent_counts(nodes):
+    if parents := count_parents(nodes):
         several = sum(n > 1 for n in parents.values())
         say(f"{several} of {len(parents)} nodes have several parents", dim=True)
     _print_tree(nodes, depth, ids)
@@ -86,7 +88,7 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
     while stack:
         branch, node = stack.pop()
         again = node.id in shown and bool(node.children)
-        label = _label(node, ids=ids, several=several, again=again)
+        label = _describe_node(node, ids=ids, several=several, again=again)
         child_branch = branch.add(Text(label, no_wrap=True, overflow="ellipsis"))
         if not again and (depth is None or top - node.layer + 1 < depth):
             shown.add(node.id)
@@ -94,33 +96,33 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
     print_wide(root)
 
 
-def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
+def _describe_node(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     """Describe a node in one line: title, place, id, size and the beginning of its text."""
     place = f"layer {node.layer}"
-    if node.stands_for:
+    if node.copied_node_id:
         place = f"the top of {node.documents[0]}"
     elif node.is_leaf:
         place = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
     text = "(its children are above)" if again else shorten(node.text)
-    titled = node.stands_for or (several and node.is_leaf)
+    titled = node.copied_node_id or (several and node.is_leaf)
     about = node.name or (str(node.metadata.get("title", "")) if titled else "")
-    place = labelled(about, f"{place}{name}")
-    return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
+    place = format_label(about, f"{place}{name}")
+    return escape_control_characters(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
+def _print_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
         print_json(TraceResponse.of(origin, 0, len(origin.spans), source))
         return
-    say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
+    say(format_label(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
     say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
-        say(f"  {labelled(span.title, place)}", fg="cyan")
+        say(f"  {format_label(span.title, place)}", fg="cyan")
         say(f"    {shorten(span.text)}")
 
 
@@ -148,10 +150,10 @@ def report_command(
     In a terminal, the command also opens a browser. With --node, the printed address opens the page
     at this node.
     """
-    from raptor_assets.serving.window import read_pages, read_report
+    from raptor_assets.serving.window import call_on_corpus_of, read_report
 
     retriever = HomeRetriever(home, is_operator=True)
-    report = read_pages(retriever, tree, partial(read_report, tree=tree, with_map=True))
+    report = call_on_corpus_of(retriever, tree, partial(read_report, tree=tree, with_map=True))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -163,10 +165,10 @@ def report_command(
     findings = report.findings
     n_findings = None if findings is None else sum(item.node_id in shown for item in findings)
     values = {"tree": tree, "n_findings": n_findings}
-    _show_page(path, url, values, as_json=as_json, no_open=no_open)
+    _open_page(path, url, values, as_json=as_json, no_open=no_open)
 
 
-def _show_page(
+def _open_page(
     path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool
 ) -> None:
     """Print the address of a page, and open it if a person sees the output."""
@@ -174,18 +176,18 @@ def _show_page(
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
         say(url if "#" in url else str(path))
-    if at_terminal() and not (no_open or as_json):
+    if is_at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
 
 
 def _write_page(output: Path | None, name: str, page: str) -> Path:
     """Replace a file by a page atomically; create missing folders."""
     path = (output or Path(f"{safe_name(name)}.html")).absolute()
-    with disk_errors(path):
+    with translate_disk_errors(path):
         replace_file(path, page.encode())
     return path
 
 
-def at_terminal() -> bool:
+def is_at_terminal() -> bool:
     """Return whether a person sees the output."""
     return sys.stdout.isatty()

@@ -11,12 +11,12 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from raptor_core.documents.base import Entry, Skipped
+from raptor_core.documents.base import DocumentEntry, Skipped
 from raptor_core.documents.parsing.names import Named
 from raptor_core.documents.parsing.process import PARSER_FIELDS
 from raptor_core.documents.sources.base import (
     CLOCK_SECONDS,
-    Content,
+    FileContent,
     SourceFile,
     brief_digest,
 )
@@ -38,22 +38,22 @@ class FileReading:
     """The result of reading a file.
 
     Attributes:
-        stamp: see ``SourceFile.stamp``.
-        content: digest of the content; "" for a file that could not be read.
+        listing_digest: see ``SourceFile.listing_digest``.
+        content_digest: digest of the content; "" for a file that could not be read.
         is_final: no later write can have the same stamp.
         documents: name to show and entry of each document, in the order of the file; readers are
             only those that the file declares.
         skipped: rows that were not read.
     """
 
-    stamp: str
-    content: str
+    listing_digest: str
+    content_digest: str
     is_final: bool
-    documents: tuple[tuple[str, Entry], ...] = ()
+    documents: tuple[tuple[str, DocumentEntry], ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     @property
-    def ids(self) -> list[str]:
+    def document_ids(self) -> list[str]:
         """Ids of its documents."""
         return [entry.id for _, entry in self.documents]
 
@@ -64,11 +64,11 @@ class Catalog(dict[bytes, FileReading]):
     def is_current(self, key: bytes, stamp: str) -> bool:
         """Return whether the reading of a file is valid, given its present stamp."""
         reading = self.get(key)
-        return reading is not None and reading.is_final and reading.stamp == stamp
+        return reading is not None and reading.is_final and reading.listing_digest == stamp
 
     def forget_unread(self) -> None:
         """Drop files that could not be read, so that the next scan tries again."""
-        for key in [key for key, reading in self.items() if not reading.content]:
+        for key in [key for key, reading in self.items() if not reading.content_digest]:
             del self[key]
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -78,11 +78,11 @@ class Catalog(dict[bytes, FileReading]):
         for row, documents in zip(rows, decoded, strict=True):
             key, stamp, content, is_final, _, skipped = row
             named = tuple(
-                (name, Entry(id_, content_hash, version, _tuple(readers), source))
+                (name, DocumentEntry(id_, content_hash, version, _to_tuple(readers), source))
                 for name, id_, content_hash, version, readers, source in documents
             )
             problems = tuple(
-                replace(Skipped(*values), readers=_tuple(readers))
+                replace(Skipped(*values), readers=_to_tuple(readers))
                 for *values, readers in json.loads(skipped or "[]")
             )
             reading = FileReading(stamp, content, bool(is_final), named, problems)
@@ -96,11 +96,11 @@ class Catalog(dict[bytes, FileReading]):
                 for name, e in reading.documents
             ]
             skipped = json.dumps([*map(astuple, reading.skipped)]) if reading.skipped else ""
-            head = key, reading.stamp, reading.content, int(reading.is_final)
+            head = key, reading.listing_digest, reading.content_digest, int(reading.is_final)
             yield *head, json.dumps(entries), skipped
 
 
-def _tuple(readers: list[str] | None) -> tuple[str, ...] | None:
+def _to_tuple(readers: list[str] | None) -> tuple[str, ...] | None:
     return None if readers is None else tuple(readers)
 
 
@@ -114,12 +114,12 @@ def parser_fingerprint(settings: SourceSettings) -> str:
     """Return the fingerprint of the settings and libraries that change a file's documents."""
     values = settings.model_dump(mode="json", include=set(PARSER_FIELDS))
     tables = [t.model_dump(mode="json", exclude={"url", "url_env"}) for t in settings.tables]
-    libraries = {name: _installed(name) for name in _LIBRARIES}
+    libraries = {name: _installed_version(name) for name in _LIBRARIES}
     return fingerprint("parsers", {PARSERS: values, "tables": tables, "libraries": libraries})
 
 
-def make_reading(
-    file: SourceFile, content: Content, previous: FileReading | None, started: float
+def read_if_changed(
+    file: SourceFile, content: FileContent, previous: FileReading | None, started: float
 ) -> tuple[FileReading, list[Named]]:
     """Parse a file if its bytes changed since ``previous``; return its reading and documents.
 
@@ -127,18 +127,18 @@ def make_reading(
     seconds since 1970 UTC. The reading is final if the storage versions its content, or if the last
     write was clearly before the scan.
     """
-    is_old = file.written is not None and file.written < started - CLOCK_SECONDS
-    head = file.stamp, content.digest, bool(file.etag) or is_old
-    if previous and previous.content == content.digest:
+    is_old = file.written_at is not None and file.written_at < started - CLOCK_SECONDS
+    head = file.listing_digest, content.digest, bool(file.etag) or is_old
+    if previous and previous.content_digest == content.digest:
         return FileReading(*head, previous.documents, previous.skipped), []
     skipped: list[Skipped] = []
     named = separate_skipped(content.parse(), skipped)
-    entries = tuple((name, Entry.of(document)) for name, document in named)
+    entries = tuple((name, DocumentEntry.from_document(document)) for name, document in named)
     return FileReading(*head, entries, tuple(skipped)), named
 
 
 @cache  # because a process keeps the version that it imported
-def _installed(name: str) -> str:
+def _installed_version(name: str) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -1,7 +1,7 @@
 """Scans of a source, which read only files whose stamp changed.
 
-A scan lists the hashes of documents, from which it is decided what to build; ``read_scanned`` then
-reads the documents to build. A scan takes a catalog and returns the next one.
+A scan lists the hashes of documents, from which it is decided what to build;
+``read_scanned_documents`` then reads them. A scan takes a catalog and returns the next one.
 """
 
 import time
@@ -12,19 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TypeVar
 
-from raptor_core.documents.base import Corpus, Document, Entry, Skipped, readers_of_both
-from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
+from raptor_core.documents.base import Corpus, Document, DocumentEntry, Skipped, readers_of_both
+from raptor_core.documents.catalog.catalog import Catalog, catalog_key, read_if_changed
 from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.parsing.names import Named
 from raptor_core.documents.reader_rules import ReaderRules
-from raptor_core.documents.removal import Unread
-from raptor_core.documents.sources.base import Content, Source, SourceFile, is_table
+from raptor_core.documents.removal import UnreadPlaces
+from raptor_core.documents.sources.base import FileContent, Source, SourceFile, is_table_file
 from raptor_core.documents.sources.load import (
+    FirstOfEachId,
     Listed,
-    Unique,
-    explain_empty,
     list_sources,
     load_listed,
+    make_empty_source_error,
     separate_skipped,
     source_openers,
 )
@@ -52,44 +52,48 @@ class Inventory:
         documents: entries of the documents that may be built, ordered by id.
         skipped: what was not read.
         empty_sources: sources without files and rows.
-        aside: entries of documents that are in the source but must not be built.
+        aside_entries: entries of documents that are in the source but must not be built.
         rules: rules for the readers of documents that declare none.
         unmatched_rules: descriptions of rules that match no document; empty if a source failed.
-        missing: entries of the scan before in files that were not listed, if a source failed.
+        missing_entries: the last scan's entries of files that were not listed, if a source failed.
         failure: the first error of a source that is missing, empty or unreachable; the documents
             of that source are not known.
     """
 
-    documents: tuple[Entry, ...] = field(repr=False)
+    documents: tuple[DocumentEntry, ...] = field(repr=False)
     skipped: tuple[Skipped, ...] = ()
     empty_sources: tuple[str, ...] = ()
-    aside: tuple[Entry, ...] = field(default=(), repr=False)
+    aside_entries: tuple[DocumentEntry, ...] = field(default=(), repr=False)
     rules: ReaderRules = field(default_factory=ReaderRules, repr=False, compare=False)
     unmatched_rules: tuple[str, ...] = ()
-    missing: tuple[Entry, ...] = field(default=(), repr=False)
+    missing_entries: tuple[DocumentEntry, ...] = field(default=(), repr=False)
     failure: SourceError | None = field(default=None, compare=False)
-    _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
+    _grouped: dict[GroupingSettings, Partitions[DocumentEntry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def without(self, ids: Collection[str]) -> "Inventory":
-        """Return a copy in which these documents are ``aside``."""
+    def without_documents(self, ids: Collection[str]) -> "Inventory":
+        """Return a copy in which these documents are ``aside_entries``."""
         aside = tuple(entry for entry in self.documents if entry.id in ids)
         documents = tuple(entry for entry in self.documents if entry.id not in ids)
-        return replace(self, documents=documents, aside=(*self.aside, *aside)) if aside else self
+        return (
+            replace(self, documents=documents, aside_entries=(*self.aside_entries, *aside))
+            if aside
+            else self
+        )
 
     @property
-    def set_aside(self) -> set[str]:
+    def set_aside_ids(self) -> set[str]:
         """Ids of documents that people set aside, without those that lack readers."""
-        unread = Unread(self.skipped).place_of
-        return {entry.id for entry in self.aside if not unread(entry.id, entry.source)}
+        unread = UnreadPlaces(self.skipped).place_of
+        return {entry.id for entry in self.aside_entries if not unread(entry.id, entry.source)}
 
     def require_complete(self) -> None:
         """Raise the ``failure`` if there is one."""
         if self.failure is not None:
             raise self.failure
 
-    def readers_today(
+    def current_readers(
         self, document_id: str, source: str, published: tuple[str, ...]
     ) -> tuple[str, ...]:
         """Return who may read a published document now.
@@ -114,39 +118,41 @@ class Inventory:
             source: source of the document; see ``Document``.
             published: readers with which it is published.
         """
-        entry = self._present.get(document_id)
+        entry = self._entries_by_id.get(document_id)
         if entry is not None:
-            of_same_id = self._unread.declared(document_id)
+            of_same_id = self._unread_places.declared_readers(document_id)
             unread = (readers for readers in of_same_id if readers is not None)
-            missing = self._missing.get(document_id, ())
+            missing = self._missing_readers.get(document_id, ())
             readers = reduce(readers_of_both, (*unread, *missing), entry.readers or ())
-            is_whole = not (is_table(entry.source) and self._has_unread_tables)
+            is_whole = not (is_table_file(entry.source) and self._has_unread_tables)
             return readers if is_whole else readers_of_both(readers, published)
         of_rule = self.rules.readers_of(document_id, source) or ()
-        declared = self._unread.declared(self._unread.place_of(document_id, source)) or [None]
+        declared = self._unread_places.declared_readers(
+            self._unread_places.place_of(document_id, source)
+        ) or [None]
         each = (of_rule if readers is None else readers for readers in declared)
         return reduce(readers_of_both, each, published)
 
     @cached_property
-    def _present(self) -> dict[str, Entry]:
-        return {entry.id: entry for entry in (*self.documents, *self.aside)}
+    def _entries_by_id(self) -> dict[str, DocumentEntry]:
+        return {entry.id: entry for entry in (*self.documents, *self.aside_entries)}
 
     @cached_property
-    def _missing(self) -> Mapping[str, list[tuple[str, ...]]]:
+    def _missing_readers(self) -> Mapping[str, list[tuple[str, ...]]]:
         readers: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for entry in self.missing:
-            readers[entry.id].append(self.rules.apply(entry).readers or ())
+        for entry in self.missing_entries:
+            readers[entry.id].append(self.rules.apply_to_document(entry).readers or ())
         return readers
 
     @cached_property
     def _has_unread_tables(self) -> bool:
-        return any(is_table(item.name) and not item.is_empty for item in self.skipped)
+        return any(is_table_file(item.name) and not item.is_empty for item in self.skipped)
 
     @cached_property
-    def _unread(self) -> Unread:
-        return Unread(self.skipped, with_empty=True)
+    def _unread_places(self) -> UnreadPlaces:
+        return UnreadPlaces(self.skipped, with_empty=True)
 
-    def ids(self) -> Iterator[str]:
+    def document_ids(self) -> Iterator[str]:
         """Yield the ids of the documents in order."""
         return (entry.id for entry in self.documents)
 
@@ -154,15 +160,15 @@ class Inventory:
     def digest(self) -> str:
         """Digest of all versions and of everything that decides on readers, 32 hex characters."""
         versions = (f"{entry.version}\0{entry.readers}" for entry in self.documents)
-        aside = (f"{entry.id}\0{entry.readers}" for entry in self.aside)
+        aside = (f"{entry.id}\0{entry.readers}" for entry in self.aside_entries)
         skipped = (f"{item.place or item.name}\0{item.readers}" for item in self.skipped)
-        missing = sorted(f"{entry.id}\0{entry.readers}" for entry in self.missing)
+        missing = sorted(f"{entry.id}\0{entry.readers}" for entry in self.missing_entries)
         parts = (digest("part", *part) for part in (versions, aside, skipped, missing))
         return digest("inventory", *parts, self.rules.digest)
 
-    def partitions(
+    def group_into_partitions(
         self, grouping: GroupingSettings, without: Collection[str] = ()
-    ) -> Partitions[Entry]:
+    ) -> Partitions[DocumentEntry]:
         """Return the documents by partition and tree, except for the trees ``without``."""
         if without:
             return Partitions(self.documents, grouping, without)
@@ -181,7 +187,7 @@ def skip_without_readers(result: Result) -> Result:
         return result
     skipped = (*result.skipped, *(Skipped(name, NO_READERS) for name in refused))
     if isinstance(result, Inventory):
-        return replace(result.without(frozenset(refused)), skipped=skipped)
+        return replace(result.without_documents(frozenset(refused)), skipped=skipped)
     documents = tuple(document for document in result.documents if document.readers is not None)
     return replace(result, documents=documents, skipped=skipped)
 
@@ -192,26 +198,26 @@ class Scan:
 
     Attributes:
         inventory: entries of the documents.
-        catalog: catalog for the next scan; the object ``previous`` if nothing changed.
+        catalog: catalog for the next scan; the object ``previous_catalog`` if nothing changed.
         n_read: number of files that were read.
-        listed: sources with their files.
-        previous: catalog of the scan before.
-        parsed: documents of new files, up to ``KEPT_CHARS`` of text, because parsers are slow.
+        listed_files: sources with their files.
+        previous_catalog: catalog of the scan before.
+        parsed_documents: documents of new files, up to ``KEPT_CHARS`` of text, to parse only once.
         rules: rules for the readers of documents that declare none.
     """
 
     inventory: Inventory
     catalog: Catalog
     n_read: int
-    listed: Listed
-    previous: Catalog
-    parsed: Parsed
+    listed_files: Listed
+    previous_catalog: Catalog
+    parsed_documents: Parsed
     rules: ReaderRules
 
     @property
-    def is_new(self) -> bool:
+    def is_catalog_changed(self) -> bool:
         """Whether the catalog differs from the previous one."""
-        return self.catalog is not self.previous
+        return self.catalog is not self.previous_catalog
 
 
 def scan_source(
@@ -231,38 +237,38 @@ def scan_source(
     """
     rules = ReaderRules(settings)
     reading = _SourceReading(catalog or Catalog(), clock())
-    reading.list(source_openers((), settings))
-    reading.read()
-    documents = reading.entries().ordered(rules)
+    reading.list_sources(source_openers((), settings))
+    reading.read_changed_files()
+    documents = reading.collect_entries().sorted_items(rules)
     skipped, failure = tuple(reading.skipped), reading.failure
     if not documents:
-        failure = failure or explain_empty((), settings, skipped)
+        failure = failure or make_empty_source_error((), settings, skipped)
     return Scan(
         inventory=Inventory(
             documents=documents,
             skipped=skipped,
             empty_sources=tuple(source.name for source, files in reading.listed if not files),
             rules=rules,
-            unmatched_rules=() if failure else _unmatched(rules, documents, skipped),
-            missing=reading.missing(),
+            unmatched_rules=() if failure else _unmatched_rules(rules, documents, skipped),
+            missing_entries=reading.missing_entries(),
             failure=failure,
         ),
         catalog=reading.next_catalog(),
         n_read=reading.n_read,
-        listed=reading.listed,
-        previous=reading.previous,
-        parsed=reading.parsed,
+        listed_files=reading.listed,
+        previous_catalog=reading.previous,
+        parsed_documents=reading.parsed,
         rules=rules,
     )
 
 
-def _unmatched(
-    rules: ReaderRules, documents: Sequence[Entry], skipped: Sequence[Skipped]
+def _unmatched_rules(
+    rules: ReaderRules, documents: Sequence[DocumentEntry], skipped: Sequence[Skipped]
 ) -> tuple[str, ...]:
     """Describe the patterns that match neither a document nor anything that was not read."""
     names = [(entry.id, entry.source) for entry in documents]
     places = (item.place or item.name for item in skipped)
-    return rules.unmatched([*names, *((place, f"{place}/file") for place in places)])
+    return rules.describe_unmatched([*names, *((place, f"{place}/file") for place in places)])
 
 
 class _SourceReading:
@@ -281,37 +287,37 @@ class _SourceReading:
         self._n_free_chars = KEPT_CHARS
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _record_failure(self) -> Iterator[None]:
         try:
             yield
         except SourceError as error:
             self.failure = self.failure or error
 
-    def list(self, openers: Iterable[Callable[[], Source]]) -> None:
+    def list_sources(self, openers: Iterable[Callable[[], Source]]) -> None:
         """Open and list the sources."""
         for opened in openers:
-            with self._failures():
+            with self._record_failure():
                 self.listed += list_sources([opened()], self.skipped)
 
-    def read(self) -> None:
+    def read_changed_files(self) -> None:
         """Read the files that changed."""
         for source, files in self.listed:
             changed: list[SourceFile] = []
             for file in files:
                 key = catalog_key(file)
                 self._files.append((key, file))
-                if self.previous.is_current(key, file.stamp):
+                if self.previous.is_current(key, file.listing_digest):
                     self._readings[key] = self.previous[key]
                 else:
                     changed.append(file)
-            with self._failures():
+            with self._record_failure():
                 for file, content in load_listed([(source, changed)]):
-                    self._keep(file, content)
+                    self._keep_reading(file, content)
 
-    def _keep(self, file: SourceFile, content: Content) -> None:
+    def _keep_reading(self, file: SourceFile, content: FileContent) -> None:
         """Keep the reading of a file, and its documents if their texts are within the limit."""
         key = catalog_key(file)
-        reading, named = make_reading(file, content, self.previous.get(key), self._started)
+        reading, named = read_if_changed(file, content, self.previous.get(key), self._started)
         self._readings[key] = reading
         self.n_read += 1
         n_chars = sum(len(document.text) for _, document in named)
@@ -319,16 +325,16 @@ class _SourceReading:
             self.parsed[key, content.digest] = named
             self._n_free_chars -= n_chars
 
-    def entries(self) -> Unique[Entry]:
+    def collect_entries(self) -> FirstOfEachId[DocumentEntry]:
         """Return the entries of all files, and add what was not read to ``skipped``."""
-        entries: Unique[Entry] = Unique(self.skipped)
+        entries: FirstOfEachId[DocumentEntry] = FirstOfEachId(self.skipped)
         for key, file in self._files:
             if reading := self._readings.get(key):  # None if its source failed
                 entries.add(reading.documents, file.path)
                 self.skipped += reading.skipped
         return entries
 
-    def missing(self) -> tuple[Entry, ...]:
+    def missing_entries(self) -> tuple[DocumentEntry, ...]:
         """Return the entries that a failed source had; those of deleted files are among them."""
         absent = self.previous.keys() - self._readings.keys() if self.failure else ()
         return tuple(entry for key in absent for _, entry in self.previous[key].documents)
@@ -343,7 +349,7 @@ class _SourceReading:
         return self.previous if readings == self.previous else readings
 
 
-def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
+def read_scanned_documents(scan: Scan, ids: Collection[str]) -> Corpus:
     """Read the documents with these ids from the files in which the scan found them.
 
     They are read as they are now; documents that are gone since the scan are missing. ``skipped``
@@ -354,19 +360,21 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
     skipped = list(scan.inventory.skipped)
-    corpus: Unique[Document] = Unique(skipped)
-    queue: Listed = [(s, [f for f in files if _had_any(scan, f, ids)]) for s, files in scan.listed]
+    corpus: FirstOfEachId[Document] = FirstOfEachId(skipped)
+    queue: Listed = [
+        (s, [f for f in files if _had_any_document(scan, f, ids)]) for s, files in scan.listed_files
+    ]
     for file, content in load_listed(queue):
-        named = scan.parsed.get((catalog_key(file), content.digest))
+        named = scan.parsed_documents.get((catalog_key(file), content.digest))
         if named is None:
             named = separate_skipped(content.parse(), skipped)
         corpus.add([item for item in named if item[1].id in ids], file.path)
-    return Corpus(corpus.ordered(scan.rules), tuple(dict.fromkeys(skipped)))
+    return Corpus(corpus.sorted_items(scan.rules), tuple(dict.fromkeys(skipped)))
 
 
-def _had_any(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
+def _had_any_document(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
     """Return whether a file had any of these documents when it was scanned."""
     if file.only_id is not None:
         return file.only_id in ids
     reading = scan.catalog.get(catalog_key(file))
-    return reading is not None and any(document_id in ids for document_id in reading.ids)
+    return reading is not None and any(document_id in ids for document_id in reading.document_ids)

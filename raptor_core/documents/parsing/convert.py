@@ -23,7 +23,7 @@ _ERROR_BYTES = 10_000
 _REMEDY = "correct its command under source.convert, or exclude it with source.exclude"
 
 
-def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
+def convert_to_markdown(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
     """Run the command for a file's type and return the Markdown that it writes.
 
     The command reads the file from its standard input or from the path that replaces ``{}``, and
@@ -36,7 +36,9 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
     command = settings.convert[name.extension]
     with tempfile.TemporaryDirectory(prefix="raptor-") as folder:
         try:
-            code, output, errors = _run(command, Path(folder), name.extension, data, settings)
+            code, output, errors = _run_command(
+                command, Path(folder), name.extension, data, settings
+            )
         except OSError as error:
             raise SourceError(
                 f"source.convert converts files of type {name.extension} with {command!r}, whose "
@@ -61,7 +63,7 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
     return text
 
 
-def _run(
+def _run_command(
     command: str, folder: Path, extension: str, data: bytes, settings: SourceSettings
 ) -> tuple[int, Path, Path]:
     """Run a command on a file; return its exit code, and the files with its output and errors.

@@ -6,16 +6,16 @@
 from collections.abc import Iterable
 
 from raptor_core.documents.base import FOLDER, Skipped
-from raptor_core.documents.own_files import refuse_file
-from raptor_core.documents.parsing.convert import convert
+from raptor_core.documents.own_files import explain_file_refusal
+from raptor_core.documents.parsing.convert import convert_to_markdown
 from raptor_core.documents.parsing.mailbox import read_mailbox
 from raptor_core.documents.parsing.names import FileName, Named, TableOrigin, to_document
 from raptor_core.documents.parsing.records import read_json_lines, read_parquet
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import EmptyFileError, MetadataValue, ParserOptions, UnreadableError
-from raptor_formats.encoding.decoding import as_utf8
+from raptor_formats.encoding.decoding import convert_to_utf8
 from raptor_formats.markup.markdown import parse_markdown
-from raptor_formats.table import MANY_DOCUMENTS, parse
+from raptor_formats.table import MANY_DOCUMENTS, parse_by_extension
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 
@@ -25,7 +25,7 @@ def read_file(name: FileName, data: bytes, settings: SourceSettings) -> list[Nam
 
     A table without rows may be truncated, so its documents are unknown.
     """
-    if not name.is_named and (reason := refuse_file(name.kind, data)):
+    if not name.is_named and (reason := explain_file_refusal(name.kind, data)):
         return [Skipped(name.id, reason, is_empty=True)]
     try:
         items = list(parse_file(name, data, settings))
@@ -50,16 +50,16 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
     folder = name.id.rpartition("/")[0] or "."
     shared: dict[str, MetadataValue] = {FOLDER: folder, "format": kind}
     if name.extension in settings.convert:
-        parsed = parse_markdown(convert(name, data, settings))
+        parsed = parse_markdown(convert_to_markdown(name, data, settings))
         if not parsed.list_blocks():
             raise EmptyFileError("contains no text", parsed.readers)
     elif kind in _TABLES:
         if kind == "jsonl":
-            data, encoding = as_utf8(data, settings.encoding)
+            data, encoding = convert_to_utf8(data, settings.encoding)
             shared |= encoding
         return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
     else:
         options = ParserOptions(settings.max_file_mb, settings.encoding)
-        parsed = parse(data, name.extension, options)
+        parsed = parse_by_extension(data, name.extension, options)
     document = to_document(parsed, name.id, name.source, {**shared, **parsed.metadata})
     return ((name.id, document),)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from raptor_core.documents.base import Document
 from raptor_formats.base import MetadataValue, Parsed
-from raptor_formats.blocks import pack
+from raptor_formats.blocks import pack_blocks
 from raptor_formats.table import FORMATS
 
 SIMPLE = frozenset({"markdown", "rst", "text"})
@@ -56,8 +56,8 @@ def to_document(
         source=source,
         sections=parsed.sections,
         metadata=metadata,
-        pages=parsed.pages,
-        blocks=parsed.blocks or pack(parsed.list_blocks()),
+        pages=parsed.page_starts,
+        blocks=parsed.packed_blocks or pack_blocks(parsed.list_blocks()),
         readers=parsed.readers,
     )
 

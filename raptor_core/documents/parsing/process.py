@@ -44,7 +44,7 @@ Items = list[Named | Skipped]
 
 
 @cache
-def _adapter() -> TypeAdapter[Items]:
+def _items_adapter() -> TypeAdapter[Items]:
     return TypeAdapter(Items)
 
 
@@ -63,35 +63,35 @@ class ParserPool:
         """
         options = settings.model_dump(mode="json", include=set(PARSER_FIELDS))
         request = json.dumps([name, options]).encode()
-        process = self._take()
+        process = self._take_process()
         has_read, process.has_read = process.has_read, True
         try:
-            answer = process.answer(request, data, settings.parse_seconds)
+            answer = process.request_answer(request, data, settings.parse_seconds)
         except (ConnectionError, EOFError):
-            code = process.end(is_dead=True)
+            code = process.end_process(is_dead=True)
             if has_read:  # earlier files may have used up the memory
                 return self.parse(name, data, settings)
             return [Skipped(name.id, _crash_reason(code))]
         except BaseException:
-            process.end()
+            process.end_process()
             raise
         if answer is None:
-            process.end()
+            process.end_process()
             return [Skipped(name.id, _timeout_reason(settings.parse_seconds))]
         with self._lock:
             self._idle.append(process)
         if answer.startswith(_MISSING):
             raise MissingExtraError(*json.loads(answer[1:]))
-        return _adapter().validate_json(answer[1:])
+        return _items_adapter().validate_json(answer[1:])
 
     def close(self) -> None:
         """End all idle processes; later calls start new ones."""
         with self._lock:
             idle, self._idle = self._idle, []
         for process in idle:
-            process.end()
+            process.end_process()
 
-    def _take(self) -> "_ParserProcess":
+    def _take_process(self) -> "_ParserProcess":
         """Return an idle or new process; one that was started before a fork is not reused."""
         with self._lock:
             while self._idle:
@@ -120,13 +120,13 @@ class _ParserProcess:
     def is_usable(self) -> bool:
         return self._owner == os.getpid() and self.process.poll() is None
 
-    def answer(self, request: bytes, data: bytes, seconds: float) -> bytes | None:
+    def request_answer(self, request: bytes, data: bytes, seconds: float) -> bytes | None:
         """Send a request and return the answer, or None after ``seconds``."""
         self._connection.send_bytes(request)
         self._connection.send_bytes(data)
         return self._connection.recv_bytes() if self._connection.poll(seconds) else None
 
-    def end(self, *, is_dead: bool = False) -> int:
+    def end_process(self, *, is_dead: bool = False) -> int:
         """Kill the process, or wait for it if it ``is_dead``, and return its exit code."""
         self._connection.close()
         if self._owner != os.getpid():
@@ -155,7 +155,7 @@ PARSERS = ParserPool()
 atexit.register(PARSERS.close)
 
 
-def parse(name: FileName, data: bytes, settings: SourceSettings) -> Items:
+def parse_safely(name: FileName, data: bytes, settings: SourceSettings) -> Items:
     """Return the documents of a file; parse formats that may be unsafe in another process.
 
     Files that a command converts need none, because the command has its own limits.
@@ -178,10 +178,10 @@ def main(descriptor: int) -> None:
     ends = ConnectionError, EOFError, MemoryError
     with suppress(*ends), Connection(descriptor) as connection:
         while True:
-            connection.send_bytes(_answer(connection.recv_bytes(), connection.recv_bytes()))
+            connection.send_bytes(_answer_request(connection.recv_bytes(), connection.recv_bytes()))
 
 
-def _answer(request: bytes, data: bytes) -> bytes:
+def _answer_request(request: bytes, data: bytes) -> bytes:
     values, options = json.loads(request)
     name = FileName(*values)
     try:
@@ -191,11 +191,11 @@ def _answer(request: bytes, data: bytes) -> bytes:
     except MissingLibraryError as error:
         return _MISSING + json.dumps([error.extra, error.purpose]).encode()
     except Exception as error:  # noqa: BLE001  # a bug of a parser must cost only one file
-        items = [Skipped(name.id, _bug_reason(error))]
-    return _ITEMS + _adapter().dump_json(items)
+        items = [Skipped(name.id, _describe_bug(error))]
+    return _ITEMS + _items_adapter().dump_json(items)
 
 
-def _bug_reason(error: Exception) -> str:
+def _describe_bug(error: Exception) -> str:
     """Describe an unexpected error of a parser, and where it was raised."""
     at: Any = error.__traceback__
     while at.tb_next:

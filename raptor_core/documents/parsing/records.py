@@ -11,28 +11,23 @@ from typing import Any
 
 from raptor_core.documents.base import CHUNK_ID, MAX_METADATA_CHARS, Document, Skipped
 from raptor_core.documents.parsing.names import Named, TableOrigin
-from raptor_core.identity import composed, digest
+from raptor_core.identity import digest, to_nfc
 from raptor_core.settings import SourceSettings
-from raptor_formats.base import (
-    READERS,
-    EmptyFileError,
-    UnreadableError,
-    check_size,
-)
-from raptor_formats.blocks import Block, pack
+from raptor_formats.base import READERS, EmptyFileError, UnreadableError, check_size
+from raptor_formats.blocks import Block, pack_blocks
 from raptor_formats.declared import (
     CHUNKS,
     METADATA,
     declared_readers,
-    is_like_readers,
-    nested_fields,
-    object_of_pairs,
-    refuse_repeated,
+    object_from_pairs,
+    parse_nested_fields,
+    refuse_repeated_readers,
+    resembles_readers_key,
 )
 from raptor_formats.encoding.decoding import decode
-from raptor_formats.metadata import metadata_values
-from raptor_formats.office.archive import refuse_damage
-from raptor_formats.text import clean_text, number_as_written, one_line
+from raptor_formats.metadata import to_metadata_values
+from raptor_formats.office.archive import damage_as_unreadable
+from raptor_formats.text import clean_text, one_line, parse_exact_number
 
 
 def read_json_lines(
@@ -44,20 +39,22 @@ def read_json_lines(
             continue
         name = f"{table.name}:{number}"
         try:
-            row = _load(line)
+            row = _load_json_line(line)
         except UnreadableError as error:
             yield Skipped(name, str(error), place=table.name, readers=error.readers)
         else:
             yield read_row(row, name, table, settings)
 
 
-def _load(line: str) -> Mapping[str, Any]:
+def _load_json_line(line: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(line, parse_float=number_as_written)
+        row = json.loads(line, parse_float=parse_exact_number)
         # The hook, which refuses repeated keys, doubles the time; other lines cannot have any.
         n_seen = int(isinstance(row, dict) and READERS in row)
         if "\\u" in line or line.lower().count(READERS) > n_seen:
-            row = json.loads(line, parse_float=number_as_written, object_pairs_hook=object_of_pairs)
+            row = json.loads(
+                line, parse_float=parse_exact_number, object_pairs_hook=object_from_pairs
+            )
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg} at column {error.colno}"
         raise UnreadableError(problem, readers=()) from error
@@ -86,7 +83,7 @@ def read_row(
         return name, row_document(row, table, settings)
     except UnreadableError as error:
         try:
-            row_id = _identify(row, settings.id_field)[1]
+            row_id = _find_id(row, settings.id_field)[1]
         except UnreadableError:
             row_id = ""
         is_empty = isinstance(error, EmptyFileError)
@@ -108,13 +105,13 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
     """
     readers = declared_readers(row)
     try:
-        return _document(row, table, settings, readers)
+        return _make_document(row, table, settings, readers)
     except UnreadableError as error:
         error.readers = readers if error.readers is None else error.readers
         raise
 
 
-def _document(
+def _make_document(
     row: Mapping[str, Any],
     table: TableOrigin,
     settings: SourceSettings,
@@ -132,7 +129,7 @@ def _document(
     text = clean_text(raw)
     if not text.strip():
         raise EmptyFileError("contains no text")
-    id_field, row_id = _identify(row, settings.id_field)
+    id_field, row_id = _find_id(row, settings.id_field)
     title = row.get(settings.title_field)
     fields = _other_fields(row, {id_field, settings.text_field, settings.title_field})
     return Document(
@@ -140,7 +137,7 @@ def _document(
         text=text,
         title=one_line(title) if isinstance(title, str) else "",
         source=table.source,
-        metadata={**table.metadata, **metadata_values(fields)},
+        metadata={**table.metadata, **to_metadata_values(fields)},
         blocks=blocks,
         readers=readers,
     )
@@ -170,7 +167,7 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
         EmptyFileError: the list of chunks is empty.
         UnreadableError: a chunk is malformed, or only some chunks declare readers.
     """
-    where = f"of document {_identify(row, settings.id_field)[1]!r}"
+    where = f"of document {_find_id(row, settings.id_field)[1]!r}"
     if not row[CHUNKS]:
         raise EmptyFileError("contains no chunks")
     chunks = [
@@ -193,21 +190,21 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
     blocks, start = list[Block](), 0
     for chunk in chunks:
         details = {key: value for key, value in chunk.fields.items() if key not in shared}
-        label = json.dumps({**metadata_values(details), CHUNK_ID: chunk.id})
+        label = json.dumps({**to_metadata_values(details), CHUNK_ID: chunk.id})
         blocks.append(Block("chunk", start, start + len(chunk.text), 0, label))
         start += len(chunk.text) + len(_GAP)
     text = _GAP.join(chunk.text for chunk in chunks)
     rest = {key: value for key, value in row.items() if key != CHUNKS}
-    return {**shared, **rest, settings.text_field: text}, pack(blocks)
+    return {**shared, **rest, settings.text_field: text}, pack_blocks(blocks)
 
 
 def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -> _SuppliedChunk:
     """Read a chunk of a row; ``number`` is its number in the row, for error messages."""
     if not isinstance(chunk, Mapping):
         raise UnreadableError(f"chunk {number} {where} is a JSON {json_kind(chunk)}, not an object")
-    chunk_id, raw = _as_id(chunk.get("id")), chunk.get(settings.text_field)
+    chunk_id, raw = _to_id(chunk.get("id")), chunk.get(settings.text_field)
     text = clean_text(raw) if isinstance(raw, str) else ""
-    position = _position(chunk.get("position"))
+    position = _to_position(chunk.get("position"))
     fault = ""
     if not 0 < len(chunk_id) <= MAX_METADATA_CHARS:
         fault = f"has the id {chunk.get('id')!r:.60}, expected 1 to {MAX_METADATA_CHARS} characters"
@@ -221,7 +218,7 @@ def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -
     return _SuppliedChunk(chunk_id, position, text, fields)
 
 
-def _position(value: object) -> float:
+def _to_position(value: object) -> float:
     """Return a position as a number, also if it is a text such as "2.10"; NaN if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return math.nan
@@ -237,15 +234,15 @@ def _position(value: object) -> float:
 def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """Return the fields that become metadata; those of the object ``metadata`` override others."""
     fields = {key: value for key, value in row.items() if key not in used and key != METADATA}
-    fields |= nested_fields(row.get(METADATA)) or {}
+    fields |= parse_nested_fields(row.get(METADATA)) or {}
     fields.pop(READERS, None)
     return fields
 
 
-def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
+def _find_id(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
     """Return the name of the id field and the id; both are "" if there is none."""
     if id_field != "auto":
-        row_id = _as_id(row.get(id_field))
+        row_id = _to_id(row.get(id_field))
         if not row_id:
             found = json.dumps(row.get(id_field), default=str)
             raise UnreadableError(
@@ -253,16 +250,16 @@ def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
             )
         return id_field, row_id
     candidates = ["id", *(name for name in row if name.endswith("_id"))]
-    ids = ((name, _as_id(row.get(name))) for name in candidates)
+    ids = ((name, _to_id(row.get(name))) for name in candidates)
     return next((pair for pair in ids if pair[1]), ("", ""))
 
 
-def _as_id(value: object) -> str:
+def _to_id(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # from an integer column with missing values
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return composed(one_line(value)) if isinstance(value, str) else ""
+    return to_nfc(one_line(value)) if isinstance(value, str) else ""
 
 
 MAX_EXPANSION = 20
@@ -280,9 +277,9 @@ def read_parquet(
     import pyarrow.parquet as pq
 
     number = 0
-    with refuse_damage("Parquet file"):
+    with damage_as_unreadable("Parquet file"):
         footer = pq.ParquetFile(pa.BufferReader(data))
-        columns = _columns(footer.schema_arrow, settings)
+        columns = _columns_to_read(footer.schema_arrow, settings)
         groups = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
         n_bytes = sum(group.total_byte_size for group in groups)
         check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
@@ -295,32 +292,34 @@ def read_parquet(
         # No threads, because a thread of Arrow that starts during shutdown aborts the process.
         read = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns, use_threads=False)
         for batch in read:
-            n_bytes += sum(_text_bytes(column) for column in batch.columns)
+            n_bytes += sum(_count_text_bytes(column) for column in batch.columns)
             check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
             for row in batch.to_pylist():
                 number += 1
                 yield read_row(row, f"{table.name}:{number}", table, settings)
 
 
-def _columns(schema: Any, settings: SourceSettings) -> list[str]:
+def _columns_to_read(schema: Any, settings: SourceSettings) -> list[str]:
     """Return the columns to read: those with values, lists of values, readers or metadata."""
     if settings.text_field not in schema.names:
         raise UnreadableError(
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
-    refuse_repeated(schema.names)
-    kept = (f for f in schema if f.name == METADATA or _names_readers(f) or _has_values(f.type))
+    refuse_repeated_readers(schema.names)
+    kept = (
+        f for f in schema if f.name == METADATA or _is_readers_field(f) or _is_metadata_type(f.type)
+    )
     return [field.name for field in kept]
 
 
-def _names_readers(field: Any) -> bool:
+def _is_readers_field(field: Any) -> bool:
     """Return whether a column, or a field inside it, has a name like "readers"."""
     inner = _INNER_FIELD.findall(str(field.type))  # as in "struct<readers: list<item: string>>"
-    return any(map(is_like_readers, [field.name, *inner]))
+    return any(map(resembles_readers_key, [field.name, *inner]))
 
 
-def _has_values(type_: Any) -> bool:
+def _is_metadata_type(type_: Any) -> bool:
     """Return whether a column type can be metadata: a plain value or a list of them."""
     from pyarrow import types
 
@@ -329,7 +328,7 @@ def _has_values(type_: Any) -> bool:
     return not (types.is_nested(type_) or types.is_binary(type_))
 
 
-def _text_bytes(column: Any) -> int:
+def _count_text_bytes(column: Any) -> int:
     """Return the bytes of all texts in a dictionary column, repeated ones too; 0 for others."""
     import pyarrow.compute as pc
     from pyarrow import types

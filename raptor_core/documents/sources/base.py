@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.parsing.names import FileName, Named, explain_unsupported
-from raptor_core.documents.parsing.process import parse
+from raptor_core.documents.parsing.process import parse_safely
 from raptor_core.errors import SourceError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import UnreadableError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _TABLE_EXTENSIONS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
 
 
-def is_table(name: str) -> bool:
+def is_table_file(name: str) -> bool:
     """Return whether a file contains many documents, by its name."""
     return name.lower().endswith(_TABLE_EXTENSIONS)
 
@@ -53,7 +53,7 @@ class SourceFile:
             the file is the source.
         path: local path or URL.
         size_bytes: size of the file; None if it is not known.
-        written: time of the last write, in seconds since 1970 UTC.
+        written_at: time of the last write, in seconds since 1970 UTC.
         etag: the storage's version of the content; equal ones mean equal content.
         change_key: any further value that changes with a write.
         is_named: the settings name this file as a source.
@@ -63,14 +63,14 @@ class SourceFile:
     id: str
     path: str
     size_bytes: int | None
-    written: float | None = None
+    written_at: float | None = None
     etag: str = ""
     change_key: str = ""
     is_named: bool = False
     command: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", composed(self.id))
+        object.__setattr__(self, "id", to_nfc(self.id))
 
     @property
     def extension(self) -> str:
@@ -78,9 +78,9 @@ class SourceFile:
         return posixpath.splitext(self.id)[1].lower()
 
     @property
-    def stamp(self) -> str:
+    def listing_digest(self) -> str:
         """Digest of everything that a listing shows; a write changes it."""
-        values = self.path, self.size_bytes, self.written, self.etag, self.change_key
+        values = self.path, self.size_bytes, self.written_at, self.etag, self.change_key
         return brief_digest(*values, *filter(None, [self.command])).hex()
 
     @property
@@ -91,7 +91,7 @@ class SourceFile:
     @property
     def only_id(self) -> str | None:
         """Id of the only document that it can contain; None for tables, which have many."""
-        return None if is_table(self.id) else self.id
+        return None if is_table_file(self.id) else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class SourceListing:
     omitted: tuple[Skipped, ...] = ()
 
     @classmethod
-    def of(
+    def from_items(
         cls,
         items: Iterable[SourceFile | Skipped],
         settings: SourceSettings,
@@ -134,7 +134,7 @@ class SourceListing:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """Content of a file: its digest ("" if it could not be read), and a function to parse it."""
 
     digest: str
@@ -143,18 +143,18 @@ class Content:
 
 def load_files(
     files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
-) -> Iterator[Content]:
+) -> Iterator[FileContent]:
     """Load files one after another with the function ``read``; see ``Source.load``."""
     for file in files:
         try:
             data = read(file)
         except UnreadableError as error:
             problem = Skipped(file.id, str(error))
-            yield Content("", partial(list[Named | Skipped], (problem,)))
+            yield FileContent("", partial(list[Named | Skipped], (problem,)))
         else:
             digest = hashlib.sha256(data + file.command.encode()).hexdigest()[:32]
             name = FileName(file.id, file.source, file.is_named)
-            yield Content(digest, partial(parse, name, data, settings))
+            yield FileContent(digest, partial(parse_safely, name, data, settings))
 
 
 class Source(Protocol):
@@ -172,7 +172,7 @@ class Source(Protocol):
             SourceError: the whole source is missing or cannot be reached.
         """
 
-    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+    def load(self, files: Sequence[SourceFile]) -> Iterator[FileContent]:
         """Yield the contents of listed files, in the same order.
 
         Raises:
@@ -181,7 +181,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FilePatterns:
     """The patterns that select files of a folder; ``optional`` admits code and data files."""
 
     include: GitIgnoreSpec
@@ -189,14 +189,14 @@ class Rules:
     optional: GitIgnoreSpec
 
     @classmethod
-    def of(cls, settings: SourceSettings) -> Rules:
+    def from_settings(cls, settings: SourceSettings) -> FilePatterns:
         """Compile the patterns of the settings."""
         include, exclude = settings.include, settings.exclude
         optional = [line for line in include if line.rstrip().lower().endswith(OPTIONAL)]
         optional += [f"*{extension}" for extension in settings.convert]
         return cls(*map(compile_patterns, (include, exclude, optional)))
 
-    def omission(self, path: str, *, is_folder: bool = False) -> str:
+    def explain_omission(self, path: str, *, is_folder: bool = False) -> str:
         """Return why a relative path is omitted, or ""; include patterns apply only to files."""
         if path.rpartition("/")[2].startswith("."):
             return "is hidden"
@@ -225,7 +225,7 @@ def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
     # In git, unlike in pathspec, "a/**" does not match "a", so that "!a/b" can include "a/b" again.
     try:
         return GitIgnoreSpec.from_lines(
-            _ALL_IN.sub(r"/**/*\1", _HERE.sub(r"\1/", composed(line).lstrip())) for line in lines
+            _ALL_IN.sub(r"/**/*\1", _HERE.sub(r"\1/", to_nfc(line).lstrip())) for line in lines
         )
     except ValueError as error:
         raise SourceError(

@@ -9,11 +9,11 @@ from typing import Generic
 from raptor_core.documents.base import Corpus, Document, Skipped, readers_of_both
 from raptor_core.documents.parsing.names import Named, describe_formats
 from raptor_core.documents.reader_rules import Item, ReaderRules
-from raptor_core.documents.sources.base import Content, Source, SourceFile
+from raptor_core.documents.sources.base import FileContent, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
-from raptor_core.identity import MAX_ID_BYTES, composed, n_bytes
+from raptor_core.identity import MAX_ID_BYTES, n_bytes, to_nfc
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
@@ -42,17 +42,17 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
     """
     settings = settings or SourceSettings()
     skipped: list[Skipped] = []
-    listed = list_sources(named_sources(paths, settings), skipped)
-    corpus: Unique[Document] = Unique(skipped)
+    listed = list_sources(open_sources(paths, settings), skipped)
+    corpus: FirstOfEachId[Document] = FirstOfEachId(skipped)
     for file, content in load_listed(listed):
         corpus.add(separate_skipped(content.parse(), skipped), file.path)
-    documents = corpus.ordered(ReaderRules(settings))
+    documents = corpus.sorted_items(ReaderRules(settings))
     if not documents:
-        raise explain_empty(paths, settings, skipped)
+        raise make_empty_source_error(paths, settings, skipped)
     return Corpus(documents, tuple(skipped))
 
 
-def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
+def open_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
     """Open the sources at these paths; without paths, all sources of the settings."""
     return [opened() for opened in source_openers(paths, settings)]
 
@@ -60,12 +60,12 @@ def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list
 def source_openers(
     paths: Sequence[str | Path], settings: SourceSettings
 ) -> list[Callable[[], Source]]:
-    """Return functions that open the sources one by one; see ``named_sources``."""
-    if not paths and not settings.is_named:
+    """Return functions that open the sources one by one; see ``open_sources``."""
+    if not paths and not settings.has_sources:
         raise SourceError(
             "no source is named; give a file, a folder or a URL, or set paths under [source]"
         )
-    openers = [partial(_open, path, settings) for path in paths or settings.paths]
+    openers = [partial(_open_source, path, settings) for path in paths or settings.paths]
     if not paths and settings.tables:
         from raptor_core.documents.sources.sql import SqlSource
 
@@ -73,7 +73,7 @@ def source_openers(
     return [*openers]
 
 
-def _open(path: str | Path, settings: SourceSettings) -> Source:
+def _open_source(path: str | Path, settings: SourceSettings) -> Source:
     text = str(path).removeprefix("file://")
     is_url = isinstance(path, str) and ("://" in text or "::" in text)
     return RemoteSource(text, settings) if is_url else LocalSource(text, settings)
@@ -93,7 +93,7 @@ def list_sources(
     return listed
 
 
-def load_listed(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
+def load_listed(listed: Listed) -> Iterator[tuple[SourceFile, FileContent]]:
     """Yield the listed files of all sources with their contents."""
     for source, files in listed:
         yield from zip(files, source.load(files), strict=True)
@@ -109,7 +109,7 @@ def separate_skipped(items: Iterable[Named | Skipped], skipped: list[Skipped]) -
         if isinstance(item, Skipped):
             skipped.append(item)
         elif n_bytes(item[1].id) > MAX_ID_BYTES:
-            skipped.append(_long_id(*item))
+            skipped.append(_skip_long_id(*item))
         elif f"{item[1].id}/".startswith(_CORPUS_TREE_IDS):
             reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another id"
             skipped.append(Skipped(item[0], reason, is_empty=True, readers=item[1].readers))
@@ -118,7 +118,7 @@ def separate_skipped(items: Iterable[Named | Skipped], skipped: list[Skipped]) -
     return named
 
 
-def _long_id(name: str, document: Document) -> Skipped:
+def _skip_long_id(name: str, document: Document) -> Skipped:
     """Return the reason why a document with a long id is skipped, with a shortened name."""
     is_long = n_bytes(name) > MAX_ID_BYTES
     shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
@@ -131,7 +131,7 @@ def _long_id(name: str, document: Document) -> Skipped:
     )
 
 
-def explain_empty(
+def make_empty_source_error(
     paths: Sequence[str | Path], settings: SourceSettings, skipped: Sequence[Skipped]
 ) -> EmptySourceError:
     """Return the error for sources that contain no documents."""
@@ -149,7 +149,7 @@ def explain_empty(
     return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {reasons}{rest}")
 
 
-class Unique(Generic[Item]):
+class FirstOfEachId(Generic[Item]):
     """The first document or entry of each id; later ones are appended to ``skipped``.
 
     Nobody can tell which of several documents with the same id is meant. So only those who may read
@@ -164,32 +164,32 @@ class Unique(Generic[Item]):
     def add(self, named: Iterable[tuple[str, Item]], path: str) -> None:
         """Add documents with their names, all from one path."""
         for name, document in named:
-            self.take(name, document, path)
+            self.add_if_new(name, document, path)
 
-    def take(self, name: str, document: Item, path: str) -> bool:
+    def add_if_new(self, name: str, document: Item, path: str) -> bool:
         """Add a document and return whether it is the first with its id."""
         first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
-            is_same_name = place != path and composed(place) == composed(path)
-            reason = _clash(first, hide_secrets(place), document)
+            is_same_name = place != path and to_nfc(place) == to_nfc(path)
+            reason = _explain_id_clash(first, hide_secrets(place), document)
             reason += "; the two file names differ only in their Unicode form" * is_same_name
             self._skipped.append(Skipped(name, reason))
             self._rest.setdefault(document.id, []).append(document)
         return first is document
 
-    def ordered(self, rules: ReaderRules) -> tuple[Item, ...]:
+    def sorted_items(self, rules: ReaderRules) -> tuple[Item, ...]:
         """Return the first documents, ordered by id, with their readers."""
         return tuple(self._with_readers(key, rules) for key in sorted(self._first))
 
     def _with_readers(self, key: str, rules: ReaderRules) -> Item:
-        first = rules.apply(self._first[key][0])
-        declared = {rules.apply(item).readers for item in self._rest.get(key, ())}
+        first = rules.apply_to_document(self._first[key][0])
+        declared = {rules.apply_to_document(item).readers for item in self._rest.get(key, ())}
         if declared <= {first.readers}:
             return first
         names = (readers or () for readers in declared)
         return replace(first, readers=reduce(readers_of_both, names, first.readers or ()))
 
 
-def _clash(first: Item, place: str, second: Item) -> str:
+def _explain_id_clash(first: Item, place: str, second: Item) -> str:
     owner = "the same text" if first.content_hash == second.content_hash else "another document"
     return f"its id {second.id!r} is taken, by {owner} in {place}; ids must be unique in a corpus"

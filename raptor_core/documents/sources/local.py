@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from raptor_core.documents.base import Skipped
-from raptor_core.documents.own_files import HOME_REASON, is_home
+from raptor_core.documents.own_files import HOME_REASON, is_home_folder
 from raptor_core.documents.sources.base import (
-    Content,
-    Rules,
+    FileContent,
+    FilePatterns,
     SourceFile,
     SourceListing,
     load_files,
 )
 from raptor_core.errors import SourceError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.settings import SourceSettings
 from raptor_formats.base import MEGABYTE, UnreadableError, check_size
 
@@ -45,11 +45,15 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return SourceListing.of([_file(str(root), root.name, is_named=True)], self._settings)
-        walk = _Walk(root, Rules.of(self._settings))
-        return SourceListing.of(list(walk.folder(root, "")), self._settings, walk.omitted)
+            return SourceListing.from_items(
+                [_make_file(str(root), root.name, is_named=True)], self._settings
+            )
+        walk = _FolderWalk(root, FilePatterns.from_settings(self._settings))
+        return SourceListing.from_items(
+            list(walk.walk_folder(root, "")), self._settings, walk.omitted
+        )
 
-    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+    def load(self, files: Sequence[SourceFile]) -> Iterator[FileContent]:
         """See ``Source.load``."""
         return load_files(files, self._read, self._settings)
 
@@ -67,19 +71,19 @@ class LocalSource:
         return data
 
 
-class _Walk:
+class _FolderWalk:
     """A recursive listing of a folder, which does not follow symbolic links."""
 
-    def __init__(self, root: Path, rules: Rules) -> None:
+    def __init__(self, root: Path, rules: FilePatterns) -> None:
         self._root = root
         self._rules = rules
         self.omitted: list[Skipped] = []
 
-    def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
+    def walk_folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
         """Yield everything below a folder; ``relative`` is its path relative to the source."""
         if relative.count("/") >= MAX_DEPTH:
             reason = f"is more than {MAX_DEPTH} folders deep; move it, or exclude it"
-            yield Skipped(_printable(relative), reason)
+            yield Skipped(_printable_name(relative), reason)
             return
         try:
             with os.scandir(path) as listing:
@@ -88,40 +92,42 @@ class _Walk:
             reason = f": {error.strerror}"
             if not relative:
                 raise SourceError(f"cannot list the source folder {path}{reason}") from error
-            yield Skipped(_printable(relative), f"cannot be listed{reason}")
+            yield Skipped(_printable_name(relative), f"cannot be listed{reason}")
             return
-        if is_home([entry.name for entry in entries]):
+        if is_home_folder([entry.name for entry in entries]):
             if relative:
-                self.omitted.append(Skipped(_printable(f"{relative}/"), HOME_REASON))
+                self.omitted.append(Skipped(_printable_name(f"{relative}/"), HOME_REASON))
             else:  # the settings name this folder, so the report must mention it
                 yield Skipped(self._root.name, HOME_REASON)
             return
         for entry in entries:
-            name = composed(entry.name)
-            yield from self._entry(entry, f"{relative}/{name}" if relative else name)
+            name = to_nfc(entry.name)
+            yield from self._walk_entry(entry, f"{relative}/{name}" if relative else name)
 
-    def _entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
+    def _walk_entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
         try:
             is_folder = entry.is_dir()
         except OSError as error:
-            yield Skipped(_printable(name), f"cannot be read: {error.strerror}")
+            yield Skipped(_printable_name(name), f"cannot be read: {error.strerror}")
             return
-        omission = self._rules.omission(name, is_folder=is_folder)
+        omission = self._rules.explain_omission(name, is_folder=is_folder)
         if omission:
-            self.omitted.append(Skipped(_printable(f"{name}/" if is_folder else name), omission))
+            self.omitted.append(
+                Skipped(_printable_name(f"{name}/" if is_folder else name), omission)
+            )
             return
-        if problem := _unstorable(name):
+        if problem := _skip_unstorable_name(name):
             yield problem
         elif entry.is_symlink():
             reason = "is a symbolic link; to read its target, name that as a source"
             yield Skipped(name, reason)
         elif is_folder:
-            yield from self.folder(Path(entry.path), name)
+            yield from self.walk_folder(Path(entry.path), name)
         else:
-            yield _file(entry.path.removeprefix(_HERE), name)
+            yield _make_file(entry.path.removeprefix(_HERE), name)
 
 
-def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipped:
+def _make_file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipped:
     try:
         status = os.stat(path)  # noqa: PTH116  # making a Path for each file would double the time
     except OSError as error:
@@ -133,11 +139,11 @@ def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipp
     return SourceFile(name, path, status.st_size, status.st_ctime, "", key, is_named)
 
 
-def _unstorable(name: str) -> Skipped | None:
+def _skip_unstorable_name(name: str) -> Skipped | None:
     """Return a skipped item for a name with lone surrogates, or None for valid text."""
-    shown = _printable(name)
+    shown = _printable_name(name)
     return None if shown == name else Skipped(shown, "its name is not valid text; rename it")
 
 
-def _printable(name: str) -> str:
+def _printable_name(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -21,16 +21,12 @@ import sqlalchemy as sa
 from raptor_core.documents.base import FOLDER, Skipped
 from raptor_core.documents.parsing.names import Named, TableOrigin
 from raptor_core.documents.parsing.records import row_document
-from raptor_core.documents.sources.base import (
-    Content,
-    SourceFile,
-    SourceListing,
-)
+from raptor_core.documents.sources.base import FileContent, SourceFile, SourceListing
 from raptor_core.errors import SourceError
-from raptor_core.identity import composed, digest
+from raptor_core.identity import digest, to_nfc
 from raptor_core.settings import DatabaseTable, SourceSettings
 from raptor_formats.base import READERS, MetadataValue, UnreadableError
-from raptor_formats.declared import METADATA, is_like_readers
+from raptor_formats.declared import METADATA, resembles_readers_key
 from raptor_formats.text import one_line
 
 ROWS_PER_READ = 500
@@ -51,10 +47,10 @@ class SqlSource:
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         found: defaultdict[tuple[str, str], list[Sequence[Any]]] = defaultdict(list)
         skipped: list[Skipped] = []
-        with self._connected() as connection:
+        with self._open_connection() as connection:
             rights = self._readers_columns(connection)
             columns: Any = [sa.column(name) for name in (*fields, *rights)]
-            query: Any = sa.select(*columns).select_from(self._from())
+            query: Any = sa.select(*columns).select_from(self._from_clause())
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
                 if not name:
@@ -66,7 +62,7 @@ class SqlSource:
                 self._raw_ids[place[0]].add(row[0])
         is_dated = len(fields) > 1
         return SourceListing(
-            [_listed(place, found[place], is_dated=is_dated) for place in sorted(found)],
+            [_rows_to_file(place, found[place], is_dated=is_dated) for place in sorted(found)],
             tuple(skipped),
         )
 
@@ -75,8 +71,10 @@ class SqlSource:
 
         They are compared, because in a query they may come from another table and change alone.
         """
-        names = [*connection.execute(self._rows(sa.false())).keys()]
-        like = [name for name in names if is_like_readers(name.partition(":")[0])]  # SQLite: "a:1"
+        names = [*connection.execute(self._select_rows(sa.false())).keys()]
+        like = [
+            name for name in names if resembles_readers_key(name.partition(":")[0])
+        ]  # SQLite: "a:1"
         if len(like) > 1:
             raise SourceError(
                 f"the {self.name} has several columns like {READERS!r}: {', '.join(like)}; rename "
@@ -84,37 +82,37 @@ class SqlSource:
             )
         return [name for name in names if name == METADATA or name in like]
 
-    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+    def load(self, files: Sequence[SourceFile]) -> Iterator[FileContent]:
         """Read listed rows; see ``Source.load``. A row that was deleted since then is skipped."""
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
-            rows = self._read([each for file in batch for each in self._raw_ids[file.id]])
+            rows = self._read_rows([each for file in batch for each in self._raw_ids[file.id]])
             for file in batch:
-                yield self._content(file, rows.get(file.id, ()))
+                yield self._rows_to_content(file, rows.get(file.id, ()))
 
-    def _read(self, ids: Sequence[Any]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def _read_rows(self, ids: Sequence[Any]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         condition = sa.column(self._table.id_field).in_(ids)
-        with self._connected() as connection:
-            mappings = connection.execute(self._rows(condition)).mappings().all()
+        with self._open_connection() as connection:
+            mappings = connection.execute(self._select_rows(condition)).mappings().all()
         label = self._table.label
         rows: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for mapping in mappings:
-            row = {str(name): _plain(value) for name, value in mapping.items()}
+            row = {str(name): _to_plain_value(value) for name, value in mapping.items()}
             rows[f"{label}/{_id_text(row.get(self._table.id_field))}"].append(row)
         return rows
 
-    def _content(self, file: SourceFile, rows: Sequence[Mapping[str, Any]]) -> Content:
+    def _rows_to_content(self, file: SourceFile, rows: Sequence[Mapping[str, Any]]) -> FileContent:
         if not rows:
             problem = Skipped(file.id, "was deleted from the table since it was listed")
-            return Content("", partial(list[Named | Skipped], (problem,)))
-        ordered = sorted(rows, key=_written)
-        content = digest("rows", *map(_written, ordered))
-        return Content(content, partial(_parse, self._table, file.id, ordered))
+            return FileContent("", partial(list[Named | Skipped], (problem,)))
+        ordered = sorted(rows, key=_row_text)
+        content = digest("rows", *map(_row_text, ordered))
+        return FileContent(content, partial(_parse_rows, self._table, file.id, ordered))
 
-    def _rows(self, condition: Any) -> Any:
-        return sa.select(sa.literal_column("*")).select_from(self._from()).where(condition)
+    def _select_rows(self, condition: Any) -> Any:
+        return sa.select(sa.literal_column("*")).select_from(self._from_clause()).where(condition)
 
-    def _from(self) -> Any:
+    def _from_clause(self) -> Any:
         if self._table.query:
             # SQLAlchemy would treat an unescaped colon as a parameter.
             text = self._table.query.rstrip("; \n\t").replace(":", "\\:")
@@ -123,7 +121,7 @@ class SqlSource:
         return sa.table(name, schema=schema or None)
 
     @contextmanager
-    def _connected(self) -> Iterator[sa.Connection]:
+    def _open_connection(self) -> Iterator[sa.Connection]:
         url = self._url()
         try:
             engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
@@ -158,11 +156,13 @@ class SqlSource:
             ) from None
 
 
-def _written(row: Mapping[str, Any]) -> str:
+def _row_text(row: Mapping[str, Any]) -> str:
     return repr(sorted(row.items()))
 
 
-def _listed(place: tuple[str, str], rows: Sequence[Sequence[Any]], *, is_dated: bool) -> SourceFile:
+def _rows_to_file(
+    place: tuple[str, str], rows: Sequence[Sequence[Any]], *, is_dated: bool
+) -> SourceFile:
     """Return the file of the rows with one id, from their dates and what may declare readers."""
     dates = sorted(str(row[0]) for row in rows if is_dated and row[0] is not None)
     key = repr(sorted(repr(tuple(row[is_dated:])) for row in rows))
@@ -170,10 +170,10 @@ def _listed(place: tuple[str, str], rows: Sequence[Sequence[Any]], *, is_dated: 
     return SourceFile(*place, size_bytes=None, etag=version, change_key=key)
 
 
-def _parse(
+def _parse_rows(
     table: DatabaseTable, name: str, rows: Sequence[Mapping[str, Any]]
 ) -> list[Named | Skipped]:
-    """Return the documents of the rows with one id; only one of them is used, see ``Unique``."""
+    """Return the documents of the rows with one id; ``FirstOfEachId`` keeps only one of them."""
     return [item for row in rows for item in _parse_row(table, name, row)]
 
 
@@ -207,12 +207,12 @@ def _without_secrets(text: str, url: sa.URL) -> str:
 
 
 def _id_text(value: object) -> str:
-    value = _plain(value)
+    value = _to_plain_value(value)
     is_id = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return composed(one_line(str(value))) if is_id else ""
+    return to_nfc(one_line(str(value))) if is_id else ""
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     """Convert a value of a driver's own type to one that documents can contain."""
     if isinstance(value, UUID):
         return str(value)

@@ -49,18 +49,18 @@ class BundledEmbedder(LocalEmbedder):
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._lock:  # also so that several threads load the model only once
-            tokenizer, model = self._loaded
+            tokenizer, model = self._loaded_model
             encodings = tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
             ids = [encoding.ids for encoding in encodings]
             parts = run_batches(model.vectors, _batches(ids))
         return np.concatenate(parts)
 
     @cached_property
-    def _loaded(self) -> "tuple[Tokenizer, MiniLM]":
+    def _loaded_model(self) -> "tuple[Tokenizer, MiniLM]":
         from tokenizers import Tokenizer
 
         folder = bundled_model_folder()
-        weights = _checked_weights(folder)
+        weights = _verified_weights_path(folder)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
@@ -78,7 +78,7 @@ def _batches(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]
     yield texts[start:]
 
 
-def _checked_weights(folder: Path) -> Path:
+def _verified_weights_path(folder: Path) -> Path:
     weights = folder / "model.safetensors"
     with weights.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from raptor_core.errors import ModelError
 from raptor_core.models.embedding.base import PrefixingEmbedder
 from raptor_core.settings import EmbedderSettings
-from raptor_core.tracing import model_values, span
+from raptor_core.tracing import model_call_attributes, span
 from raptor_core.vectors import Vectors
 
 Batch = TypeVar("Batch")
@@ -41,7 +41,7 @@ def run_batches(
 
 
 @contextmanager
-def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[None]:
+def loading_weights(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[None]:
     """Hide the progress bar while a block loads weights; raise its failure as ModelError."""
     from transformers.utils import logging
 
@@ -69,6 +69,6 @@ class LocalEmbedder(PrefixingEmbedder):
         self._lock = RLock()
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
-        values = model_values("embeddings", self.model, self._settings.kind)
+        values = model_call_attributes("embeddings", self.model, self._settings.kind)
         with span(f"embeddings {self.model}", values):
             return super()._embed(texts, prefix)

@@ -46,10 +46,10 @@ class MiniLM:
         self._words = values["embeddings.word_embeddings.weight"]
         types = values["embeddings.token_type_embeddings.weight"]
         self._places = values["embeddings.position_embeddings.weight"] + types[0]
-        self._norm = _norm(values, "embeddings.LayerNorm")
+        self._norm = _make_norm(values, "embeddings.LayerNorm")
         with torch.inference_mode():
             self._layers = [
-                _layer(values, f"encoder.layer.{number}.", kind, self._rows)
+                _make_layer(values, f"encoder.layer.{number}.", kind, self._rows)
                 for number in range(_N_LAYERS)
             ]
 
@@ -59,8 +59,8 @@ class MiniLM:
 
         lengths = [len(ids) for ids in texts]
         n_padding = -sum(lengths) % self._rows
-        ids = _column([*texts, [0] * n_padding])
-        places = _column([*map(range, lengths), [0] * n_padding])
+        ids = _join_ids([*texts, [0] * n_padding])
+        places = _join_ids([*map(range, lengths), [0] * n_padding])
         with torch.inference_mode():
             rows = self._norm(self._words[ids] + self._places[places])
             for layer in self._layers:
@@ -70,33 +70,35 @@ class MiniLM:
         return vectors
 
 
-def _column(parts: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+def _join_ids(parts: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
 
 
-def _layer(values: Any, prefix: str, kind: Any, n_rows: int) -> Callable[[Any, list[int]], Any]:
+def _make_layer(
+    values: Any, prefix: str, kind: Any, n_rows: int
+) -> Callable[[Any, list[int]], Any]:
     """Return a layer of the encoder, a function from rows and the texts' lengths to rows."""
     import torch
 
     def linear(*names: str, gelu: bool = False) -> Linear:
         weight = torch.cat([values[f"{prefix}{name}.weight"] for name in names]).to(kind)
         bias = torch.cat([values[f"{prefix}{name}.bias"] for name in names]).to(kind)
-        return _linear(weight, bias, gelu, n_rows)
+        return _make_linear(weight, bias, gelu, n_rows)
 
     project = linear(*(f"attention.self.{name}" for name in ("query", "key", "value")))
     gather = linear("attention.output.dense")
     widen, narrow = linear("intermediate.dense", gelu=True), linear("output.dense")
-    attended = _norm(values, f"{prefix}attention.output.LayerNorm")
-    finished = _norm(values, f"{prefix}output.LayerNorm")
+    attended = _make_norm(values, f"{prefix}attention.output.LayerNorm")
+    finished = _make_norm(values, f"{prefix}output.LayerNorm")
 
     def run(rows: Any, lengths: list[int]) -> Any:
-        rows = attended(rows + gather(_attention(project(rows), lengths)))
+        rows = attended(rows + gather(_compute_attention(project(rows), lengths)))
         return finished(rows + narrow(widen(rows)))
 
     return run
 
 
-def _attention(projected: Any, lengths: list[int]) -> Any:
+def _compute_attention(projected: Any, lengths: list[int]) -> Any:
     """Compute attention from queries, keys and values, ``(n_tokens, 1152)``, for each text."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention
@@ -112,14 +114,14 @@ def _attention(projected: Any, lengths: list[int]) -> Any:
     return mixed
 
 
-def _norm(values: Any, name: str) -> Linear:
+def _make_norm(values: Any, name: str) -> Linear:
     from torch.nn.functional import layer_norm
 
     weight, bias = values[f"{name}.weight"], values[f"{name}.bias"]
     return lambda rows: layer_norm(rows, (N_DIMS,), weight, bias, _EPSILON)
 
 
-def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
+def _make_linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
     """Return a linear map, optionally with GELU, that computes exactly ``n_rows`` rows at once."""
     import torch
     from torch.nn import functional
@@ -128,7 +130,7 @@ def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
         mapped = functional.linear(rows, weight, bias)
         return functional.gelu(mapped) if gelu else mapped
 
-    product = _packed(weight, bias, gelu, n_rows) or plain
+    product = _make_packed_linear(weight, bias, gelu, n_rows) or plain
 
     def run(rows: Any) -> Any:
         parts = rows.to(weight.dtype).split(n_rows)
@@ -137,7 +139,7 @@ def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
     return run
 
 
-def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
+def _make_packed_linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
     """Return a product that uses oneDNN with packed weights, or None if it is not available."""
     import torch
 

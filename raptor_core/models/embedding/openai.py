@@ -47,21 +47,21 @@ class OpenAIEmbedder(PrefixingEmbedder):
     @property
     def n_dims(self) -> int:
         """Number of dimensions; for an unknown model, the endpoint is called once."""
-        return self._n_dims or len(self._probe)
+        return self._n_dims or len(self._probe_vector)
 
     def probe(self) -> tuple[float, ...]:
         """Return the vector of ``PROBE``; see ``ProbedEmbedder``."""
-        return self._probe
+        return self._probe_vector
 
     @cached_property
-    def _probe(self) -> tuple[float, ...]:
-        return tuple(self._call([PROBE])[0].tolist())
+    def _probe_vector(self) -> tuple[float, ...]:
+        return tuple(self._request_vectors([PROBE])[0].tolist())
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """Yield batches; see ``BatchEmbedder.embed_batches``. Repeated texts are sent again."""
         sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
         bad: list[str] = []
-        for start, vectors in self._in_batches(sent):
+        for start, vectors in self._embed_in_batches(sent):
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             is_good = np.isfinite(norms[:, 0]) & (norms[:, 0] > 0)
             bad += [texts[start + row] for row in np.flatnonzero(~is_good).tolist()]
@@ -80,19 +80,23 @@ class OpenAIEmbedder(PrefixingEmbedder):
             )
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        blocks = dict(self._in_batches(texts))
+        blocks = dict(self._embed_in_batches(texts))
         return np.concatenate([blocks[start] for start in sorted(blocks)])
 
-    def _in_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+    def _embed_in_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """Yield the first row and the vectors of each batch; run ``concurrency`` calls at once."""
         batch_size = self._settings.batch_size
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
-            return start, self._call(texts[start : start + batch_size], stop)
+            return start, self._request_vectors(texts[start : start + batch_size], stop)
 
-        yield from run_concurrently(work, range(0, len(texts), batch_size), self._settings.share)
+        yield from run_concurrently(
+            work, range(0, len(texts), batch_size), self._settings.max_concurrent_calls
+        )
 
-    def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
+    def _request_vectors(
+        self, texts: Sequence[str], stop: threading.Event | None = None
+    ) -> Vectors:
         """Send a request; all vectors must have the length of the first one."""
         vectors = self._client.embed(texts, stop=stop)
         with self._lock:

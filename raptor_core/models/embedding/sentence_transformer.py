@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from raptor_core.models.embedding.base import PROBE
-from raptor_core.models.embedding.local_models import LocalEmbedder, loading, run_batches
+from raptor_core.models.embedding.local_models import LocalEmbedder, loading_weights, run_batches
 from raptor_core.settings import EmbedderSettings
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tokens.embedder import TokenizerCounter
@@ -45,10 +45,10 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     def probe(self) -> tuple[float, ...]:
         """Return the vector of ``PROBE``; a folder or hub name may refer to another model later."""
-        return self._probe
+        return self._probe_vector
 
     @cached_property
-    def _probe(self) -> tuple[float, ...]:
+    def _probe_vector(self) -> tuple[float, ...]:
         return tuple(self._encode([PROBE])[0].tolist())
 
     def _limit(self) -> tuple[TokenCounter, int] | None:
@@ -65,7 +65,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._lock:
             model = self._transformer
-            inputs = _inputs(model, texts)
+            inputs = _model_inputs(model, texts)
             if inputs is None:
                 return np.stack([model.encode(text, show_progress_bar=False) for text in texts])
             device = model.device.type
@@ -80,15 +80,15 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     @property
     def _transformer(self) -> Any:
         with self._lock:  # so that several threads load the model only once
-            return self._loaded
+            return self._loaded_model
 
     @cached_property
-    def _loaded(self) -> Any:
+    def _loaded_model(self) -> Any:
         from sentence_transformers import SentenceTransformer
 
         settings = self._settings
         remedy = ', or set embedder.kind = "bundled"'
-        with loading(settings.model, "embedding model", "embedder.model", remedy):
+        with loading_weights(settings.model, "embedding model", "embedder.model", remedy):
             model = SentenceTransformer(settings.model, revision=settings.revision or None)
         if settings.precision == "bfloat16":
             model[0].bfloat16()
@@ -100,7 +100,7 @@ _Batch = tuple[list[int], int]
 """Rows of the texts, filled up with copies of the first row, and the padded length of each."""
 
 
-def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
+def _model_inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
     """Return the model's inputs for all texts, padded to the longest, or None.
 
     None means that the model is not a plain transformer or has its own prompt.

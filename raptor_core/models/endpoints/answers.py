@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, scrub
-from raptor_core.models.endpoints.messages import check_error
-from raptor_core.models.endpoints.texts import split_reasoning, storable, trim
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, hide_secret
+from raptor_core.models.endpoints.messages import raise_if_error_answer
+from raptor_core.models.endpoints.texts import remove_reasoning, to_storable_text, trim_answer
+from raptor_core.models.endpoints.values import ChatModelRequest
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
@@ -39,11 +39,11 @@ _WRAPPERS = ("data", "result", "response", "output", "body")
 
 def read_usage(answer: Any, prompt_tokens: int) -> Usage:
     """Return the usage that an endpoint reports, or else ``prompt_tokens`` and an estimate."""
-    usage = _fields(_fields(answer).get("usage"))
-    counts = [_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens")]
+    usage = _json_fields(_json_fields(answer).get("usage"))
+    counts = [_to_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens")]
     if any(counts):
         return Usage(1, *counts)
-    text, _ = _content(_fields(_choice(answer).get("message")))
+    text, _ = _message_text(_json_fields(_first_choice(answer).get("message")))
     n_tokens = estimate_tokens(text) if text else 0
     return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=n_tokens)
 
@@ -57,32 +57,34 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
         CallFaultError: the answer is refused, filtered, cut off, or contains no text.
         FaultError: the answer is an error of the endpoint, or malformed.
     """
-    check_error(answer, secret, purpose)
-    choice = _choice(answer)
-    message = _fields(choice.get("message"))
+    raise_if_error_answer(answer, secret, purpose)
+    choice = _first_choice(answer)
+    message = _json_fields(choice.get("message"))
     if not message:
-        raise _malformed("message", answer, secret)
+        raise _malformed_answer_fault("message", answer, secret)
     refusal = message.get("refusal")
-    raw, refused = _content(message)
+    raw, refused = _message_text(message)
     if refusal or refused:
-        shown = scrub(str(refusal or refused), secret)
+        shown = hide_secret(str(refusal or refused), secret)
         raise CallFaultError(f"the model refused: {shown}", "refused")
     if len(raw) > MAX_TEXT_CHARS:
         raise CallFaultError(
             f"the answer has {len(raw):,} characters, expected at most {MAX_TEXT_CHARS:,}",
             "degenerate",
-            too_long=True,
+            is_too_long=True,
         )
-    text, is_open = split_reasoning(storable(raw))
-    text = "" if is_open else trim(text)
-    _check_finish(_finish(choice, message), text, secret, purpose)
+    text, is_open = remove_reasoning(to_storable_text(raw))
+    text = "" if is_open else trim_answer(text)
+    _check_finish_reason(_finish_reason(choice, message), text, secret, purpose)
     if not _LETTER.search(text):
-        raise _empty(answer, message, purpose, has_reasoning=is_open or bool(raw.strip()))
+        raise _empty_answer_fault(
+            answer, message, purpose, has_reasoning=is_open or bool(raw.strip())
+        )
     return text
 
 
-def read_kept(
-    answer: Any, ask: ChatAsk, secret: str = "", purpose: str = "summarizer"
+def read_trimmed_chat(
+    answer: Any, ask: ChatModelRequest, secret: str = "", purpose: str = "summarizer"
 ) -> tuple[str, bool]:
     """Return the part of an answer that ``ask.trim`` keeps, and whether the rest is missing.
 
@@ -93,7 +95,7 @@ def read_kept(
     try:
         text = read_chat(answer, secret, purpose)
     except CallFaultError as fault:
-        text, cut = fault.text, fault
+        text, cut = fault.partial_text, fault
     kept = ask.trim(text, cut is not None) if text else ""
     if cut is not None and not kept:
         raise cut
@@ -101,36 +103,36 @@ def read_kept(
     return kept, cut is not None or kept != text
 
 
-def _malformed(content: str, answer: Any, secret: str) -> FaultError:
-    shown = scrub(str(answer), secret)
+def _malformed_answer_fault(content: str, answer: Any, secret: str) -> FaultError:
+    shown = hide_secret(str(answer), secret)
     return FaultError(f"the answer is malformed: it contains no {content} ({shown})")
 
 
-def _fields(value: Any) -> Mapping[str, Any]:
+def _json_fields(value: Any) -> Mapping[str, Any]:
     """Return the fields of a JSON object; empty if the value is not an object."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _choice(answer: Any) -> Mapping[str, Any]:
+def _first_choice(answer: Any) -> Mapping[str, Any]:
     """Return the first choice of an answer with its message, in the shapes of all providers."""
-    fields = _fields(answer[0] if isinstance(answer, list) and answer else answer)
+    fields = _json_fields(answer[0] if isinstance(answer, list) and answer else answer)
     choices = fields.get("choices") or fields.get("candidates")
     if isinstance(choices, list) and choices:
-        choice = _fields(choices[0])
+        choice = _json_fields(choices[0])
         message = choice.get("message") or choice.get("delta")
         content = choice.get("text") or choice.get("content")
-        if not _fields(message) and content:
+        if not _json_fields(message) and content:
             message = {"content": content}
         return {**choice, "message": message}
-    if _fields(fields.get("message")):
+    if _json_fields(fields.get("message")):
         return {**fields, "finish_reason": fields.get("done_reason")}
     if fields.get("role") == "assistant":
         return {**fields, "message": fields}
-    inner = (value for key in _WRAPPERS if _fields(value := fields.get(key)).get("choices"))
-    return _choice(next(inner, None)) if fields else {}
+    inner = (value for key in _WRAPPERS if _json_fields(value := fields.get(key)).get("choices"))
+    return _first_choice(next(inner, None)) if fields else {}
 
 
-def _content(message: Mapping[str, Any]) -> tuple[str, str]:
+def _message_text(message: Mapping[str, Any]) -> tuple[str, str]:
     """Return the text of a message, without reasoning parts, and the refusal in its parts."""
     content = message.get("content")
     if isinstance(content, str):
@@ -139,7 +141,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
         content = content.get("parts", [content])
     texts, refusals = [], []
     for part in content if isinstance(content, list) else ():
-        fields = _fields(part)
+        fields = _json_fields(part)
         text = part if isinstance(part, str) else fields.get("text", fields.get("content"))
         if fields.get("refusal"):
             refusals.append(str(fields["refusal"]))
@@ -149,7 +151,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
     return "".join(texts), "; ".join(refusals)
 
 
-def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
+def _finish_reason(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
     """Return the finish reason in lower case, or ""."""
     keys = ("finish_reason", "finishReason", "stop_reason", "finish_details")
     reason = next((choice[key] for key in keys if key in choice), None)
@@ -159,19 +161,19 @@ def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
     return str(reason or "").lower()
 
 
-def _check_finish(finish: str, text: str, secret: str, purpose: str) -> None:
+def _check_finish_reason(finish: str, text: str, secret: str, purpose: str) -> None:
     """Raise a fault unless the finish reason means that the answer is complete."""
     forms = (meaning for meaning, form in _FINISH_REASONS if re.search(form, finish))
     meaning = next(forms, "unknown")
-    shown = scrub(repr(finish), secret)
+    shown = hide_secret(repr(finish), secret)
     if meaning == "cut off":
         remedy = "" if text else f" within its reasoning; {_reasoning_remedy(purpose)}"
         reason = f"the answer was cut off at its token limit{remedy}"
-        raise CallFaultError(reason, "cut off", text, too_long=True)
+        raise CallFaultError(reason, "cut off", text, is_too_long=True)
     if meaning == "filtered":
         raise CallFaultError("the endpoint's content filter stopped the answer", "filtered")
     if meaning == "refused":
-        raise CallFaultError(f"the model refused: {scrub(text, secret)}", "refused")
+        raise CallFaultError(f"the model refused: {hide_secret(text, secret)}", "refused")
     if meaning == "broken off":
         raise FaultError(f"the endpoint broke off the answer ({shown})")
     if meaning == "called a tool":
@@ -180,12 +182,14 @@ def _check_finish(finish: str, text: str, secret: str, purpose: str) -> None:
         raise CallFaultError(f"the answer ended with {shown}, expected 'stop'")
 
 
-def _empty(
+def _empty_answer_fault(
     answer: Any, message: Mapping[str, Any], purpose: str, *, has_reasoning: bool
 ) -> CallFaultError:
     """Return the fault of an answer without text, with a remedy if it contains reasoning."""
-    details = _fields(_fields(_fields(answer).get("usage")).get("completion_tokens_details"))
-    counted = _count(details.get("reasoning_tokens")) > 0
+    details = _json_fields(
+        _json_fields(_json_fields(answer).get("usage")).get("completion_tokens_details")
+    )
+    counted = _to_count(details.get("reasoning_tokens")) > 0
     if has_reasoning or counted or any(message.get(key) for key in _REASONING):
         remedy = _reasoning_remedy(purpose)
         return CallFaultError(f"the answer is empty except for reasoning: {remedy}", "empty")
@@ -204,16 +208,16 @@ def read_embeddings(answer: Any, n_texts: int, secret: str) -> Vectors:
 
     Vectors that are not finite are returned, too, because they may concern only one text.
     """
-    items = _items(answer)
+    items = _vector_items(answer)
     if items is None:
-        raise _malformed("vectors", answer, secret)
-    indexes = [_fields(item).get("index") for item in items]
+        raise _malformed_answer_fault("vectors", answer, secret)
+    indexes = [_json_fields(item).get("index") for item in items]
     if all(index is None for index in indexes):
         indexes = list(range(len(items)))
     by_index = {i: item for i, item in zip(indexes, items, strict=True) if isinstance(i, int)}
     if len(items) != n_texts or any(index not in by_index for index in range(n_texts)):
         raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(items)} vectors")
-    vectors = [_vector(by_index[index]) for index in range(n_texts)]
+    vectors = [_parse_vector(by_index[index]) for index in range(n_texts)]
     lengths = sorted({len(vector) for vector in vectors})
     if len(lengths) != 1 or lengths[0] == 0:
         raise FaultError(f"vectors of lengths {lengths}, expected one length above 0")
@@ -222,12 +226,12 @@ def read_embeddings(answer: Any, n_texts: int, secret: str) -> Vectors:
 
 def read_scores(answer: Any, n_texts: int, secret: str) -> list[float]:
     """Return the scores of texts in order, from Cohere's format or a list, or raise FaultError."""
-    items = answer if isinstance(answer, list) else _fields(answer).get("results")
+    items = answer if isinstance(answer, list) else _json_fields(answer).get("results")
     if not isinstance(items, list):
-        raise _malformed("scores", answer, secret)
+        raise _malformed_answer_fault("scores", answer, secret)
     scores = {
         item["index"]: item.get("relevance_score", item.get("score"))
-        for item in map(_fields, items)
+        for item in map(_json_fields, items)
         if isinstance(item.get("index"), int)
     }
     found = [scores.get(index) for index in range(n_texts)]
@@ -237,16 +241,16 @@ def read_scores(answer: Any, n_texts: int, secret: str) -> list[float]:
     return numbers
 
 
-def _items(answer: Any) -> list[Any] | None:
+def _vector_items(answer: Any) -> list[Any] | None:
     """Return the items of an answer, each of which contains a vector, or None."""
-    fields = _fields(answer)
+    fields = _json_fields(answer)
     lists = (fields.get("data"), fields.get("embeddings"), answer)
     return next((value for value in lists if isinstance(value, list)), None)
 
 
-def _vector(item: Any) -> Vectors:
+def _parse_vector(item: Any) -> Vectors:
     """Parse a vector that was sent as base64 of little-endian float32, or as a list of numbers."""
-    value = _fields(item).get("embedding") if isinstance(item, Mapping) else item
+    value = _json_fields(item).get("embedding") if isinstance(item, Mapping) else item
     try:
         if isinstance(value, str):
             raw = base64.b64decode(value, validate=True)
@@ -261,5 +265,5 @@ _MAX_TOKENS = 10**9
 """Largest plausible token count of a request."""
 
 
-def _count(value: Any) -> int:
+def _to_count(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value <= _MAX_TOKENS else 0

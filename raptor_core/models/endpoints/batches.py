@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import EndpointState
-from raptor_core.models.endpoints.faults import scrub
-from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.settings.base import EndpointPart
+from raptor_core.models.endpoints.faults import hide_secret
+from raptor_core.models.endpoints.values import ChatModelRequest
+from raptor_core.settings.base import EndpointSettings
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -26,14 +26,14 @@ _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 _LABEL_KEY = "raptor"
 
 
-def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
+def batch_request_line(endpoint: EndpointSettings, key: str, ask: ChatModelRequest) -> bytes:
     """Return the line of a batch's file for a request, whose answer will have the same ``key``."""
-    body = EndpointState.of(endpoint).dialect.chat_body(endpoint.model, ask, ask.user)
+    body = EndpointState.for_endpoint(endpoint).dialect.chat_body(endpoint.model, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-def is_over(batch: "Batch") -> bool:
+def has_ended(batch: "Batch") -> bool:
     """Return whether a batch has ended, so that no more answers follow."""
     return batch.status in _OVER
 
@@ -54,13 +54,13 @@ class BatchClient:
             file = (f"{label}.jsonl", lines)
             return c.files.create(file=file, purpose="batch", timeout=FILE_SECONDS).id
 
-        uploaded = self._client.call(upload, "upload")
+        uploaded = self._client.send_free_request(upload, "upload")
         n_attempts = 0
 
         def begin(c: "OpenAI") -> "Batch":
             nonlocal n_attempts
             n_attempts += 1
-            newest = _newest(c) if n_attempts > 1 else []
+            newest = _newest_batches(c) if n_attempts > 1 else []
             previous = next((b for b in newest if b.input_file_id == uploaded), None)
             return previous or c.batches.create(
                 input_file_id=uploaded,
@@ -69,48 +69,52 @@ class BatchClient:
                 metadata={_LABEL_KEY: label},
             )
 
-        return self._client.call(begin, "a new batch")
+        return self._client.send_free_request(begin, "a new batch")
 
-    def find(self, label: str) -> "list[Batch]":
+    def find_by_label(self, label: str) -> "list[Batch]":
         """Return the batches with this label among the newest hundred, newest first."""
-        newest = self._client.call(_newest, "the list of batches")
+        newest = self._client.send_free_request(_newest_batches, "the list of batches")
         return [batch for batch in newest if (batch.metadata or {}).get(_LABEL_KEY) == label]
 
     def refresh(self, batch: "Batch") -> "Batch":
         """Return the current state of a batch; raise EndpointError if the endpoint rejected it."""
-        batch = self._client.call(lambda c: c.batches.retrieve(batch.id), f"batch {batch.id}")
+        batch = self._client.send_free_request(
+            lambda c: c.batches.retrieve(batch.id), f"batch {batch.id}"
+        )
         if batch.status != "failed":
             return batch
         errors = (batch.errors.data if batch.errors is not None else None) or []
         key = self._client.require_key()
-        reason = "; ".join(scrub(error.message or error.code or "", key) for error in errors[:3])
+        reason = "; ".join(
+            hide_secret(error.message or error.code or "", key) for error in errors[:3]
+        )
         raise EndpointError(
             f"summarizer: the endpoint rejected batch {batch.id}: {reason or 'no reason'}. "
             "Set summarizer.batch_from = 0 to request each summary in a single call"
         )
 
-    def keys(self, batch: "Batch") -> set[str]:
+    def request_keys(self, batch: "Batch") -> set[str]:
         """Return the keys of a batch's requests."""
-        return {key for key, _ in self._lines(batch.input_file_id)}
+        return {key for key, _ in self._cached_lines(batch.input_file_id)}
 
     def answers(self, batch: "Batch") -> Iterator[tuple[str, Mapping[str, Any] | None]]:
         """Yield each key with its answer, or with None if the request failed."""
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-            for key, line in self._lines(file):
+            for key, line in self._cached_lines(file):
                 response = line.get("response")
                 response = response if isinstance(response, dict) else {}
                 body = response.get("body") if response.get("status_code") == 200 else None
                 yield key, body if isinstance(body, dict) else None
 
-    def _lines(self, file: str) -> list[tuple[str, dict[str, Any]]]:
-        return self._client.call(partial(_read_lines, file), f"file {file}")
+    def _cached_lines(self, file: str) -> list[tuple[str, dict[str, Any]]]:
+        return self._client.send_free_request(partial(_download_lines, file), f"file {file}")
 
 
-def _newest(connection: "OpenAI") -> "Sequence[Batch]":
+def _newest_batches(connection: "OpenAI") -> "Sequence[Batch]":
     return connection.batches.list(limit=100).data
 
 
-def _read_lines(file: str, connection: "OpenAI") -> list[tuple[str, dict[str, Any]]]:
+def _download_lines(file: str, connection: "OpenAI") -> list[tuple[str, dict[str, Any]]]:
     """Return the lines of a batch's file, each with its key."""
     content = connection.files.content(file, timeout=FILE_SECONDS).content
     lines = (json.loads(line) for line in content.splitlines() if line.strip())

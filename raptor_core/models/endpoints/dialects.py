@@ -9,10 +9,10 @@ from weakref import WeakValueDictionary
 
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
-from raptor_core.models.endpoints.limits import Limiter
-from raptor_core.models.endpoints.values import ChatAsk, form_line
+from raptor_core.models.endpoints.limits import CallLimiter
+from raptor_core.models.endpoints.values import ChatModelRequest, json_schema_line
 from raptor_core.redaction import hide_credentials
-from raptor_core.settings.base import EndpointPart
+from raptor_core.settings.base import EndpointSettings
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -24,20 +24,20 @@ CONNECT_SECONDS = 10.0
 _OFFICIAL = "api.openai.com"
 
 
-def is_official(base_url: str) -> bool:
+def is_openai_url(base_url: str) -> bool:
     """Return whether the URL is OpenAI's own API, including regional hosts."""
     host = urlsplit(base_url).hostname or ""
     return host == _OFFICIAL or host.endswith(f".{_OFFICIAL}")
 
 
-def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
+def find_api_key(api_key_env: str, base_url: str, purpose: str) -> str:
     """Return the key in an environment variable, or a placeholder if the endpoint needs none.
 
     Raises:
         MissingKeyError: the endpoint needs a key and there is none, or the key is malformed.
     """
     key = os.environ.get(api_key_env, "").strip()
-    if not key and is_official(base_url):
+    if not key and is_openai_url(base_url):
         raise MissingKeyError(
             f"the {purpose} calls {hide_credentials(base_url)}, which needs a key, but the "
             f"environment variable {api_key_env} is not set: set it, name another variable in "
@@ -46,7 +46,7 @@ def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
     return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
 
 
-def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
+def create_client(endpoint: EndpointSettings, key: str) -> "OpenAI":
     """Create a client for an endpoint.
 
     It does not follow redirects, so that texts and keys reach no other server. It does not retry,
@@ -69,17 +69,17 @@ class Dialect:
     OpenAI's newer models reject ``max_tokens``, so OpenAI gets the newer name first.
     """
 
-    def __init__(self, endpoint: EndpointPart) -> None:
+    def __init__(self, endpoint: EndpointSettings) -> None:
         names = ("max_tokens", "max_completion_tokens")
-        self._limits = names[::-1] if is_official(endpoint.base_url) else names
+        self._limits = names[::-1] if is_openai_url(endpoint.base_url) else names
         self._rejected: set[str] = set()
         self._lock = threading.Lock()
 
-    def chat_body(self, model: str, ask: ChatAsk, user: str) -> dict[str, Any]:
+    def chat_body(self, model: str, ask: ChatModelRequest, user: str) -> dict[str, Any]:
         """Return the body of a chat request with ``user`` as the user's message."""
         system, form = ask.system, ask.response_format
         if form is not None and "response_format" in self._rejected:
-            system, form = f"{system}\n\n{form_line(form)}", None
+            system, form = f"{system}\n\n{json_schema_line(form)}", None
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         if "system" in self._rejected:
             messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
@@ -105,7 +105,7 @@ class Dialect:
         encoding = "float" if "encoding_format" in self._rejected else "base64"
         return {"model": model, "input": list(texts), "encoding_format": encoding}
 
-    def learn(self, field: str, sent: Mapping[str, Any]) -> bool:
+    def learn_rejected_field(self, field: str, sent: Mapping[str, Any]) -> bool:
         """Record that the endpoint rejected a field of ``sent``; return whether that is new."""
         names = self._limits if field == "max_tokens" else (field,)
         found = next((name for name in names if name in sent), "")
@@ -120,17 +120,17 @@ class Dialect:
 class EndpointState:
     """The state of an endpoint that all its clients in this process share."""
 
-    def __init__(self, endpoint: EndpointPart) -> None:
+    def __init__(self, endpoint: EndpointSettings) -> None:
         self.dialect = Dialect(endpoint)
-        self.limiter = Limiter()
+        self.limiter = CallLimiter()
 
     @classmethod
-    def of(cls, endpoint: EndpointPart) -> "EndpointState":
+    def for_endpoint(cls, endpoint: EndpointSettings) -> "EndpointState":
         """Return the shared state of an endpoint, and apply the rates of these settings to it."""
         key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
         with _LOCK:
             state = STATES.setdefault(key, cls(endpoint))
-        state.limiter.limit(endpoint)
+        state.limiter.apply_rates(endpoint)
         return state
 
 
@@ -139,7 +139,7 @@ STATES: WeakValueDictionary[tuple[str, str, str], EndpointState] = WeakValueDict
 """States of the endpoints that have clients, by address, model and variable of the key."""
 
 
-def rerank_body(endpoint: EndpointPart, question: str, texts: Sequence[str]) -> dict[str, Any]:
+def rerank_body(endpoint: EndpointSettings, question: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return the body of a rerank request, as text-embeddings-inference or Cohere expects it."""
     if getattr(endpoint, "kind", "") == "tei":
         return {"query": question, "texts": list(texts), "truncate": True}

@@ -46,20 +46,20 @@ class FaultError(Exception):
         reason: the reason in words.
         meaning: what it means for the next attempt.
         retry_after_seconds: wait that the endpoint requests.
-        too_long: a shorter answer would be accepted.
-        unbilled: the endpoint rejected the request before it did any work.
+        is_too_long: a shorter answer would be accepted.
+        is_unbilled: the endpoint rejected the request before it did any work.
         retry_line: line that the next attempt adds to the prompt, or "".
-        field: field of the request that the endpoint does not accept, or "".
+        rejected_field: field of the request that the endpoint does not accept, or "".
     """
 
     reason: str
     _: KW_ONLY
     meaning: Meaning = "retry"
     retry_after_seconds: float | None = None
-    too_long: bool = False
-    unbilled: bool = False
+    is_too_long: bool = False
+    is_unbilled: bool = False
     retry_line: str = ""
-    field: str = ""
+    rejected_field: str = ""
 
 
 @dataclass(eq=False)
@@ -68,11 +68,11 @@ class CallFaultError(FaultError):
 
     Attributes:
         kind: what is wrong with the call or its answer.
-        text: readable part of an answer that was cut off, or "".
+        partial_text: readable part of an answer that was cut off, or "".
     """
 
     kind: CallFault = "unfit"
-    text: str = ""
+    partial_text: str = ""
 
 
 def retry(
@@ -99,14 +99,14 @@ def retry(
             loading_seconds += seconds
         else:
             n_failed += 1
-            seconds = _next_wait(failed, n_failed, policy, label)
+            seconds = _next_wait_seconds(failed, n_failed, policy, label)
         on_retry(failed)
         if stop.wait(seconds):
             raise EndpointError(f"{label} was cancelled after: {failed.reason}")
     raise EndpointError(f"{label} was cancelled")
 
 
-def _next_wait(fault: FaultError, n_failed: int, policy: RetryPolicy, label: str) -> float:
+def _next_wait_seconds(fault: FaultError, n_failed: int, policy: RetryPolicy, label: str) -> float:
     """Return the seconds until the next attempt, or raise EndpointError if there is none."""
     seconds, is_final = None, fault.meaning == "stop"
     if not is_final and n_failed <= policy.max_retries:
@@ -115,7 +115,7 @@ def _next_wait(fault: FaultError, n_failed: int, policy: RetryPolicy, label: str
         times = "attempt" if n_failed == 1 else "attempts"
         message = f"{label} failed after {n_failed} {times}: {fault.reason}"
         if isinstance(fault, CallFaultError):
-            raise AnswerError(message, fault.kind, fault.text, is_permanent=is_final)
+            raise AnswerError(message, fault.kind, fault.partial_text, is_permanent=is_final)
         raise EndpointError(message, is_permanent=is_final)
     return 0.0 if isinstance(fault, CallFaultError) else seconds
 
@@ -123,7 +123,7 @@ def _next_wait(fault: FaultError, n_failed: int, policy: RetryPolicy, label: str
 MAX_DETAIL_CHARS = 240
 
 
-def scrub(text: str, secret: str, max_chars: int = MAX_DETAIL_CHARS) -> str:
+def hide_secret(text: str, secret: str, max_chars: int = MAX_DETAIL_CHARS) -> str:
     """Return ``text`` in one line, shortened, with the secret replaced."""
     line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
     return line if len(line) <= max_chars else f"{line[:max_chars]}…"

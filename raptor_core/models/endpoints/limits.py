@@ -1,6 +1,6 @@
 """Limits of calls: concurrency, and the rates, pauses and outages of an endpoint.
 
-All callers of an endpoint in this process share a ``Limiter``. Retries of a single call are in
+All callers of an endpoint in this process share a ``CallLimiter``. Retries of a single call are in
 ``faults``.
 """
 
@@ -14,7 +14,7 @@ from typing import TypeVar
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.retrying import RetryPolicy
-from raptor_core.settings.base import EndpointPart
+from raptor_core.settings.base import EndpointSettings
 from raptor_core.tracing import with_context
 
 Item = TypeVar("Item")
@@ -26,7 +26,7 @@ _POLL_SECONDS = 5.0
 """Maximum time for which a call sleeps before it checks the pause again."""
 
 
-class Limiter:
+class CallLimiter:
     """Limiter of the calls to an endpoint, which threads share.
 
     Calls begin at intervals that keep the rates of the settings. If the endpoint's rate limit is
@@ -43,7 +43,7 @@ class Limiter:
         self._n_failed = 0
         self._reason = ""
 
-    def limit(self, endpoint: EndpointPart) -> None:
+    def apply_rates(self, endpoint: EndpointSettings) -> None:
         """Apply the rates of these settings, if they are stricter than earlier ones; 0 is none."""
         with self._lock:
             requests = (self._requests_per_minute, endpoint.requests_per_minute)
@@ -51,7 +51,7 @@ class Limiter:
             self._requests_per_minute = min(filter(None, requests), default=0)
             self._tokens_per_minute = min(filter(None, tokens), default=0)
 
-    def wait(self, tokens: int, stop: threading.Event, label: str) -> float:
+    def wait_for_turn(self, tokens: int, stop: threading.Event, label: str) -> float:
         """Wait until a call of at most ``tokens`` tokens may begin, and return that time.
 
         Raises:
@@ -62,7 +62,7 @@ class Limiter:
             with self._lock:
                 now = time.monotonic()
                 if now >= self._next:
-                    self._next = now + self._interval(tokens)
+                    self._next = now + self._interval_seconds(tokens)
                     return now
                 if self._n_failed >= MAX_FAILURES:
                     raise EndpointDownError(
@@ -74,18 +74,18 @@ class Limiter:
             if stop.wait(min(seconds, _POLL_SECONDS)):
                 raise EndpointError(f"{label} was cancelled before it began")
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
         """Record an answer, which ends an outage."""
         with self._lock:
             self._n_pauses = self._n_failed = 0
 
-    def failed(self, fault: FaultError, begun: float, policy: RetryPolicy) -> None:
+    def record_fault(self, fault: FaultError, begun: float, policy: RetryPolicy) -> None:
         """Record the fault of a call that began at ``begun``, and pause all calls if necessary.
 
         Calls that began before a pause failed for the same reason, so they count as one failure.
         """
         if fault.meaning not in {"limit", "down"}:
-            self.answered()
+            self.record_answer()
             return
         with self._lock:
             now, is_new = time.monotonic(), begun >= self._paused_at
@@ -101,7 +101,7 @@ class Limiter:
                 self._paused_at = now
                 self._next = max(self._next, now + seconds)
 
-    def _interval(self, tokens: int) -> float:
+    def _interval_seconds(self, tokens: int) -> float:
         requests, per_minute = self._requests_per_minute, self._tokens_per_minute
         by_requests = 60 / requests if requests else 0.0
         return max(by_requests, 60 * tokens / per_minute if per_minute else 0.0)

@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.faults import (
     CallFaultError,
     FaultError,
     Meaning,
-    scrub,
+    hide_secret,
 )
 from raptor_core.redaction import proxy_hint
 
@@ -103,7 +103,9 @@ _REFUSED_FIELDS = {
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
 
 
-def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str) -> FaultError:
+def error_to_fault(
+    error: Exception, timeout_seconds: float, secret: str, purpose: str
+) -> FaultError:
     """Convert an error of the client library to a fault, without ``secret`` and the request.
 
     An error that is neither from the client library nor from its HTTP library is raised again.
@@ -111,37 +113,37 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
     import openai
 
     if isinstance(error, openai.APIStatusError):
-        fault = fault_of_body(error.body, error.status_code, secret, purpose)
+        fault = body_to_fault(error.body, error.status_code, secret, purpose)
         fault.retry_after_seconds = retry_after_seconds(error.response.headers, time.time())
         return fault
-    if isinstance(error, openai.APIConnectionError) or _is_of_transport(error):
+    if isinstance(error, openai.APIConnectionError) or _is_transport_error(error):
         return _connection_fault(error, timeout_seconds, secret)
     if type(error) is openai.APIError:  # from an event of a stream
-        return fault_of_body(error.body, 200, secret, purpose)
+        return body_to_fault(error.body, 200, secret, purpose)
     # The last three come from JSON that the library cannot parse: syntax, numbers, depth.
     if isinstance(error, openai.APIError | ValueError | OverflowError | RecursionError):
         detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
-        return FaultError(f"the answer is not JSON ({scrub(detail, secret)})")
+        return FaultError(f"the answer is not JSON ({hide_secret(detail, secret)})")
     raise error
 
 
 def _connection_fault(error: Exception, timeout_seconds: float, secret: str) -> FaultError:
-    cause = error if _is_of_transport(error) else error.__cause__
+    cause = error if _is_transport_error(error) else error.__cause__
     kind = type(cause).__name__
     unsent = kind in _UNSENT
     if kind.endswith("Timeout"):
         seconds = f"no answer within {timeout_seconds:g} s"
         reason = f"{seconds}; raise timeout_seconds if the server is slow"
-        return FaultError(reason, meaning="down", unbilled=unsent)
+        return FaultError(reason, meaning="down", is_unbilled=unsent)
     detail = f"{kind}: {cause}"
     hint = proxy_hint(str(error.request.url))  # type: ignore[attr-defined]  # both libraries have it
     if "CERTIFICATE_VERIFY_FAILED" in detail:
         hint += "; set SSL_CERT_FILE to the certificates of the authority that signed it"
-    reason = f"the connection failed ({scrub(detail, secret)}){hint}"
-    return FaultError(reason, meaning="down", unbilled=unsent)
+    reason = f"the connection failed ({hide_secret(detail, secret)}){hint}"
+    return FaultError(reason, meaning="down", is_unbilled=unsent)
 
 
-def _is_of_transport(error: Exception) -> bool:
+def _is_transport_error(error: Exception) -> bool:
     """Return whether an error comes from the HTTP library, whose name depends on the release."""
     return type(error).__module__.partition(".")[0] in {"httpx", "httpx2"}
 
@@ -157,17 +159,17 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
     return None
 
 
-def parse(body: bytes) -> Any:
+def parse_json_body(body: bytes) -> Any:
     """Parse the body of an answer as JSON; return it as text if it is not JSON."""
     with suppress(ValueError, RecursionError):
         return json.loads(body, strict=False)
     return body.decode("utf-8", "replace").strip()
 
 
-def check_error(answer: Any, secret: str, purpose: str) -> None:
+def raise_if_error_answer(answer: Any, secret: str, purpose: str) -> None:
     """Raise a fault if an answer with status 200 is an error."""
     if isinstance(answer, str):
-        shown = scrub(message_of(answer), secret) or "an empty body"
+        shown = hide_secret(find_provider_message(answer), secret) or "an empty body"
         raise FaultError(
             f"the answer is not JSON ({shown}); check base_url, which often ends with /v1, and the "
             "proxy in front of the endpoint"
@@ -178,30 +180,32 @@ def check_error(answer: Any, secret: str, purpose: str) -> None:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     errors = [part.get("error") for part in (body, first) if isinstance(part, Mapping)]
-    error = next((error for error in errors if message_of(error)), None)
+    error = next((error for error in errors if find_provider_message(error)), None)
     if error is not None:
-        fault = fault_of_body(error, 200, secret, purpose)
-        fault.unbilled = not first
+        fault = body_to_fault(error, 200, secret, purpose)
+        fault.is_unbilled = not first
         raise fault
 
 
-def message_of(body: Any) -> str:
+def find_provider_message(body: Any) -> str:
     """Return a provider's message, without HTML tags, or "" if no usual field has one."""
     if isinstance(body, str):
         is_page = body.lstrip().startswith("<")
         return re.sub("<[^<>]*>", " ", body[:_READ_CHARS]).strip() if is_page else body.strip()
     if isinstance(body, list):
-        return "; ".join(filter(None, map(message_of, body[:3])))
+        return "; ".join(filter(None, map(find_provider_message, body[:3])))
     if not isinstance(body, Mapping):
         return ""
-    message = next((text for field in _FIELDS if (text := message_of(body.get(field)))), "")
+    message = next(
+        (text for field in _FIELDS if (text := find_provider_message(body.get(field)))), ""
+    )
     where, metadata = body.get("loc"), body.get("metadata")
     place = ".".join(map(str, where)) if isinstance(where, list) else ""  # FastAPI's field
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else ""  # of OpenRouter's provider
-    return ": ".join(filter(None, (place, message, message_of(raw)))) if message else ""
+    return ": ".join(filter(None, (place, message, find_provider_message(raw)))) if message else ""
 
 
-def _codes_of(error: Any) -> str:
+def _error_codes(error: Any) -> str:
     """Return the codes and types of an error in one line."""
     inner = error.get("error") if isinstance(error, Mapping) else None
     parts = [part for part in (error, inner) if isinstance(part, Mapping)]
@@ -209,27 +213,29 @@ def _codes_of(error: Any) -> str:
     return " ".join(str(value) for value in values if isinstance(value, str | int))
 
 
-def fault_of_body(body: Any, status: int, secret: str, purpose: str) -> FaultError:
+def body_to_fault(body: Any, status: int, secret: str, purpose: str) -> FaultError:
     """Return the fault that a provider's message, its codes and the HTTP status together mean.
 
     A numeric code in ``body`` is the status of an error that came with status 200. No fault shows
     ``secret``.
     """
-    message, codes = message_of(body), _codes_of(body)
+    message, codes = find_provider_message(body), _error_codes(body)
     words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
-    shown = scrub(message or codes or "no message", secret, MAX_MESSAGE_CHARS)
+    shown = hide_secret(message or codes or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error instead of an answer)" if status == 200 else f" (HTTP {status})"
     implied = re.search(r"\b[45]\d\d\b", codes) if status == 200 else None
     status = int(implied[0]) if implied else status
-    meaning, remedy = _meaning(words, status, purpose)
+    meaning, remedy = _find_meaning(words, status, purpose)
     reason = f"{shown}; {remedy}" if remedy else shown
     if meaning in get_args(CallFault):
-        return CallFaultError(reason, cast("CallFault", meaning), meaning="stop", unbilled=True)
-    field = _refused_field(words) if status in _REFUSING_STATUS else ""
-    return FaultError(reason, meaning=cast("Meaning", meaning), unbilled=True, field=field)
+        return CallFaultError(reason, cast("CallFault", meaning), meaning="stop", is_unbilled=True)
+    field = _find_rejected_field(words) if status in _REFUSING_STATUS else ""
+    return FaultError(
+        reason, meaning=cast("Meaning", meaning), is_unbilled=True, rejected_field=field
+    )
 
 
-def _meaning(words: str, status: int, purpose: str) -> tuple[Meaning | CallFault, str]:
+def _find_meaning(words: str, status: int, purpose: str) -> tuple[Meaning | CallFault, str]:
     """Return the meaning of an error, and what to do about it, or ""; the first rule decides."""
     is_unfit, is_down = status in {200, 400, 413, 422, *_DOWN}, status in _DOWN
     remedy = _TO_SHORTEN.get(purpose, "shorten the text")
@@ -255,7 +261,7 @@ def _meaning(words: str, status: int, purpose: str) -> tuple[Meaning | CallFault
     )
 
 
-def _refused_field(words: str) -> str:
+def _find_rejected_field(words: str) -> str:
     """Return the field of a request that an error rejects, or ""."""
     fields = (f for f, form in _REFUSED_FIELDS.items() if re.search(form, words, re.IGNORECASE))
     return next(fields, "") if _REFUSING.search(words) else ""

@@ -50,11 +50,11 @@ class StreamedAnswer:
             if key in _TEXTS and isinstance(value, str) and isinstance(previous, str):
                 self._message[key] = previous + value
             elif key in _TEXTS and (isinstance(value, list) or isinstance(previous, list)):
-                self._message[key] = [*_parts(previous), *_parts(value)]
+                self._message[key] = [*_to_list(previous), *_to_list(value)]
             elif value:
                 self._message[key] = value
 
-    def joined(self) -> dict[str, Any]:
+    def join_events(self) -> dict[str, Any]:
         """Return the answer or its error; raise FaultError if the stream broke off."""
         choice = self._choice
         if choice["finish_reason"] or choice.get("error") or self._joined.get("error"):
@@ -63,5 +63,5 @@ class StreamedAnswer:
         raise FaultError(reason, meaning="down")
 
 
-def _parts(value: Any) -> list[Any]:
+def _to_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []

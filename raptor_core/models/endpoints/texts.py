@@ -107,7 +107,7 @@ _FAREWELL = re.compile(
 )
 
 
-def storable(text: str) -> str:
+def to_storable_text(text: str) -> str:
     """Return a text that every database can store, without control characters and lone surrogates.
 
     Line ends become line feeds. The two surrogates of a character are joined.
@@ -116,7 +116,7 @@ def storable(text: str) -> str:
     return _CONTROL.sub("", paired.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def split_reasoning(text: str) -> tuple[str, bool]:
+def remove_reasoning(text: str) -> tuple[str, bool]:
     """Remove the reasoning from a text; return also whether the text ends within reasoning."""
     text = _without_match(_FIRST_TOKENS, text.strip())
     channels = list(_CHANNEL.finditer(text))
@@ -129,7 +129,7 @@ def split_reasoning(text: str) -> tuple[str, bool]:
         opening = _OPENING.match(text)
         if opening is None:
             break
-        end = _end_of_block(text, opening)
+        end = _reasoning_block_end(text, opening)
         if end == opening.end():
             break
         text = "" if end is None else text[end:].strip()
@@ -142,7 +142,7 @@ def split_reasoning(text: str) -> tuple[str, bool]:
 
 def visible_text(text: str) -> str:
     """Return the text of an answer without reasoning and the template tokens at its end."""
-    answer, is_open = split_reasoning(storable(text))
+    answer, is_open = remove_reasoning(to_storable_text(text))
     return "" if is_open else _without_last_tokens(_without_next_turn(answer).strip())
 
 
@@ -151,7 +151,7 @@ def partial_visible_text(text: str) -> str:
     return _ANY_TOKEN.split(visible_text(text), maxsplit=1)[0]
 
 
-def trim(text: str) -> str:
+def trim_answer(text: str) -> str:
     """Remove template tokens, introductions, fences and closing phrases from a text."""
     text, previous = _without_next_turn(text).strip(), ""
     while text and text != previous:
@@ -189,7 +189,7 @@ def _without_next_turn(text: str) -> str:
     return text
 
 
-def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
+def _reasoning_block_end(text: str, opening: re.Match[str]) -> int | None:
     """Return the end of a reasoning block, or None if it has no end.
 
     If the text only mentions the tags, the result is the end of the opening tag.
@@ -226,7 +226,7 @@ def _without_later_blocks(text: str) -> str:
         if opening is None:
             break
         at = opening.end()
-        line, end = text.rfind("\n", 0, opening.start()) + 1, _end_of_block(text, opening)
+        line, end = text.rfind("\n", 0, opening.start()) + 1, _reasoning_block_end(text, opening)
         if end is None or text[line : opening.start()].strip():
             continue
         is_alone = end > at and not text[end:].partition("\n")[0].strip()

@@ -36,7 +36,7 @@ class WorstCase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ChatAsk:
+class ChatModelRequest:
     """A request to a chat model, with what to do with its answer.
 
     Attributes:
@@ -64,7 +64,7 @@ class ChatAsk:
     n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
 
-    def for_retry(self, n_unusable: int) -> "ChatAsk":
+    def for_retry(self, n_unusable: int) -> "ChatModelRequest":
         """Return the request for the attempt after ``n_unusable`` unusable answers.
 
         At temperature 0 the same request would get the same answer, so each unusable answer raises
@@ -73,7 +73,7 @@ class ChatAsk:
         raised = min(1.0, RETRY_TEMPERATURE * n_unusable)
         return replace(self, temperature=max(self.temperature, raised))
 
-    def worst(self, user: str | None = None) -> WorstCase:
+    def worst_case(self, user: str | None = None) -> WorstCase:
         """Return the worst case of an attempt whose user message begins with ``self.user``."""
         user = user or self.user
         if self.prompt_tokens is None:
@@ -83,7 +83,7 @@ class ChatAsk:
         return WorstCase(self.prompt_tokens + n_added, self.max_tokens)
 
 
-def form_line(response_format: Mapping[str, Any]) -> str:
+def json_schema_line(response_format: Mapping[str, Any]) -> str:
     """Return the prompt line that requests JSON with the schema of a response format."""
     schema = json.dumps(response_format["json_schema"]["schema"], separators=(",", ":"))
     return f"The JSON follows this schema, with nothing before or after it: {schema}"
@@ -99,25 +99,28 @@ class ChatAnswer:
 
 
 @dataclass(slots=True)
-class Meter:
+class UsageMeter:
     """The usage of all attempts of a call, which is counted even if the call fails."""
 
     usage: Usage = field(default_factory=Usage)
 
 
-def fence(tag: str, text: str, number: int | None = None, kind: str = "") -> str:
+def wrap_in_tag(tag: str, text: str, number: int | None = None, kind: str = "") -> str:
     """Put ``text`` between ``<tag>``, with number and kind, and ``</tag>``, on separate lines."""
     values = "" if number is None else f' n="{number}"'
     opening = f"<{tag}{values}" + (f' kind="{kind}">' if kind else ">")
-    return f"{opening}\n{defused(text, tag)}\n</{tag}>"
+    return f"{opening}\n{neutralize_tags(text, tag)}\n</{tag}>"
 
 
-def fence_all(tag: str, texts: Iterable[str], *tags: str) -> list[str]:
+def wrap_all_in_tags(tag: str, texts: Iterable[str], *tags: str) -> list[str]:
     """Put each text into a numbered fence, and replace the brackets of these ``tags`` in it."""
-    return [fence(tag, defused(text, *tags), number) for number, text in enumerate(texts, 1)]
+    return [
+        wrap_in_tag(tag, neutralize_tags(text, *tags), number)
+        for number, text in enumerate(texts, 1)
+    ]
 
 
-def defused(text: str, *tags: str) -> str:
+def neutralize_tags(text: str, *tags: str) -> str:
     """Replace the opening bracket of these tags in ``text``, however they are spaced."""
     return _tag_opener(tags).sub("&lt;", text)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import MissingExtraError, ModelError
-from raptor_core.models.local.files import digest_of, require_file
-from raptor_core.settings.base import ChatPart
+from raptor_core.models.local.files import digest_model_file, require_model_file
+from raptor_core.settings.base import ChatModelSettings
 from raptor_core.threads import n_cores
 
 SEED = 0
@@ -25,8 +25,11 @@ _BATCH_TOKENS = 256
 _SILENT = -1
 
 
-def stream(
-    part: ChatPart, body: Mapping[str, Any], stop: threading.Event, add: Callable[[Any], object]
+def stream_local_answer(
+    part: ChatModelSettings,
+    body: Mapping[str, Any],
+    stop: threading.Event,
+    add: Callable[[Any], object],
 ) -> None:
     """Pass the events of a streamed answer to ``add``, until ``stop`` is set."""
 
@@ -35,11 +38,11 @@ def stream(
         return stop.is_set()  # True ends the computation
 
     # Progress of the prompt is an event, too, so that a long prompt can be stopped.
-    engine_of(part).handle_chat_completions({**body, "return_progress": True}, each)
+    shared_engine(part).handle_chat_completions({**body, "return_progress": True}, each)
 
 
-def _load(part: ChatPart, path: Path, socket: str) -> Any:
-    xllamacpp = import_vendor()
+def _load_engine(part: ChatModelSettings, path: Path, socket: str) -> Any:
+    xllamacpp = import_xllamacpp()
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = part.context_tokens  # llama.cpp lowers it to the model's limit
@@ -62,7 +65,7 @@ def _load(part: ChatPart, path: Path, socket: str) -> Any:
         ) from error
 
 
-def import_vendor() -> Any:
+def import_xllamacpp() -> Any:
     """Return the module ``xllamacpp``, or raise MissingExtraError."""
     try:
         import xllamacpp
@@ -76,7 +79,7 @@ _ENGINES: dict[tuple[str, int, int], Any] = {}
 atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries are unloaded
 
 
-def engine_of(part: ChatPart) -> Any:
+def shared_engine(part: ChatModelSettings) -> Any:
     """Return the engine of a local model; this process has one for each file and its settings.
 
     llama.cpp insists on listening somewhere. It listens on a Unix socket in a folder that only this
@@ -86,12 +89,12 @@ def engine_of(part: ChatPart) -> Any:
         MissingExtraError: the extra ``local`` is not installed.
         ModelError: the file is missing, is not a GGUF file, or cannot be loaded.
     """
-    path = require_file(part.model, f"{part.purpose}.model")
+    path = require_model_file(part.model, f"{part.purpose}.model")
     with _LOCK:
-        key = (digest_of(part.model), part.context_tokens, part.threads)
+        key = (digest_model_file(part.model), part.context_tokens, part.threads)
         if key not in _ENGINES:
             folder = tempfile.mkdtemp(prefix="raptor-")
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
             socket = str(Path(folder) / "llama.sock")  # llama.cpp recognizes a socket by ".sock"
-            _ENGINES[key] = _load(part, path, socket)
+            _ENGINES[key] = _load_engine(part, path, socket)
         return _ENGINES[key]

@@ -5,14 +5,14 @@ import os
 from pathlib import Path
 
 from raptor_core.errors import ModelError
-from raptor_core.settings.base import ChatPart
+from raptor_core.settings.base import ChatModelSettings
 
 _MAGIC = b"GGUF"
 _READ_BYTES = 2**20
 """Number of bytes at the beginning and at the end of a file that identify it."""
 
 
-def require_file(model: str, setting: str) -> Path:
+def require_model_file(model: str, setting: str) -> Path:
     """Return the path of a model's file, or raise ModelError unless it is a GGUF file."""
     path = Path(model).expanduser()
     if not path.is_file():
@@ -26,7 +26,7 @@ def require_file(model: str, setting: str) -> Path:
     return path
 
 
-def digest_of(model: str) -> str:
+def digest_model_file(model: str) -> str:
     """Return a digest of a file's size, first and last megabyte.
 
     Raises:
@@ -41,7 +41,7 @@ def digest_of(model: str) -> str:
         return hashlib.sha256(b"%d " % n_bytes + file.read(_READ_BYTES) + end).hexdigest()
 
 
-def identity_of(part: ChatPart) -> str:
+def model_identity(part: ChatModelSettings) -> str:
     """Return what identifies a model in fingerprints: its name, or the digest of its local file.
 
     Raises:
@@ -49,5 +49,5 @@ def identity_of(part: ChatPart) -> str:
     """
     if not part.is_local:
         return part.model
-    require_file(part.model, f"{part.purpose}.model")
-    return digest_of(part.model)
+    require_model_file(part.model, f"{part.purpose}.model")
+    return digest_model_file(part.model)

@@ -15,7 +15,7 @@ from typing import Self
 
 from raptor_core.errors import BudgetError, SettingsError
 from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd
-from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price
+from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price_message
 from raptor_core.settings.models import Settings
 
 BUDGET_ENDED = "the run stops, because its next call could exceed budget."
@@ -40,28 +40,28 @@ class Ledger:
         self._is_shared = False
 
     @classmethod
-    def of(cls, settings: Settings) -> Ledger:
+    def from_settings(cls, settings: Settings) -> Ledger:
         """Return a ledger with the budget and the prices of the settings.
 
         Raises:
             SettingsError: the budget is in dollars, and a model has no price.
         """
         if settings.budget.usd is not None and settings.unpriced_models:
-            raise SettingsError(missing_price(settings.unpriced_models[0]))
+            raise SettingsError(missing_price_message(settings.unpriced_models[0]))
         return cls(settings.budget, settings.prices)
 
-    def begin(self) -> None:
+    def begin_run(self) -> None:
         """Begin a new run; calls that are still open count for the new run."""
         with self._lock:
-            self._earlier = self._total() if self._is_shared else Usage()
+            self._earlier = self._total_usage() if self._is_shared else Usage()
             self._spendings.clear()
             self._end = self._end if self._is_shared else None
 
     @contextmanager
-    def one_budget(self) -> Iterator[None]:
+    def share_budget(self) -> Iterator[None]:
         """Begin a run; runs that begin before the block ends share its budget."""
         is_outer = not self._is_shared
-        self.begin()
+        self.begin_run()
         self._is_shared = True
         try:
             yield
@@ -79,7 +79,9 @@ class Ledger:
         lines = (line.usage for line in self.spendings if purpose in (None, line.purpose))
         return sum(lines, Usage())
 
-    def account(self, purpose: str, model: str, *, free: bool = False, share: float = 1) -> Account:
+    def account(
+        self, purpose: str, model: str, *, free: bool = False, share: float = 1
+    ) -> SpendingAccount:
         """Return the account of a model for a purpose.
 
         Args:
@@ -92,8 +94,8 @@ class Ledger:
         """
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:
-            raise SettingsError(missing_price(model))
-        return Account(self, purpose, model, price, share)
+            raise SettingsError(missing_price_message(model))
+        return SpendingAccount(self, purpose, model, price, share)
 
     def reserve(self, worst: Usage) -> None:
         """Reserve the ``worst`` usage of a call.
@@ -102,10 +104,10 @@ class Ledger:
             BudgetError: it does not fit in addition to the open calls, or an earlier one did not.
         """
         with self._lock:
-            spent = self._total()
-            bound = self._exceeded(spent + self._reserved + worst)
+            spent = self._total_usage()
+            bound = self._exceeded_limit(spent + self._reserved + worst)
             if self._end is None and bound is not None:
-                self._end = self._message(bound, spent, worst)
+                self._end = self._budget_message(bound, spent, worst)
             if self._end is not None:
                 raise BudgetError(self._end)
             self._reserved += worst
@@ -116,20 +118,20 @@ class Ledger:
         with self._lock:
             self._n_reserved -= 1
             self._reserved = self._reserved - worst if self._n_reserved else Usage()
-            self.count(spending)
+            self.count_spending(spending)
 
-    def count(self, more: Spending) -> None:
+    def count_spending(self, more: Spending) -> None:
         """Add spending, with or without a reservation."""
         key = (more.purpose, more.model)
         with self._lock:
             old = self._spendings.get(key, Spending(*key))
-            usage, lost = old.usage + more.usage, old.lost + more.lost
-            self._spendings[key] = replace(old, usage=usage, lost=lost)
+            usage, lost = old.usage + more.usage, old.lost_usage + more.lost_usage
+            self._spendings[key] = replace(old, usage=usage, lost_usage=lost)
 
-    def _total(self) -> Usage:
-        return sum((s.usage + s.lost for s in self._spendings.values()), self._earlier)
+    def _total_usage(self) -> Usage:
+        return sum((s.usage + s.lost_usage for s in self._spendings.values()), self._earlier)
 
-    def _exceeded(self, usage: Usage) -> str | None:
+    def _exceeded_limit(self, usage: Usage) -> str | None:
         """Return the name of the first limit that ``usage`` exceeds, or None."""
         budget = self._budget
         if budget.calls is not None and usage.calls > budget.calls:
@@ -140,7 +142,7 @@ class Ledger:
             return "usd"
         return None
 
-    def _message(self, bound: str, spent: Usage, worst: Usage) -> str:
+    def _budget_message(self, bound: str, spent: Usage, worst: Usage) -> str:
         needed = {
             "calls": f"{worst.calls} call",
             "tokens": f"up to {worst.tokens:,} tokens",
@@ -156,7 +158,7 @@ class Ledger:
         )
 
 
-class Account:
+class SpendingAccount:
     """The calls of a model for a purpose; ``no_spending`` is their empty ``Spending``."""
 
     def __init__(
@@ -176,11 +178,11 @@ class Account:
         Raises:
             BudgetError: see ``Ledger.reserve``.
         """
-        worst = self._worst(prompt_tokens, completion_tokens)
+        worst = self._worst_usage(prompt_tokens, completion_tokens)
         self.ledger.reserve(worst)
         return Reservation(self, worst, prompt_tokens)
 
-    def reserve_some(self, calls: Iterable[tuple[int, int]]) -> list[Reservation]:
+    def reserve_affordable(self, calls: Iterable[tuple[int, int]]) -> list[Reservation]:
         """Reserve these calls in order, as many as fit into the budget."""
         reservations: list[Reservation] = []
         with suppress(BudgetError):
@@ -190,38 +192,38 @@ class Account:
 
     def count_retry(self) -> Usage:
         """Count a retry and return the usage to add to that of the call."""
-        return self._count(Usage(retries=1))
+        return self._count_paid_call(Usage(retries=1))
 
-    def count(self, usage: Usage) -> Usage:
+    def count_paid_call(self, usage: Usage) -> Usage:
         """Count a call that was already paid for, and return its usage with the price.
 
         It needs no reservation, and the budget does not apply.
         """
-        return self._count(self.with_price(usage))
+        return self._count_paid_call(self.add_price(usage))
 
-    def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
+    def add_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
         """Return the usage with its price; if the estimate was too low, raise the next ones."""
         if estimate_tokens:
             self._factor = max(self._factor, usage.prompt_tokens / estimate_tokens)
-        return replace(usage, usd=self._usd(usage.prompt_tokens, usage.completion_tokens))
+        return replace(usage, usd=self._cost_usd(usage.prompt_tokens, usage.completion_tokens))
 
-    def _count(self, usage: Usage) -> Usage:
-        self.ledger.count(replace(self.no_spending, usage=usage))
+    def _count_paid_call(self, usage: Usage) -> Usage:
+        self.ledger.count_spending(replace(self.no_spending, usage=usage))
         return usage
 
-    def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
+    def _worst_usage(self, prompt_tokens: int, completion_tokens: int) -> Usage:
         prompt = round(prompt_tokens * self._factor)
-        usd = self._usd(prompt, completion_tokens)
+        usd = self._cost_usd(prompt, completion_tokens)
         return Usage(1, prompt, completion_tokens, usd=usd)
 
-    def _usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+    def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         return cost_usd(self._price, prompt_tokens, completion_tokens, self._share)
 
 
 class Reservation:
     """The reservation of a call, as a context manager; a call without a charge counts as lost."""
 
-    def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
+    def __init__(self, account: SpendingAccount, worst: Usage, prompt_tokens: int) -> None:
         self.worst = worst
         self._prompt_tokens = prompt_tokens
         self._account = account
@@ -229,15 +231,15 @@ class Reservation:
 
     def charge(self, usage: Usage) -> Usage:
         """End the reservation with the usage of the call, and return it with its price."""
-        paid = self._account.with_price(usage, self._prompt_tokens)
-        self._end(replace(self._account.no_spending, usage=paid))
+        paid = self._account.add_price(usage, self._prompt_tokens)
+        self._end_reservation(replace(self._account.no_spending, usage=paid))
         return paid
 
     def release(self) -> None:
         """End the reservation of a call that used nothing."""
-        self._end(self._account.no_spending)
+        self._end_reservation(self._account.no_spending)
 
-    def _end(self, spending: Spending) -> None:
+    def _end_reservation(self, spending: Spending) -> None:
         if not self.is_open:
             raise ValueError("this reservation has already ended")
         self.is_open = False
@@ -248,4 +250,4 @@ class Reservation:
 
     def __exit__(self, *_error: object) -> None:
         if self.is_open:
-            self._end(replace(self._account.no_spending, lost=self.worst))
+            self._end_reservation(replace(self._account.no_spending, lost_usage=self.worst))

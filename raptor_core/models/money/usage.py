@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-from raptor_core.settings.base import ChatPart, PriceSettings
+from raptor_core.settings.base import ChatModelSettings, PriceSettings
 from raptor_core.settings.models import Settings
 
 SUMMARIES = "summaries"
@@ -50,13 +50,13 @@ class Usage:
 
     def __add__(self, usage: Usage) -> Usage:
         """Add all fields; the cost is unknown if either cost is."""
-        return Usage(*map(_sum, astuple(self), astuple(usage)))
+        return Usage(*map(_add_unless_none, astuple(self), astuple(usage)))
 
     def __sub__(self, earlier: Usage) -> Usage:
         """Return the usage since ``earlier``."""
-        return self + earlier._times(-1)
+        return self + earlier._multiplied_by(-1)
 
-    def shares(self, weights: Sequence[int]) -> list[Usage]:
+    def divide_by_weights(self, weights: Sequence[int]) -> list[Usage]:
         """Divide the usage in proportion to weights, into whole numbers that add up to it.
 
         If all weights are 0, the parts are equal.
@@ -65,17 +65,17 @@ class Usage:
         total, at, previous, parts = sum(counted), 0, Usage(), []
         for weight in counted:
             at += weight
-            until = self._times(at / total)
+            until = self._multiplied_by(at / total)
             parts.append(until - previous)
             previous = until
         return parts
 
-    def _times(self, factor: float) -> Usage:
+    def _multiplied_by(self, factor: float) -> Usage:
         counts = Usage(*(round(count * factor) for count in astuple(self)[:-1]))
         return replace(counts, usd=None if self.usd is None else self.usd * factor)
 
 
-def _sum(first: Any, second: Any) -> Any:
+def _add_unless_none(first: Any, second: Any) -> Any:
     return None if first is None or second is None else first + second
 
 
@@ -87,14 +87,14 @@ class Spending:
         purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, ``ANSWERS``, or another name.
         model: name of the model.
         usage: usage of answered calls, with the retries of all calls.
-        lost: worst case of calls whose answer never arrived (a timeout, a lost connection). The
-            endpoint may charge for them, so they count towards the budget.
+        lost_usage: worst case of calls whose answer never arrived (a timeout, a lost connection).
+            The endpoint may charge for them, so they count towards the budget.
     """
 
     purpose: str
     model: str
     usage: Usage = field(default_factory=Usage)
-    lost: Usage = field(default_factory=Usage)
+    lost_usage: Usage = field(default_factory=Usage)
 
 
 def cost_usd(
@@ -110,12 +110,12 @@ def cost_usd(
 _BYTES_PER_TOKEN = 3
 
 
-def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
+def find_chat_model_price(part: ChatModelSettings, settings: Settings) -> PriceSettings | None:
     """Return the price of a chat model, ``FREE`` for a local one, or None if it is not set."""
     return FREE if part.is_local else settings.prices.get(part.model)
 
 
-def summary_cost(
+def estimate_summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Usage:
     """Estimate the cost of ``n_calls`` summaries, given tokens by the tree's token counter.
@@ -124,14 +124,16 @@ def summary_cost(
     price is that of a batch.
     """
     part = settings.summarizer
-    price = FREE if part.kind == "extractive" or not n_calls else price_of(part, settings)
+    price = (
+        FREE if part.kind == "extractive" or not n_calls else find_chat_model_price(part, settings)
+    )
     is_batch = bool(part.batch_from) and n_calls >= part.batch_from
     share = BATCH_PRICE if is_batch else 1.0
     usd = cost_usd(price, prompt_tokens, completion_tokens, share)
     return Usage(n_calls, prompt_tokens, completion_tokens, usd=usd)
 
 
-def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Usage:
+def estimate_embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Usage:
     """Estimate the cost of embedding ``n_texts`` texts with ``n_tokens``; 0 for a local model."""
     part = settings.embedder
     if part.kind != "openai":

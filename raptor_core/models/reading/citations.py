@@ -33,7 +33,7 @@ _MARK = (
 _PART = re.compile(f"{_LITERAL}|{_MARK}", re.DOTALL | re.MULTILINE)
 
 
-def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, ...], int]:
+def renumber_citations(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, ...], int]:
     """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` in the order of first citation.
 
     ``[k]`` cites ``sources[k - 1]``. Numbers without a source are removed if another number in the
@@ -47,7 +47,7 @@ def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, .
 
     def replace(match: re.Match[str]) -> str:
         nonlocal n_unknown
-        numbers, n_dropped = _numbers(match["items"] or "", len(sources))
+        numbers, n_dropped = _read_cited_numbers(match["items"] or "", len(sources))
         if not numbers:
             return match[0]
         n_unknown += n_dropped
@@ -58,7 +58,7 @@ def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, .
     return _PART.sub(replace, text), tuple(new), n_unknown
 
 
-def _numbers(items: str, n_passages: int) -> tuple[list[int], int]:
+def _read_cited_numbers(items: str, n_passages: int) -> tuple[list[int], int]:
     """Return the valid numbers in brackets, and how many are invalid; none if any number is 0.
 
     A range that exceeds the number of passages counts as its two ends.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 
 from raptor_core.models.endpoints.texts import partial_visible_text, visible_text
-from raptor_core.models.reading.citations import renumber
+from raptor_core.models.reading.citations import renumber_citations
 
 _WORD = re.compile(r"[!-~]*\Z")
 """An incomplete word or citation at the end; scripts without spaces need not wait for a space."""
@@ -43,29 +43,31 @@ class LiveText:
             return bool(self._shown)
         self._n_read = len(raw)
         ends_word = raw[-1:].isspace()
-        self._add(
-            stable_beginning(self._cited(partial_visible_text(raw)) + " " * ends_word).rstrip()
+        self._show_more(
+            find_stable_beginning(
+                self._renumbered(partial_visible_text(raw)) + " " * ends_word
+            ).rstrip()
         )
         return bool(self._shown)
 
     def end(self, text: str) -> None:
         """Show the rest; ``text`` is the whole answer, in case the model did not stream."""
-        final = self._cited(visible_text(self._raw) or text)
+        final = self._renumbered(visible_text(self._raw) or text)
         if not final.startswith(self._shown):  # such as after reasoning without an opening tag
             self._shown = ""
             self._show("\n\n")
-        self._add(final)
+        self._show_more(final)
 
-    def _cited(self, text: str) -> str:
-        return renumber(text, self._sources)[0]
+    def _renumbered(self, text: str) -> str:
+        return renumber_citations(text, self._sources)[0]
 
-    def _add(self, text: str) -> None:
+    def _show_more(self, text: str) -> None:
         if text.startswith(self._shown) and len(text) > len(self._shown):
             piece, self._shown = text[len(self._shown) :], text
             self._show(piece)
 
 
-def stable_beginning(text: str) -> str:
+def find_stable_beginning(text: str) -> str:
     """Return the beginning of a text that cannot change any more, whatever follows."""
     kept = _WORD.sub("", text)
     n_fences = kept.count(_FENCE)

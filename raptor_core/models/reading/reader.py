@@ -12,15 +12,15 @@ from typing import Protocol, runtime_checkable
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.values import (
     ChatAnswer,
-    ChatAsk,
-    defused,
-    fence,
+    ChatModelRequest,
     max_words,
+    neutralize_tags,
+    wrap_in_tag,
 )
 from raptor_core.models.money.usage import ANSWERS, Usage
-from raptor_core.models.reading.citations import renumber
+from raptor_core.models.reading.citations import renumber_citations
 from raptor_core.models.reading.live import LiveText
-from raptor_core.nodes import Node, format_pages, labelled
+from raptor_core.nodes import Node, format_label, format_pages
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 
@@ -35,9 +35,9 @@ class Passage:
         span: first character in the document and character after the last; None for a summary.
         pages: first and last page, as ``Node.pages``.
         label: ``Node.label``.
-        table: ``Node.table``, which the model reads before the text.
-        behind: of a cited summary, the spans from which it derives, in document order: document,
-            first character and character after the last.
+        table_header: ``Node.table_header``, which the model reads before the text.
+        source_spans: of a cited summary, the spans from which it derives, in document order:
+            document, first character and character after the last.
     """
 
     text: str
@@ -47,15 +47,15 @@ class Passage:
     span: tuple[int, int] | None = None
     pages: tuple[int, ...] = ()
     label: str = ""
-    table: str = ""
-    behind: tuple[tuple[str, int, int], ...] = ()
+    table_header: str = ""
+    source_spans: tuple[tuple[str, int, int], ...] = ()
 
     @classmethod
     def from_node(cls, node: Node) -> "Passage":
         """Create the passage of a node."""
         span = None if node.is_summary else (node.start, node.end)
         place = (node.documents, node.source, span, node.pages)
-        return cls(node.text, node.id, *place, node.label, node.table)
+        return cls(node.text, node.id, *place, node.label, node.table_header)
 
     @property
     def is_summary(self) -> bool:
@@ -65,7 +65,7 @@ class Passage:
     @property
     def shown_text(self) -> str:
         """Text for the model, with the columns of its table if the chunk lacks them."""
-        return f"{self.table}\n{self.text}" if self.table else self.text
+        return f"{self.table_header}\n{self.text}" if self.table_header else self.text
 
     @property
     def place(self) -> str:
@@ -74,7 +74,7 @@ class Passage:
         if self.span is not None:
             document = self.documents[0] if self.documents else self.source
             where = f"{document}:{self.span[0]}-{self.span[1]}{format_pages(self.pages)}"
-        return labelled(self.label, where)
+        return format_label(self.label, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Answer:
         text: the answer; ``[k]`` cites ``citations[k - 1]``.
         citations: the cited passages without duplicates, in the order of first citation.
         usage: usage of the model call.
-        unknown_citations: number of cited numbers that were removed, because no passage has them.
+        n_invalid_citations: number of cited numbers that were removed, because no passage has them.
         cut_off: the text is the beginning of an answer that reached its limit. Only ``stream``
             returns such texts.
     """
@@ -93,7 +93,7 @@ class Answer:
     text: str
     citations: tuple[Passage, ...]
     usage: Usage = field(default_factory=Usage)
-    unknown_citations: int = 0
+    n_invalid_citations: int = 0
     cut_off: bool = False
 
 
@@ -110,16 +110,18 @@ SYSTEM = (
 _TAGS = ("passage", "question")
 
 
-def ask(question: str, passages: Sequence[Passage]) -> str:
+def format_user_message(question: str, passages: Sequence[Passage]) -> str:
     """Return the user message; ``passages`` are numbered from 1."""
     fenced = "\n".join(
-        fence("passage", defused(passage.shown_text, *_TAGS), number, _kind(passage))
+        wrap_in_tag(
+            "passage", neutralize_tags(passage.shown_text, *_TAGS), number, _passage_kind(passage)
+        )
         for number, passage in enumerate(passages, 1)
     )
-    return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
+    return f"{fenced}\n\n{wrap_in_tag('question', neutralize_tags(question, *_TAGS))}"
 
 
-def _kind(passage: Passage) -> str:
+def _passage_kind(passage: Passage) -> str:
     return "summary" if passage.is_summary else ""
 
 
@@ -183,7 +185,7 @@ class Reader:
             ValueError: there are no passages.
             EndpointError: the endpoint failed; see ``EndpointClient.chat``.
         """
-        return _answer(self._client.chat(self._ask(question, passages)), passages)
+        return _to_answer(self._client.chat(self._chat_request(question, passages)), passages)
 
     def stream(
         self,
@@ -193,28 +195,28 @@ class Reader:
         stop: threading.Event,
     ) -> Answer:
         """See ``StreamingReader``. After a part was shown, the call is not retried."""
-        request = self._ask(question, passages)
+        request = self._chat_request(question, passages)
         if show is None:
-            return _answer(self._client.chat(request, stop=stop), passages)
+            return _to_answer(self._client.chat(request, stop=stop), passages)
         live = LiveText(passages, show)
         kept = replace(request, trim=lambda text, _is_cut: text)
         answer = self._client.chat(kept, stop=stop, watch=live.update)
         live.end(answer.text)
-        return _answer(answer, passages)
+        return _to_answer(answer, passages)
 
-    def _ask(self, question: str, passages: Sequence[Passage]) -> ChatAsk:
+    def _chat_request(self, question: str, passages: Sequence[Passage]) -> ChatModelRequest:
         if not passages:
             raise ValueError(f"expected passages to answer {question!r} from, got none")
         max_tokens = self._settings.max_tokens
-        return ChatAsk(
+        return ChatModelRequest(
             system=self._settings.system_prompt or SYSTEM,
-            user=ask(question, passages),
+            user=format_user_message(question, passages),
             max_tokens=max_tokens,
             temperature=0.0,
             shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
         )
 
 
-def _answer(answer: ChatAnswer, passages: Sequence[Passage]) -> Answer:
-    text, citations, n_unknown = renumber(answer.text, passages)
+def _to_answer(answer: ChatAnswer, passages: Sequence[Passage]) -> Answer:
+    text, citations, n_unknown = renumber_citations(answer.text, passages)
     return Answer(text, citations, answer.usage, n_unknown, answer.cut_off)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from raptor_core.errors import EndpointError
-from raptor_core.import_paths import make_named
+from raptor_core.import_paths import make_from_path
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings.retrieval import RerankerSettings
 from raptor_core.tracing import with_context
@@ -56,11 +56,11 @@ def make_reranker(settings: RerankerSettings) -> Reranker:
     if settings.kind != "class":
         return EndpointReranker(settings)
     label = f"retrieval.reranker.factory = {settings.factory!r}"
-    reranker: Reranker = make_named(settings.factory, settings, label)
+    reranker: Reranker = make_from_path(settings.factory, settings, label)
     return reranker
 
 
-def score_within(
+def score_before_deadline(
     settings: RerankerSettings, question: str, texts: Sequence[str]
 ) -> Sequence[float]:
     """Return the scores of the reranker, if it answers before ``settings.deadline_seconds``.

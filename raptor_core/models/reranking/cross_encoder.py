@@ -5,9 +5,9 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from raptor_core.models.embedding.local_models import loading
+from raptor_core.models.embedding.local_models import loading_weights
 from raptor_core.settings.retrieval import RerankerSettings
-from raptor_core.tracing import model_values, span
+from raptor_core.tracing import model_call_attributes, span
 
 
 class CrossEncoderReranker:
@@ -24,12 +24,12 @@ class CrossEncoderReranker:
     def _encoder(self) -> Any:
         from sentence_transformers import CrossEncoder
 
-        with loading(self._model, "cross-encoder", "retrieval.reranker.model"):
+        with loading_weights(self._model, "cross-encoder", "retrieval.reranker.model"):
             return CrossEncoder(self._model)
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
         """See ``Reranker.scores``."""
-        values = model_values("rerank", self._model, "sentence-transformers")
+        values = model_call_attributes("rerank", self._model, "sentence-transformers")
         with self._lock, span(f"rerank {self._model}", values):
             pairs = [(question, text) for text in texts]
             scores: list[float] = self._encoder.predict(pairs, show_progress_bar=False).tolist()

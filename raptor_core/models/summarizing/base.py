@@ -10,15 +10,15 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.vectors import Vectors
 
 
-class Foreign(NamedTuple):
+class ForeignFacts(NamedTuple):
     """Foreign facts of an answer, and the rest of the answer without them.
 
-    ``share`` is the share of the answer's characters that is left.
+    ``remaining_share`` is the share of the answer's characters that is left.
     """
 
     facts: tuple[str, ...]
-    rest: str
-    share: float
+    remaining_text: str
+    remaining_share: float
 
 
 SummaryFunction = Callable[[Sequence[str]], str]
@@ -36,8 +36,8 @@ class SummaryRequest:
         n_tokens: tokens of each child.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         n_unusable: number of unusable answers that this request already got.
-        leaves: texts of the leaves below; empty if the children are leaves.
-        invented: an earlier answer to this request, with foreign facts, or "".
+        leaf_texts: texts of the leaves below; empty if the children are leaves.
+        invented_answer: an earlier answer to this request, with foreign facts, or "".
     """
 
     key: str
@@ -46,8 +46,8 @@ class SummaryRequest:
     n_tokens: tuple[int, ...]
     vectors: Vectors
     n_unusable: int = 0
-    leaves: tuple[str, ...] = ()
-    invented: str = ""
+    leaf_texts: tuple[str, ...] = ()
+    invented_answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class FailedSummary:
     is_refused: bool = False
 
 
-class Unfit(NamedTuple):
+class UnfitAnswer(NamedTuple):
     """Why an answer is not a summary; ``language`` is the expected one if the answer's is wrong."""
 
     reason: str
     language: str = ""
 
 
-def remedy_of(failed: Sequence[FailedSummary]) -> str:
+def find_failure_remedy(failed: Sequence[FailedSummary]) -> str:
     """Return what to do about failed summaries, for an error message."""
     if n_refused := sum(failure.is_refused for failure in failed):
         return (
@@ -130,13 +130,13 @@ class Grounding(NamedTuple):
 
     Attributes:
         version: version of the rules that find foreign facts.
-        find: function from an answer and the leaves below it to its foreign facts.
-        extractive: summarizer for clusters if too little of an answer is left.
+        find_foreign_facts: function from an answer and the leaves below it to its foreign facts.
+        extractive_summarizer: summarizer for clusters if too little of an answer is left.
     """
 
     version: int | str
-    find: Callable[[str, Sequence[str]], Foreign]
-    extractive: Summarizer
+    find_foreign_facts: Callable[[str, Sequence[str]], ForeignFacts]
+    extractive_summarizer: Summarizer
 
 
 class FunctionSummarizer:
@@ -148,7 +148,9 @@ class FunctionSummarizer:
 
     def __init__(self, function: SummaryFunction) -> None:
         self._function = function
-        self.fingerprint = fingerprint("function", {"name": _name(function), **_version(function)})
+        self.fingerprint = fingerprint(
+            "function", {"name": _function_name(function), **_function_version(function)}
+        )
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request; see ``Summarizer.summarize``."""
@@ -162,14 +164,16 @@ class FunctionSummarizer:
                     yield Summary(request.key, text.strip())
                     continue
                 reason = f"returned {text!r} instead of a text"
-            yield FailedSummary(request.key, request.name, f"{_name(self._function)} {reason}")
+            yield FailedSummary(
+                request.key, request.name, f"{_function_name(self._function)} {reason}"
+            )
 
 
-def _name(function: SummaryFunction) -> str:
+def _function_name(function: SummaryFunction) -> str:
     return getattr(function, "__qualname__", type(function).__qualname__)
 
 
-def _version(function: SummaryFunction) -> dict[str, str]:
+def _function_version(function: SummaryFunction) -> dict[str, str]:
     version = getattr(function, "version", None)
     if version is not None:
         return {"version": str(version)}

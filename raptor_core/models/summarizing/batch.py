@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints import batches
-from raptor_core.models.endpoints.answers import read_kept, read_usage
+from raptor_core.models.endpoints.answers import read_trimmed_chat, read_usage
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.values import ChatModelRequest
 from raptor_core.models.money.ledger import Ledger, Reservation
 from raptor_core.models.money.usage import BATCH_PRICE, SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
@@ -30,20 +30,20 @@ POLL_SECONDS = 30.0
 """Interval at which a batch is checked, in seconds."""
 
 
-class _Rejected(NamedTuple):
+class _RejectedAnswer(NamedTuple):
     """An unusable answer, after which a single call is made.
 
-    ``invented`` is its text if it was rejected because of foreign facts.
+    ``invented_answer`` is its text if it was rejected because of foreign facts.
     """
 
     key: str
     usage: Usage
-    invented: str = ""
+    invented_answer: str = ""
 
 
-BatchAnswer = Summary | FailedSummary | _Rejected
+BatchAnswer = Summary | FailedSummary | _RejectedAnswer
 
-Asks = Mapping[str, ChatAsk]
+Asks = Mapping[str, ChatModelRequest]
 """Chat requests by the keys of their summary requests."""
 
 
@@ -87,29 +87,29 @@ class BatchSummarizer:
             EndpointError: the endpoint does not support batches, or rejected a batch.
         """
         open_requests = {request.key: request for request in requests}
-        rejected: dict[str, _Rejected] = {}
+        rejected: dict[str, _RejectedAnswer] = {}
         if len(requests) >= self._settings.batch_from:
             self._inner.prepare()
-            for answer in self._from_batches(open_requests):
+            for answer in self._answer_by_batches(open_requests):
                 if isinstance(answer, Summary | FailedSummary):
                     del open_requests[answer.key]
                     yield answer
                 else:  # the single call below reports the reason if it fails, too
                     rejected[answer.key] = answer
         rest = [
-            _again(request, rejected.get(key, _Rejected(key, Usage())))
+            _make_single_request(request, rejected.get(key, _RejectedAnswer(key, Usage())))
             for key, request in open_requests.items()
         ]
         for answer in self._inner.summarize(rest):
             paid = rejected[answer.key].usage if answer.key in rejected else Usage()
             yield replace(answer, usage=answer.usage + paid)
 
-    def _from_batches(self, requests: Mapping[str, SummaryRequest]) -> Iterator[BatchAnswer]:
+    def _answer_by_batches(self, requests: Mapping[str, SummaryRequest]) -> Iterator[BatchAnswer]:
         """Yield the answers of earlier runs' batches, then those of new batches."""
-        asks = {key: self._inner.ask(request) for key, request in requests.items()}
-        for batch in self._earlier(asks):
+        asks = {key: self._inner.make_chat_request(request) for key, request in requests.items()}
+        for batch in self._earlier_batches(asks):
             try:
-                yield from self._collect(batch, requests, asks, {})
+                yield from self._collect_answers(batch, requests, asks, {})
             except EndpointError as error:
                 if not error.is_permanent:  # a permanent error means that its files are gone
                     raise
@@ -120,47 +120,49 @@ class BatchSummarizer:
             yield from self._inner.summarize([requests[key]])
             del asks[key]
             self._is_tested = True
-        for part in self._parts(asks):
-            yield from self._submit(requests, part)
+        for part in self._split_into_batches(asks):
+            yield from self._submit_batch(requests, part)
 
-    def _earlier(self, asks: Asks) -> Iterator["Batch"]:
+    def _earlier_batches(self, asks: Asks) -> Iterator["Batch"]:
         """Yield the batches of killed runs that may answer some of ``asks``, newest first."""
-        for batch in self._client.find(self._label):
+        for batch in self._client.find_by_label(self._label):
             if not asks:
                 return
-            is_open = not batches.is_over(batch)
+            is_open = not batches.has_ended(batch)
             if batch.id in self._read or batch.status == "failed":
                 continue
-            if is_open and asks.keys().isdisjoint(self._client.keys(batch)):
+            if is_open and asks.keys().isdisjoint(self._client.request_keys(batch)):
                 continue  # it belongs to another run
             yield batch
 
-    def _submit(
-        self, requests: Mapping[str, SummaryRequest], asks: dict[str, ChatAsk]
+    def _submit_batch(
+        self, requests: Mapping[str, SummaryRequest], asks: dict[str, ChatModelRequest]
     ) -> Iterator[BatchAnswer]:
         """Send as many requests as the budget allows in a new batch, and yield the answers."""
-        reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
+        reserved = self._account.reserve_affordable(ask.worst_case() for ask in asks.values())
         reservations = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
         try:
             if not reservations:
                 return
-            lines = [batches.batch_line(self._settings, key, asks[key]) for key in reservations]
+            lines = [
+                batches.batch_request_line(self._settings, key, asks[key]) for key in reservations
+            ]
             batch = self._client.create(b"".join(lines), self._label)
-            yield from self._collect(batch, requests, asks, reservations)
+            yield from self._collect_answers(batch, requests, asks, reservations)
         finally:
             for reservation in reservations.values():
                 if reservation.is_open:  # because it expired or was never sent
                     reservation.release()
 
-    def _collect(
+    def _collect_answers(
         self,
         batch: "Batch",
         requests: Mapping[str, SummaryRequest],
-        asks: dict[str, ChatAsk],
+        asks: dict[str, ChatModelRequest],
         reservations: Mapping[str, Reservation],
     ) -> Iterator[BatchAnswer]:
         """Wait for a batch, yield its answers to ``asks``, and remove these from ``asks``."""
-        while not batches.is_over(batch := self._client.refresh(batch)):
+        while not batches.has_ended(batch := self._client.refresh(batch)):
             time.sleep(POLL_SECONDS)
         self._read.add(batch.id)
         for key, answer in self._client.answers(batch):
@@ -169,29 +171,33 @@ class BatchSummarizer:
             ask, usage = asks.pop(key), Usage()
             kept: tuple[str, bool] | None = None
             if answer is not None:
-                counted = read_usage(answer, ask.worst().prompt_tokens)
+                counted = read_usage(answer, ask.worst_case().prompt_tokens)
                 reservation = reservations.get(key)
-                usage = reservation.charge(counted) if reservation else self._account.count(counted)
+                usage = (
+                    reservation.charge(counted)
+                    if reservation
+                    else self._account.count_paid_call(counted)
+                )
                 with suppress(FaultError):  # an unusable answer is requested again
-                    kept = read_kept(answer, ask)
-            foreign = self._inner.find_foreign(requests[key], kept[0]) if kept else None
+                    kept = read_trimmed_chat(answer, ask)
+            foreign = self._inner.find_foreign_facts(requests[key], kept[0]) if kept else None
             if kept is None or foreign is None or foreign.facts:
                 if kept is not None:
-                    self._inner.keep_invented(requests[key], kept[0])
+                    self._inner.keep_invented_answer(requests[key], kept[0])
                 invented = kept[0] if kept else ""
-                yield _Rejected(key, usage + self._account.count_retry(), invented)
+                yield _RejectedAnswer(key, usage + self._account.count_retry(), invented)
                 continue
-            summary = self._inner.accept(requests[key], foreign, usage, is_cut=kept[1])
+            summary = self._inner.make_summary(requests[key], foreign, usage, is_cut=kept[1])
             if self._keep is not None:
                 self._keep(summary.text_key, summary.text)
             yield summary
 
-    def _parts(self, asks: Asks) -> Iterator[dict[str, ChatAsk]]:
+    def _split_into_batches(self, asks: Asks) -> Iterator[dict[str, ChatModelRequest]]:
         """Divide the requests into batches of a size that the endpoint accepts."""
-        part: dict[str, ChatAsk] = {}
+        part: dict[str, ChatModelRequest] = {}
         n_bytes = 0
         for key, ask in asks.items():
-            size = len(batches.batch_line(self._settings, key, ask))
+            size = len(batches.batch_request_line(self._settings, key, ask))
             if part and (len(part) >= batches.MAX_REQUESTS or n_bytes + size > batches.MAX_BYTES):
                 yield part
                 part, n_bytes = {}, 0
@@ -201,8 +207,8 @@ class BatchSummarizer:
             yield part
 
 
-def _again(request: SummaryRequest, rejected: _Rejected) -> SummaryRequest:
+def _make_single_request(request: SummaryRequest, rejected: _RejectedAnswer) -> SummaryRequest:
     """Return the request for a single call after a batch."""
-    invented = rejected.invented or request.invented
+    invented = rejected.invented_answer or request.invented_answer
     is_unusable = rejected.usage.calls > 0 and not invented
-    return replace(request, n_unusable=int(is_unusable), invented=invented)
+    return replace(request, n_unusable=int(is_unusable), invented_answer=invented)

@@ -11,7 +11,7 @@ import numpy as np
 
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.models.summarizing.salience import Budget, Candidate, pick
+from raptor_core.models.summarizing.salience import CandidateSentence, LengthBudget, pick_sentences
 from raptor_core.models.summarizing.sentence import (
     COMPLETE,
     JUNK,
@@ -69,9 +69,9 @@ class ExtractiveSummarizer:
     ) -> Iterator[Summary | FailedSummary]:
         cached: dict[tuple[str, int], tuple[SummarySentence, ...]] = {}
         clusters = [self._candidates(request, cached) for request in requests]
-        budgets = [self._budget(request) for request in requests]
+        budgets = [self._length_budget(request) for request in requests]
         drafts = [
-            _join(_pick_prose(candidates, budget, self._settings.min_tokens))
+            _join_sentences(_pick_prose(candidates, budget, self._settings.min_tokens))
             for candidates, budget in zip(clusters, budgets, strict=True)
         ]
         counts = self._counter.count(drafts)
@@ -85,20 +85,20 @@ class ExtractiveSummarizer:
                 reason = "its children contain no text"
                 yield FailedSummary(request.key, request.name, reason, is_permanent=True)
 
-    def _budget(self, request: SummaryRequest) -> Budget:
+    def _length_budget(self, request: SummaryRequest) -> LengthBudget:
         settings = self._settings
         target = settings.ratio * sum(request.n_tokens)
         target = min(max(target, settings.min_tokens), settings.max_tokens)
-        return Budget(target=target, limit=settings.max_tokens)
+        return LengthBudget(target=target, limit=settings.max_tokens)
 
     def _candidates(
         self, request: SummaryRequest, cached: dict[tuple[str, int], tuple[SummarySentence, ...]]
-    ) -> list[Candidate]:
+    ) -> list[CandidateSentence]:
         """Return the distinct sentences of the cluster in source order."""
-        candidates: list[Candidate] = []
+        candidates: list[CandidateSentence] = []
         distinct: set[str] = set()
         order = 0
-        children = zip(request.texts, request.n_tokens, _centrality(request), strict=True)
+        children = zip(request.texts, request.n_tokens, _child_centralities(request), strict=True)
         for child, (text, n_tokens, centrality) in enumerate(children):
             if (text, n_tokens) not in cached:
                 cached[text, n_tokens] = split_sentences(text, n_tokens)
@@ -108,10 +108,12 @@ class ExtractiveSummarizer:
                 folded = sentence.text.casefold()
                 if folded not in distinct:
                     distinct.add(folded)
-                    candidates.append(Candidate(sentence, child, order, centrality))
+                    candidates.append(CandidateSentence(sentence, child, order, centrality))
         return candidates
 
-    def _summarize_exactly(self, candidates: Sequence[Candidate], budget: Budget) -> str:
+    def _summarize_exactly(
+        self, candidates: Sequence[CandidateSentence], budget: LengthBudget
+    ) -> str:
         """Return a summary within the limit by exact counts, if estimates were too low."""
         counts = self._counter.count([c.sentence.text for c in candidates])
         exact = [
@@ -120,14 +122,14 @@ class ExtractiveSummarizer:
         ]
         picked = _pick_prose(exact, budget, self._settings.min_tokens)
         while picked:
-            text = _join(picked)
+            text = _join_sentences(picked)
             if self._counter.count([text])[0] <= self._settings.max_tokens:
                 return text
             picked.pop()
-        best = _pick_prose(exact, Budget(target=0, limit=float("inf")), 1)
-        return self._cut(best[0].sentence.text) if best else ""
+        best = _pick_prose(exact, LengthBudget(target=0, limit=float("inf")), 1)
+        return self._cut_to_limit(best[0].sentence.text) if best else ""
 
-    def _cut(self, text: str) -> str:
+    def _cut_to_limit(self, text: str) -> str:
         """Return the longest beginning that fits, if possible up to the end of a clause or word."""
         limit = self._settings.max_tokens
         spans = list(self._counter.token_spans(text))
@@ -138,7 +140,7 @@ class ExtractiveSummarizer:
         return text[:1]
 
 
-def _centrality(request: SummaryRequest) -> list[float]:
+def _child_centralities(request: SummaryRequest) -> list[float]:
     """Return each child's cosine to the cluster's mean, relative to the largest, in [0.2, 1].
 
     Values are rounded to two decimals, so that they are equal on different machines.
@@ -156,19 +158,21 @@ def _centrality(request: SummaryRequest) -> list[float]:
     return [float(c) for c in np.round(np.clip(cosines / top, 0.2, 1.0), 2)]
 
 
-def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) -> list[Candidate]:
+def _pick_prose(
+    candidates: Sequence[CandidateSentence], budget: LengthBudget, enough: float
+) -> list[CandidateSentence]:
     """Return sentences, best first; use lower tiers only below ``enough`` tokens."""
-    picked: list[Candidate] = []
+    picked: list[CandidateSentence] = []
     for tier in (COMPLETE, PARTIAL, JUNK):
-        allowed = [c for c in candidates if c.sentence.tier <= tier]
+        allowed = [c for c in candidates if c.sentence.quality_tier <= tier]
         if len(allowed) > len(picked):
-            picked = pick(allowed, budget)
+            picked = pick_sentences(allowed, budget)
         if sum(c.sentence.n_tokens for c in picked) >= enough:
             break
     return picked
 
 
-def _join(picked: Sequence[Candidate]) -> str:
+def _join_sentences(picked: Sequence[CandidateSentence]) -> str:
     """Join the sentences in source order, with spaces unless the script has none."""
     text = ""
     for candidate in sorted(picked, key=lambda c: c.order):

@@ -32,62 +32,64 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateSentence:
     """A sentence of the cluster, with its child's row and its position among all sentences."""
 
     sentence: SummarySentence
-    child: int
+    child_row: int
     order: int
     centrality: float
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class LengthBudget:
     """Desired and maximum length of a summary, in tokens."""
 
     target: float
     limit: float
 
-    def takes(self, used: float, costs: Floats) -> NDArray[np.bool_]:
+    def accepts(self, used: float, costs: Floats) -> NDArray[np.bool_]:
         """Return for each cost whether it is within the limit and brings the target nearer."""
         within: NDArray[np.bool_] = used + costs <= self.limit
         return within if used == 0 else within & (used + costs / 2 <= self.target)
 
 
 @one_blas_thread
-def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
+def pick_sentences(
+    candidates: Sequence[CandidateSentence], budget: LengthBudget
+) -> list[CandidateSentence]:
     """Return the sentences to use, best first; none if none is within the limit."""
-    return _Greedy(candidates).run(budget)
+    return _GreedyChoice(candidates).choose_sentences(budget)
 
 
-class _Greedy:
+class _GreedyChoice:
     """The state of a greedy choice."""
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[CandidateSentence]) -> None:
         sentences = [c.sentence for c in candidates]
         self._candidates = candidates
-        self._children = np.array([c.child for c in candidates])
+        self._children = np.array([c.child_row for c in candidates])
         self._contains, self._worth = _weigh_terms(sentences, self._children)
         self._costs = np.array([s.n_tokens for s in sentences])
         weights = np.array([c.sentence.weight * c.centrality**2 for c in candidates])
-        dependence = np.array([DEPENDENT_WEIGHT if s.dependent else 1.0 for s in sentences])
+        dependence = np.array([DEPENDENT_WEIGHT if s.needs_context else 1.0 for s in sentences])
         self._scale = weights * dependence / self._costs**COST_POWER
         self._sizes = np.maximum(self._contains.sum(axis=1), 1.0)
         self._open = np.ones(len(candidates), dtype=bool)
         self._covered = np.zeros(self._contains.shape[1])
         self._from_child = np.zeros(int(self._children[-1]) + 1)
 
-    def run(self, budget: Budget) -> list[Candidate]:
-        picked: list[Candidate] = []
+    def choose_sentences(self, budget: LengthBudget) -> list[CandidateSentence]:
+        picked: list[CandidateSentence] = []
         used = 0.0
-        while (fits := self._open & budget.takes(used, self._costs)).any():
-            best = int(np.where(fits, self._gains(), -1.0).argmax())
+        while (fits := self._open & budget.accepts(used, self._costs)).any():
+            best = int(np.where(fits, self._gain_per_token(), -1.0).argmax())
             picked.append(self._candidates[best])
             used += float(self._costs[best])
-            self._take(best)
+            self._take_sentence(best)
         return picked
 
-    def _gains(self) -> Floats:
+    def _gain_per_token(self) -> Floats:
         """Return the gain of each sentence divided by its cost, shape ``(n_sentences,)``."""
         gains = self._contains @ (REPEAT**self._covered * self._worth)
         spread = 1.0 + SPREAD * self._from_child[self._children]
@@ -96,13 +98,13 @@ class _Greedy:
         rounded: Floats = ((gains + 1e-3) * self._scale / spread).round(9)
         return rounded
 
-    def _take(self, row: int) -> None:
+    def _take_sentence(self, row: int) -> None:
         self._open[row] = False
         self._covered += self._contains[row]
         self._from_child[self._children[row]] += 1
         following = self._candidates[row + 1] if row + 1 < len(self._candidates) else None
         if following and following.order == self._candidates[row].order + 1:
-            self._scale[row + 1] /= DEPENDENT_WEIGHT if following.sentence.dependent else 1.0
+            self._scale[row + 1] /= DEPENDENT_WEIGHT if following.sentence.needs_context else 1.0
         shared = self._contains @ self._contains[row]
         smaller = np.minimum(self._sizes, self._sizes[row])
         self._open &= (shared < DUPLICATE_OVERLAP * smaller) | (smaller < 3)

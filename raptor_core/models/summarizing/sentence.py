@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from raptor_core.chunking.sentences import sentences
+from raptor_core.chunking.sentences import find_sentence_spans
 from raptor_core.text.sentence_ends import ends_sentence
-from raptor_core.text.vocabulary import STOPWORDS, singular
-from raptor_core.text.words import is_paired, is_unspaced, pairs, words
+from raptor_core.text.vocabulary import STOPWORDS, to_singular
+from raptor_core.text.words import is_split_into_pairs, is_unspaced, split_into_letter_pairs, words
 
 _CODE = re.compile(r"[{};=<>|\\$#`~^_]|::|->|\(\)")
 _DIGIT = re.compile(r"\d")
@@ -40,28 +40,28 @@ class SummarySentence:
         n_tokens: estimated tokens: the child's tokens in proportion to characters.
         terms: distinct content words.
         names: terms that are names or numbers.
-        tier: see ``COMPLETE``, ``PARTIAL``, ``JUNK``.
+        quality_tier: see ``COMPLETE``, ``PARTIAL``, ``JUNK``.
         weight: how well form and tier suit a summary, in (0, 1].
-        dependent: its first word refers to the preceding sentence.
+        needs_context: its first word refers to the preceding sentence.
     """
 
     text: str
     n_tokens: float
     terms: frozenset[str]
     names: frozenset[str]
-    tier: int
+    quality_tier: int
     weight: float
-    dependent: bool
+    needs_context: bool
 
 
 def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
     """Split a child of ``n_tokens`` tokens into sentences; none if it is only white space."""
     rate = n_tokens / max(1, sum(map(len, text.split())))
     pieces: list[str] = []
-    for start, end in sentences(text):
+    for start, end in find_sentence_spans(text):
         pieces += _split_headings(text[start:end])
     folded = (" ".join(piece.split()) for piece in pieces)
-    return tuple(_describe(piece, rate) for piece in folded if piece)
+    return tuple(_make_sentence(piece, rate) for piece in folded if piece)
 
 
 def _split_headings(text: str) -> list[str]:
@@ -81,47 +81,47 @@ def _split_headings(text: str) -> list[str]:
     return [*lines[:n_headings], "\n".join(lines[n_headings:])]
 
 
-def _describe(text: str, tokens_per_char: float) -> SummarySentence:
+def _make_sentence(text: str, tokens_per_char: float) -> SummarySentence:
     all_words = words(text)
     n_letters = sum(map(len, all_words))
     n_chars = len(text) - text.count(" ")
-    terms = _terms(all_words)
-    tier = _tier(text, len(all_words), n_letters, n_chars)
+    terms = _content_terms(all_words)
+    tier = _quality_tier(text, len(all_words), n_letters, n_chars)
     return SummarySentence(
         text=text,
         n_tokens=max(1.0, n_chars * tokens_per_char),
         terms=terms,
-        names=_terms([word for word in all_words[1:] if not word.islower()]),
-        tier=tier,
-        weight=_weight(text, len(all_words), len(terms)) * _TIER_WEIGHTS[tier],
-        dependent=bool(all_words) and all_words[0].casefold() in _DEPENDENT,
+        names=_content_terms([word for word in all_words[1:] if not word.islower()]),
+        quality_tier=tier,
+        weight=_form_weight(text, len(all_words), len(terms)) * _TIER_WEIGHTS[tier],
+        needs_context=bool(all_words) and all_words[0].casefold() in _DEPENDENT,
     )
 
 
 def content_terms(text: str) -> frozenset[str]:
     """Return the content words of a text, as in ``SummarySentence.terms``."""
-    return _terms(words(text))
+    return _content_terms(words(text))
 
 
-def _terms(all_words: list[str]) -> frozenset[str]:
+def _content_terms(all_words: list[str]) -> frozenset[str]:
     """Return the folded content words; words of unspaced scripts become pairs of letters."""
     terms: set[str] = set()
     for term in {word.casefold() for word in all_words} - STOPWORDS:
-        if is_paired(term):
-            terms.update(pairs(term))
+        if is_split_into_pairs(term):
+            terms.update(split_into_letter_pairs(term))
         elif len(term) > 1 or not term.isascii():
-            terms.add(singular(term))
+            terms.add(to_singular(term))
     return frozenset(terms)
 
 
-def _tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
+def _quality_tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
     if is_unspaced(text):
         n_words = n_letters // 2
     if n_words < 2 or n_letters < 0.6 * n_chars or _is_junk(text, n_letters, n_chars):
         return JUNK
     if n_words < 4 or not ends_sentence(text):
         return PARTIAL
-    return PARTIAL if _starts_inside(text) or _is_unbalanced(text) else COMPLETE
+    return PARTIAL if _starts_inside_sentence(text) or _is_unbalanced(text) else COMPLETE
 
 
 def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
@@ -136,7 +136,7 @@ def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
     return _ENTRY.match(text) is not None or _CAPTION.match(text) is not None
 
 
-def _starts_inside(text: str) -> bool:
+def _starts_inside_sentence(text: str) -> bool:
     """Return whether the text begins in the middle of a sentence, or is a list item."""
     if text[0] in ",;:.!?)]}%…" or _BULLET.match(text):
         return True
@@ -148,7 +148,7 @@ def _is_unbalanced(text: str) -> bool:
     return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in pairs)
 
 
-def _weight(text: str, n_words: int, n_terms: int) -> float:
+def _form_weight(text: str, n_words: int, n_terms: int) -> float:
     """Return how well the form of a sentence suits a summary, in (0, 1]."""
     weight = 1.0
     if n_terms < 4 and not is_unspaced(text):

@@ -5,7 +5,7 @@ and ``coverage`` chooses nodes of all layers. Questions about details are answer
 Read ``kinds`` next.
 """
 
-from raptor_core.retrieval.general.coverage import cover
-from raptor_core.retrieval.general.kinds import QuestionDecision, decide
+from raptor_core.retrieval.general.coverage import retrieve_coverage
+from raptor_core.retrieval.general.kinds import QuestionDecision, decide_question_kind
 
-__all__ = ["QuestionDecision", "cover", "decide"]
+__all__ = ["QuestionDecision", "decide_question_kind", "retrieve_coverage"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from raptor_core.retrieval.base import Query, Retrieval, sort_by_document
 from raptor_core.retrieval.general.kinds import QuestionDecision
-from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
+from raptor_core.retrieval.general.terms import Mask, TermTable, read_term_table
 from raptor_core.store.base import Hit
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
@@ -24,18 +24,20 @@ PART_SHARE = 2 / 3
 
 
 @span("packing")
-def cover(question: str, decision: QuestionDecision, query: Query, store: VectorStore) -> Retrieval:
+def retrieve_coverage(
+    question: str, decision: QuestionDecision, query: Query, store: VectorStore
+) -> Retrieval:
     """Return nodes of all layers that cover the text, or the part of it that a question names.
 
     If the query's ``kind`` is "general", the rest of the named documents fills up the budget.
     """
     where = query.where
     if decision.documents:
-        where = where.narrowed(covers=sorted(decision.documents))
-    table = read_terms(where, store)
-    part = _part(table, decision)
+        where = where.narrow(covers=sorted(decision.documents))
+    table = read_term_table(where, store)
+    part = _select_part(table, decision)
     parts = [part, ~part] if query.kind == "general" else [part]
-    chosen = choose(table, query, parts)
+    chosen = choose_nodes(table, query, parts)
     coverage = [(table.nodes[row], round(gain, 6)) for row, gain in chosen]
     hits = [Hit(node, gain, {"coverage": gain}) for node, gain in coverage]
     return Retrieval(
@@ -50,7 +52,7 @@ def cover(question: str, decision: QuestionDecision, query: Query, store: Vector
     )
 
 
-def _part(table: TermTable, decision: QuestionDecision) -> Mask:
+def _select_part(table: TermTable, decision: QuestionDecision) -> Mask:
     """Return which nodes belong to the part to cover: its chunks, and summaries mostly of these."""
     if not decision.headings:
         return np.ones(len(table.nodes), dtype=bool)
@@ -64,7 +66,9 @@ def _part(table: TermTable, decision: QuestionDecision) -> Mask:
     return np.array([shares[node.id] >= PART_SHARE for node in table.nodes], dtype=bool)
 
 
-def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tuple[int, float]]:
+def choose_nodes(
+    table: TermTable, query: Query, parts: Sequence[Mask]
+) -> Iterator[tuple[int, float]]:
     """Choose greedily the node with the highest gain that fits.
 
     Args:
@@ -76,15 +80,19 @@ def choose(table: TermTable, query: Query, parts: Sequence[Mask]) -> Iterator[tu
     Yields:
         Rows of the table, with the gain of each.
     """
-    weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
+    weights = table.node_factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
     layers = query.where.layers
     allowed = [layers is None or node.layer in layers for node in table.nodes]
     is_allowed = np.array(allowed, dtype=bool)
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
     for part in parts:
-        worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
+        worths = (
+            table.overall_term_worths.copy()
+            if part.all()
+            else table.term_worths(table.is_chunk & part)
+        )
         rows = np.flatnonzero(part & is_allowed)
-        gains = (weights * table.sums(worths))[rows]
+        gains = (weights * table.sum_worths_by_node(worths))[rows]
         heap = list(zip((-gains).tolist(), rows.tolist(), strict=True))
         heapify(heap)
         least = table.n_tokens[rows].min(initial=room)

@@ -12,8 +12,12 @@ from itertools import islice
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query
-from raptor_core.retrieval.general.numerals import forms_of, heading_number, part_numbers
-from raptor_core.retrieval.general.terms import TermTable, read_terms
+from raptor_core.retrieval.general.numerals import (
+    find_heading_numbers,
+    find_part_numbers,
+    number_forms,
+)
+from raptor_core.retrieval.general.terms import TermTable, read_term_table
 from raptor_core.retrieval.general.wording import Wording, read_wording
 from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
@@ -47,7 +51,7 @@ class QuestionDecision:
     documents: frozenset[str] = frozenset()
 
 
-def decide(question: str, query: Query, store: VectorStore) -> QuestionDecision:
+def decide_question_kind(question: str, query: Query, store: VectorStore) -> QuestionDecision:
     """Decide whether a question is about a detail or general."""
     if query.kind == "detail":
         return QuestionDecision(False, "is about a detail, as the query says")
@@ -61,21 +65,25 @@ def decide(question: str, query: Query, store: VectorStore) -> QuestionDecision:
 
 def _with_part_numbers(wording: Wording, question: str) -> Wording:
     """Replace ordinals of chapters and sections among the names by digits: "third" becomes "3"."""
-    numbers = dict(part_numbers(words(question.casefold())))
+    numbers = dict(find_part_numbers(words(question.casefold())))
     names = [name for name in wording.names if name not in numbers]
     return replace(wording, names=[*names, *dict.fromkeys(numbers.values())])
 
 
 def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> QuestionDecision:
     names = wording.names
-    table = read_terms(query.where, store) if names or wording.topic else None
+    table = read_term_table(query.where, store) if names or wording.topic else None
     if table:
-        names = [*names, *(w for w in wording.topic if table.share(w) >= SUBJECT_SHARE)]
+        names = [*names, *(w for w in wording.topic if table.share_of_chunks(w) >= SUBJECT_SHARE)]
     chunks = _search_chunks(names, query, store) if names else []
     if not chunks or not table:
         return QuestionDecision(True, "names nothing that is in the text")
     is_forced = query.kind == "general"
-    headings = frozenset(_headings(names, chunks)) if wording.request or is_forced else frozenset()
+    headings = (
+        frozenset(_matching_headings(names, chunks))
+        if wording.request or is_forced
+        else frozenset()
+    )
     if headings:
         titles = {chunk.documents[0]: str(chunk.metadata.get("title", "")) for chunk in chunks}
         paths = ((titles[name] or name, *sections) for name, *sections in sorted(headings)[:3])
@@ -86,51 +94,51 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Ques
         )
     if is_forced:
         return QuestionDecision(True, "is general, as the query says")
-    subjects = _subjects(names, table, chunks)
+    subjects = _subject_names(names, table, chunks)
     if subjects:
         return QuestionDecision(False, f"names something in the text: {', '.join(subjects)}")
     return QuestionDecision(True, "names nothing that the text is about")
 
 
-def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) -> list[str]:
+def _subject_names(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) -> list[str]:
     """Return the names that are in headings or in more than one chunk, and identifiers.
 
     All others are only part of the request, such as the number in "in 5 sentences". If a question
     has a single name, one chunk is enough.
     """
     least = 1.5 / max(table.is_chunk.sum(), 1) if len(names) > 1 else 0.0
-    in_headings = set(tokens(" ".join(" ".join(_path(chunk)) for chunk in chunks)))
+    in_headings = set(tokens(" ".join(" ".join(_heading_path(chunk)) for chunk in chunks)))
     is_identifier = re.compile(r"(?=.*\d).{3,}").match
     return [
         name
         for name in names
         if in_headings.issuperset(tokens(name))
         or is_identifier(name)
-        or (table.share(name) > least and not name.isdigit())
+        or (table.share_of_chunks(name) > least and not name.isdigit())
     ]
 
 
 def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> list[Node]:
     where = replace(query.where, layers=(0,))
-    forms = (form for name in names for form in forms_of(name))
+    forms = (form for name in names for form in number_forms(name))
     return [hit.node for hit in store.search_text([" ".join(forms)], PART_CHUNKS, where)[0]]
 
 
-def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
+def _matching_headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
     """Yield for each chunk the highest of its headings whose path contains all names."""
     sought = set(tokens(" ".join(names)))
     for chunk in chunks:
-        title, *path = _path(chunk)
+        title, *path = _heading_path(chunk)
         headings = (tuple(path[:end]) for end in range(1, len(path) + 1))
-        yield from islice((h for h in headings if sought <= _terms(title, h)), 1)
+        yield from islice((h for h in headings if sought <= _heading_terms(title, h)), 1)
 
 
-def _terms(title: str, heading: Heading) -> set[str]:
+def _heading_terms(title: str, heading: Heading) -> set[str]:
     """Return the terms of a title and a heading path, with numbers of chapters and sections."""
-    numbers = (heading_number(words(part.casefold())) for part in heading[1:])
+    numbers = (find_heading_numbers(words(part.casefold())) for part in heading[1:])
     return {*tokens(" ".join((title, *heading)))}.union(*numbers)
 
 
-def _path(chunk: Node) -> tuple[str, ...]:
+def _heading_path(chunk: Node) -> tuple[str, ...]:
     """Return the title and the id of a chunk's document, followed by the headings of the chunk."""
     return (str(chunk.metadata.get("title", "")), chunk.documents[0], *chunk.section)

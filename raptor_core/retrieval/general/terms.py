@@ -49,7 +49,7 @@ class TermTable:
     Attributes:
         n_tokens: tokens of each node.
         is_chunk: whether each node is a chunk.
-        begins: index of each node's first term in ``terms``, and the end; ``(n_nodes + 1,)``.
+        first_terms: index of each node's first term in ``terms``, and the end; ``(n_nodes + 1,)``.
         terms: distinct terms of each node, ascending; numbers of pairs follow those of words.
         counts: number of occurrences of each of these terms in its node.
         words: numbers by word.
@@ -60,7 +60,7 @@ class TermTable:
     nodes: tuple[Node, ...]
     n_tokens: Numbers
     is_chunk: Mask
-    begins: Numbers
+    first_terms: Numbers
     terms: Numbers
     counts: Numbers
     words: Mapping[str, int]
@@ -76,7 +76,9 @@ class TermTable:
         terms = np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64)
         rows = np.repeat(np.arange(len(nodes)), list(map(len, texts)))
         is_chunk = np.array([node.is_leaf for node in nodes], dtype=bool)
-        _, of_chunks, _ = _count(rows[is_chunk[rows]], terms[is_chunk[rows]], len(numbers))
+        _, of_chunks, _ = _count_terms_by_row(
+            rows[is_chunk[rows]], terms[is_chunk[rows]], len(numbers)
+        )
         df = np.bincount(of_chunks, minlength=len(numbers))
         is_rare = df[terms] <= max(COMMON_CHUNKS, COMMON_SHARE * is_chunk.sum())
         rows, terms = rows[is_rare], terms[is_rare]
@@ -85,12 +87,14 @@ class TermTable:
         distinct, pairs = np.unique(pairs, return_inverse=True)
         n_terms = len(numbers) + len(distinct)
         rows = np.concatenate([rows, rows[1:][is_pair]])
-        rows, terms, counts = _count(rows, np.concatenate([terms, len(numbers) + pairs]), n_terms)
+        rows, terms, counts = _count_terms_by_row(
+            rows, np.concatenate([terms, len(numbers) + pairs]), n_terms
+        )
         return cls(
             nodes=tuple(nodes),
             n_tokens=np.array([node.n_tokens for node in nodes], dtype=np.int64),
             is_chunk=is_chunk,
-            begins=np.searchsorted(rows, np.arange(len(nodes) + 1)),
+            first_terms=np.searchsorted(rows, np.arange(len(nodes) + 1)),
             terms=terms,
             counts=counts,
             words=dict(numbers),
@@ -100,28 +104,28 @@ class TermTable:
 
     def terms_of(self, row: int) -> Numbers:
         """Return the terms of a node."""
-        return self.terms[self.begins[row] : self.begins[row + 1]]
+        return self.terms[self.first_terms[row] : self.first_terms[row + 1]]
 
-    def share(self, name: str) -> float:
+    def share_of_chunks(self, name: str) -> float:
         """Return the share of chunks that contain the rarest word of a name, in any form.
 
         Words with the same first letters are forms of a long word; a form of a short word may have
         up to two letters more.
         """
-        counts = [int(self.df[self._forms(word)].sum()) for word in words(name)]
+        counts = [int(self.df[self._word_numbers(word)].sum()) for word in words(name)]
         return min(counts, default=0) / max(int(self.is_chunk.sum()), 1)
 
-    def _forms(self, word: str) -> list[int]:
+    def _word_numbers(self, word: str) -> list[int]:
         start, longest = word[:STEM_CHARS], len(word) + 2 if len(word) < STEM_CHARS else sys.maxsize
         return [n for w, n in self.words.items() if w.startswith(start) and len(w) <= longest]
 
-    def worths(self, chunks: Mask) -> Floats:
+    def term_worths(self, chunks: Mask) -> Floats:
         """Return the worth of each term, given the chunks in a mask over the nodes.
 
         It is ``log(1 + n) * log(n_chunks / df)`` for ``n`` occurrences in ``df`` chunks, and 0 for
         a term in fewer than two chunks, such as a word that a model invented.
         """
-        of_chunks = np.repeat(chunks, np.diff(self.begins))
+        of_chunks = np.repeat(chunks, np.diff(self.first_terms))
         terms = self.terms[of_chunks]
         df = np.bincount(terms, minlength=self.n_terms)
         n = np.bincount(terms, weights=self.counts[of_chunks], minlength=self.n_terms)
@@ -133,18 +137,18 @@ class TermTable:
         return worths
 
     @cached_property
-    def all_worths(self) -> Floats:
+    def overall_term_worths(self) -> Floats:
         """Worth of each term, given all chunks."""
-        return self.worths(self.is_chunk)
+        return self.term_worths(self.is_chunk)
 
-    def sums(self, worths: Floats) -> Floats:
+    def sum_worths_by_node(self, worths: Floats) -> Floats:
         """Return the sum of the worths of each node's terms, shape ``(n_nodes,)``."""
         ends = np.concatenate([[0.0], np.cumsum(worths[self.terms])])
-        sums: Floats = ends[self.begins[1:]] - ends[self.begins[:-1]]
+        sums: Floats = ends[self.first_terms[1:]] - ends[self.first_terms[:-1]]
         return sums
 
     @cached_property
-    def factors(self) -> Floats:
+    def node_factors(self) -> Floats:
         """Factor of each node, which is above 1 in layers of summaries that a model wrote.
 
         Such summaries say as much as others, but many of their words are worth nothing, because no
@@ -155,19 +159,21 @@ class TermTable:
         shares: dict[int, list[float]] = {}
         for row, node in enumerate(self.nodes):
             children = [row_of[child] for child in node.children if child in row_of]
-            pairs = self._pairs_of(row)
+            pairs = self._word_pairs_of(row)
             if children and len(children) == len(node.children) and pairs:
-                new = pairs.difference(*map(self._pairs_of, children))
+                new = pairs.difference(*map(self._word_pairs_of, children))
                 shares.setdefault(node.layer, []).append(len(new) / len(pairs))
         factor = {layer: 1 + WRITTEN_FACTOR * np.mean(s) ** 2 for layer, s in shares.items()}
         return np.array([factor.get(node.layer, 1.0) for node in self.nodes])
 
-    def _pairs_of(self, row: int) -> set[int]:
+    def _word_pairs_of(self, row: int) -> set[int]:
         terms = self.terms_of(row)
         return set(terms[terms >= len(self.words)].tolist())
 
 
-def _count(rows: Numbers, terms: Numbers, n_terms: int) -> tuple[Numbers, Numbers, Numbers]:
+def _count_terms_by_row(
+    rows: Numbers, terms: Numbers, n_terms: int
+) -> tuple[Numbers, Numbers, Numbers]:
     """Return rows, terms and counts of the distinct pairs of row and term, ascending."""
     keys, counts = np.unique(rows * n_terms + terms, return_counts=True)
     return *np.divmod(keys, max(n_terms, 1)), counts
@@ -177,7 +183,7 @@ _tables: OrderedDict[object, TermTable] = OrderedDict()
 _lock = Lock()
 
 
-def read_terms(where: Where, store: VectorStore) -> TermTable:
+def read_term_table(where: Where, store: VectorStore) -> TermTable:
     """Return the terms of the nodes of all layers that match a filter.
 
     If there are more than ``MAX_NODES``, only some are read; see ``_read_nodes``.
@@ -218,7 +224,7 @@ def _read_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore)
     n_chunks = sum(manifest.layer_sizes[0] for manifest in manifests)
     below = lowest[:: -(-n_chunks // MAX_NODES)]
     while ids := {child for node in below for child in node.children}:
-        below = store.nodes(where.narrowed(ids=sorted(ids)))
+        below = store.nodes(where.narrow(ids=sorted(ids)))
         yield from below
 
 

@@ -56,7 +56,7 @@ class Wording:
 
 
 @dataclass(frozen=True, eq=False)
-class Language:
+class GenericWords:
     """The generic words of a language, and beginnings of words, with their classes."""
 
     is_unspaced: bool
@@ -65,22 +65,22 @@ class Language:
 
     def classify(self, words: Sequence[str]) -> list[tuple[str, str]]:
         """Return the words of a question with their classes, followed by phrases of two words."""
-        pieces = [piece for word in words for piece in self._pieces(word)]
+        pieces = [piece for word in words for piece in self._split_unspaced(word)]
         phrases = [phrase for phrase in map(" ".join, pairwise(words)) if phrase in self.words]
-        return [(piece, _class_of(piece, self)) for piece in (*pieces, *phrases)]
+        return [(piece, _word_class(piece, self)) for piece in (*pieces, *phrases)]
 
-    def _pieces(self, word: str) -> list[str]:
+    def _split_unspaced(self, word: str) -> list[str]:
         """Split a text without spaces into generic words and what is between them."""
-        return list(filter(None, self._longest.split(word))) if self.is_unspaced else [word]
+        return list(filter(None, self._words_pattern.split(word))) if self.is_unspaced else [word]
 
     @cached_property
-    def _longest(self) -> re.Pattern[str]:
+    def _words_pattern(self) -> re.Pattern[str]:
         words = sorted(map(re.escape, self.words), key=len, reverse=True)
         return re.compile(f"({'|'.join(words)})")
 
 
 @lru_cache(maxsize=1 << 14)
-def _class_of(word: str, language: Language) -> str:
+def _word_class(word: str, language: GenericWords) -> str:
     if word in language.words:
         return language.words[word]
     beginnings = (word[:end] for end in range(len(word), 1, -1))
@@ -88,14 +88,14 @@ def _class_of(word: str, language: Language) -> str:
 
 
 @cache
-def languages() -> tuple[Language, ...]:
+def read_languages() -> tuple[GenericWords, ...]:
     """Return the languages of ``generic_words.txt``."""
-    result: dict[str, Language] = {}
+    result: dict[str, GenericWords] = {}
     text = Path(__file__).with_name("generic_words.txt").read_text(encoding="utf-8")
     for line in filter(None, text.splitlines()):
         head, _, words = line.partition(":")
         name, kind = head.split()
-        language = result.setdefault(name, Language(name in UNSPACED))
+        language = result.setdefault(name, GenericWords(name in UNSPACED))
         for word in words.casefold().split():
             target = language.beginnings if word.endswith("*") else language.words
             target[word.rstrip("*").replace("_", " ")] = kind
@@ -110,30 +110,30 @@ def read_wording(question: str) -> Wording:
     unspaced = is_unspaced(question)
     readings = [
         language.classify(question_words)
-        for language in languages()
+        for language in read_languages()
         if language.is_unspaced == unspaced
     ]
     wording = Wording()
-    for word, kind in min(readings, key=_name_chars):
+    for word, kind in min(readings, key=_count_name_chars):
         getattr(wording, kind).append(word)
     return wording
 
 
 @cache
-def _courtesies() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+def _courtesy_patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
     """Return for each language what matches a courtesy, and one with the words around it."""
     text = Path(__file__).with_name("courtesies.txt").read_text(encoding="utf-8")
     patterns = []
     for line in text.splitlines():
         language, _, phrases = line.partition(":")
         courtesies, around = map(str.split, phrases.split("|"))
-        found, whole = map(_alternatives, (courtesies, [*courtesies, *around]))
+        found, whole = map(_alternatives_pattern, (courtesies, [*courtesies, *around]))
         end = "" if language in UNSPACED else r"\b"
         patterns.append((re.compile(f"{end}{found}{end}"), re.compile(f"(?>{whole}{end} ?)++")))
     return tuple(patterns)
 
 
-def _alternatives(phrases: Sequence[str]) -> str:
+def _alternatives_pattern(phrases: Sequence[str]) -> str:
     folded = (re.escape(fold(phrase.replace("_", " "))) for phrase in phrases)
     return f"(?:{'|'.join(sorted(folded, key=len, reverse=True))})"
 
@@ -144,9 +144,9 @@ def is_courtesy(turn: str) -> bool:
     ``courtesies.txt`` has, for each language, courtesies and the words that may be around them.
     """
     folded = fold(turn)
-    text, pairs = " ".join(words(folded)), () if "?" in folded else _courtesies()
+    text, pairs = " ".join(words(folded)), () if "?" in folded else _courtesy_patterns()
     return any(whole.fullmatch(text) and found.search(text) for found, whole in pairs)
 
 
-def _name_chars(classified: Sequence[tuple[str, str]]) -> int:
+def _count_name_chars(classified: Sequence[tuple[str, str]]) -> int:
     return sum(len(word) for word, kind in classified if kind == "names")

@@ -7,7 +7,7 @@ tuned. Read ``scoring`` next.
 """
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
-from raptor_core.retrieval.general import QuestionDecision, cover, decide
+from raptor_core.retrieval.general import QuestionDecision, decide_question_kind, retrieve_coverage
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.gathering import gather
 from raptor_core.retrieval.hybrid.naming import OTHER_EDITION
@@ -31,11 +31,11 @@ class Hybrid:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
-        decisions = [decide(text, query, store) for text in questions.texts]
+        decisions = [decide_question_kind(text, query, store) for text in questions.texts]
         details = [row for row, decision in enumerate(decisions) if not decision.is_general]
         pools = iter(gather(questions.select(*details), query, store) if details else ())
         return [
-            cover(text, decision, query, store)
+            retrieve_coverage(text, decision, query, store)
             if decision.is_general
             else _retrieval(questions.select(row), decision, next(pools), query, store)
             for row, (text, decision) in enumerate(zip(questions.texts, decisions, strict=True))

@@ -80,7 +80,7 @@ class Packing:
         """
         scores = passages.scores(leaves.scores)
         filling = Filling(passages)
-        first_chunks = leaves.outlines.take(passages.first_chunks())
+        first_chunks = leaves.outlines.select_rows(passages.first_chunks())
         rows = _best_first(first_chunks, scores)
         document = group_numbers(first_chunks.nodes["document"][rows])
         is_unsupported = ~passages.any_of(leaves.is_supported)[rows] & (self.max_nodes is None)

@@ -22,7 +22,7 @@ from raptor_core.retrieval.hybrid.scoring import (
     best_means,
 )
 from raptor_core.store.base import Where
-from raptor_core.store.outlines import Candidates, CandidateSearch, Keys, Outlines, full_id
+from raptor_core.store.outlines import Candidates, CandidateSearch, Keys, Outlines, join_id
 from raptor_core.store.store import VectorStore
 
 MAX_INSIDE = 512
@@ -40,7 +40,9 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
     """
     queries = (*questions.vectors, *questions.texts)
     limit = query.hybrid.candidates
-    answers = store.candidates([CandidateSearch(each, limit, query.where) for each in queries])
+    answers = store.search_candidates(
+        [CandidateSearch(each, limit, query.where) for each in queries]
+    )
     n_questions = len(questions.texts)
     return [
         _complete_pool(
@@ -70,7 +72,7 @@ def _complete_pool(
         for each in (question.vectors[0], question.texts[0])
         for where in filters
     ]
-    answers = store.candidates([*inside, *by_names]) if filters or by_names else []
+    answers = store.search_candidates([*inside, *by_names]) if filters or by_names else []
     n_filters = len(filters)
     name_hits = answers[2 * n_filters :]
     if answers:
@@ -91,11 +93,11 @@ def _filters(pool: Pool, query: Query) -> list[Where]:
     """Return filters for the best documents, and for children of the best summaries."""
     filters = []
     if documents := _best_documents(pool.leaves, query):
-        filters.append(query.where.narrowed(covers=documents))
+        filters.append(query.where.narrow(covers=documents))
     children = _leading_children(pool.summaries, query)
     new = children[~np.isin(children[:, 0], pool.outlines.nodes["high"])]
     if len(new):
-        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in new.tolist()]))
+        filters.append(query.where.narrow(ids=[join_id(*pair) for pair in new.tolist()]))
     return filters
 
 
@@ -129,7 +131,7 @@ def _leading_children(summaries: Pool, query: Query) -> Keys:
     """Return the ids of the best summaries' children, as two integers each, without duplicates."""
     scores = Ranked.from_pool(summaries, query.hybrid.lexical).scores
     best = np.argsort(-scores, kind="stable")[:LEADING_SUMMARIES]
-    return np.unique(summaries.outlines.take(best).children, axis=0)
+    return np.unique(summaries.outlines.select_rows(best).children, axis=0)
 
 
 def _merge(
@@ -148,7 +150,7 @@ def _merge(
         is_cut: the lexical search reached its limit, so other nodes may contain words, too.
     """
     searches = [*dense, *lexical, *unscored]
-    every = Outlines.joined([candidates.outlines for candidates in searches])
+    every = Outlines.concatenate([candidates.outlines for candidates in searches])
     _, first, numbers = np.unique(every.nodes["high"], return_index=True, return_inverse=True)
     order = np.argsort(first)
     rows = np.argsort(order)[numbers]
@@ -166,7 +168,7 @@ def _merge(
     least_dense = np.nanmin(similarities) if np.isfinite(similarities).any() else 0.0
     least_lexical = np.nanmin(words) if is_cut and np.isfinite(words).any() else 0.0
     return Pool(
-        every.take(first[order]),
+        every.select_rows(first[order]),
         np.where(np.isnan(similarities), least_dense, similarities),
         np.where(np.isnan(words), least_lexical, words),
         names=np.zeros(len(first)),

@@ -15,8 +15,8 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval.hybrid.scoring import Scores
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import query_vector
-from raptor_core.store.outlines import Candidates, CandidateSearch, Outlines, halves
-from raptor_core.text.words import folded_words, is_paired, words
+from raptor_core.store.outlines import Candidates, CandidateSearch, Outlines, split_id
+from raptor_core.text.words import folded_words, is_split_into_pairs, words
 
 N_NAMES = 10
 """Number of words of the best chunk to search for; most of them are too common."""
@@ -57,12 +57,12 @@ class Hop:
         new = [
             word for word, vector in vectors if vector and question_terms.isdisjoint(vector.indices)
         ]
-        is_in_pairs = len(new) > 0 and is_paired(new[0])
+        is_in_pairs = len(new) > 0 and is_split_into_pairs(new[0])
         return cls(chunk, tuple(new[: N_PAIRS if is_in_pairs else N_NAMES]))
 
     def searches(self, where: Where) -> list[CandidateSearch]:
         """Return for each word a search for the chunks that contain it, if they are few."""
-        leaves = where.narrowed(layers=(0,))
+        leaves = where.narrow(layers=(0,))
         return [
             CandidateSearch(word, MAX_NAME_CHUNKS, leaves, only_rare=True) for word in self.names
         ]
@@ -84,7 +84,7 @@ class Hop:
         for candidates in name_hits:
             rows = order[np.searchsorted(ids, candidates.outlines.nodes["high"], sorter=order)]
             scores[rows] += candidates.scores
-        is_best = ids == halves(self.chunk.id)[0]
+        is_best = ids == split_id(self.chunk.id)[0]
         documents = outlines.nodes["document"]
         scores[np.isin(documents, documents[is_best])] = 0.0
         scores[is_best] = BEST_CHUNK_SHARE * scores.max()

@@ -41,7 +41,7 @@ _FISCAL = re.compile(
 
 def name_searches(question: str, where: Where) -> list[CandidateSearch]:
     """Return for each name in a question a search for the chunks that contain it."""
-    leaves = where.narrowed(layers=(0,))
+    leaves = where.narrow(layers=(0,))
     return [CandidateSearch(n, MAX_NAME_CHUNKS, leaves, only_rare=True) for n in _names(question)]
 
 

@@ -160,10 +160,10 @@ def columns_at(node: Node, start: int) -> str:
     """
     above, _, lines = node.text[: start - node.start].rpartition("\n\n")
     if not lines.strip():
-        return node.table if start == node.start else ""
+        return node.table_header if start == node.start else ""
     first = lines.lstrip("\n").partition("\n")[0]
     is_row = " | " in first and ": " not in first
-    return node.table if node.table and not above else first if is_row else ""
+    return node.table_header if node.table_header and not above else first if is_row else ""
 
 
 def cut(node: Node, parts: slice) -> Node:

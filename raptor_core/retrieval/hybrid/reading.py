@@ -61,7 +61,7 @@ def _parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
         if len(pieces) < 2:
             yield start, n_tokens
             continue
-        n_chars = len(text) + (len(node.table) if begin == node.start else 0)
+        n_chars = len(text) + (len(node.table_header) if begin == node.start else 0)
         for at, following in pairwise([*pieces, begin + len(text)]):
             n_shown = following - at + len(columns_at(node, at))
             yield at, -(-n_tokens * n_shown // n_chars)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from raptor_core.errors import EndpointError
-from raptor_core.models.reranking.base import score_within
+from raptor_core.models.reranking.base import score_before_deadline
 from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.store.base import Where
@@ -24,7 +24,7 @@ def rerank(question: str, leaves: Ranked, query: Query, store: VectorStore) -> t
     rows = np.array([row for row in best if leaves.id(row) in nodes], dtype=np.int64)
     texts = [nodes[leaves.id(row)].embedding_text for row in rows]
     try:
-        relevance = np.asarray(score_within(settings, question, texts), dtype=np.float64)
+        relevance = np.asarray(score_before_deadline(settings, question, texts), dtype=np.float64)
     except EndpointError as error:
         return leaves, f"not reranked: {error}"
     reordered = np.zeros(len(scores))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.settings.retrieval import HybridSettings
-from raptor_core.store.outlines import Outlines, Rows, full_id
+from raptor_core.store.outlines import Outlines, Rows, join_id
 
 Scores = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Pool:
 
     def _select(self, mask: NDArray[np.bool_]) -> "Pool":
         scores = (self.dense, self.lexical, self.names, self.named)
-        return Pool(self.outlines.take(mask), *(each[mask] for each in scores))
+        return Pool(self.outlines.select_rows(mask), *(each[mask] for each in scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Ranked:
     def id(self, row: int) -> str:
         """Return the id of the node in a row."""
         node = self.outlines.nodes[row]
-        return full_id(int(node["high"]), int(node["low"]))
+        return join_id(int(node["high"]), int(node["low"]))
 
 
 def add_surroundings(leaves: Ranked, weights: HybridSettings) -> Ranked:

@@ -17,12 +17,12 @@ from raptor_core.errors import StoreMismatchError
 from raptor_core.store.base import StoreIdentity, Where
 from raptor_core.store.facts import (
     UNKNOWN,
-    fact,
-    folder_of,
-    items,
+    hash_fact,
+    matching_texts,
+    normalize_folder,
     number_field,
     read_bounds,
-    texts,
+    to_items,
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import Payload
@@ -55,7 +55,7 @@ Fields = Sequence[str] | None
 
 QueryVector = Vectors | Sparse
 """Query that scores points by the inner product with their vector: a unit vector of shape
-``(n_dims,)``, or terms, each weighted by its IDF over the nodes of ``counted_nodes``."""
+``(n_dims,)``, or terms, each weighted by its IDF over the nodes of ``idf_condition``."""
 
 
 class SearchRequest(NamedTuple):
@@ -105,7 +105,7 @@ def read_point(record: Any) -> Point:
     return Point(str(record.id), record.payload or {}, dense)
 
 
-def selected(fields: Fields) -> list[str] | bool:
+def payload_selection(fields: Fields) -> list[str] | bool:
     """Return an engine's selection of payload fields; True is all, False none."""
     return True if fields is None else list(fields) or False
 
@@ -203,11 +203,11 @@ def live_condition(where: Where, rights: Sequence[Match] = ()) -> Condition | No
     matches = (LIVE, *rights, *_match_conditions(where))
     if not all(m.values for m in matches if isinstance(m, Match)):
         return None
-    excluded = _excluded(where.exclude) if where.exclude is not None else ()
+    excluded = _excluded_conditions(where.exclude) if where.exclude is not None else ()
     return Condition(matches, tuple(m for m in excluded if isinstance(m, Between) or m.values))
 
 
-def counted_nodes(condition: Condition) -> Condition:
+def idf_condition(condition: Condition) -> Condition:
     """Return the condition for the nodes that IDF counts: live, and readable by the caller.
 
     Otherwise scores would reveal how many of the other nodes contain a word.
@@ -219,37 +219,37 @@ def _match_conditions(where: Where) -> Iterator[Match | Between]:
     """Yield the conditions that every matching node meets."""
     yield from _plain_matches(where)
     if where.documents is not None:
-        yield _facts("document", where.documents)
+        yield _fact_match("document", where.documents)
     if where.folders is not None:
-        yield _facts("folder", map(folder_of, where.folders))
+        yield _fact_match("folder", map(normalize_folder, where.folders))
     if where.readers is not None:
-        yield readable_by(where.readers)
+        yield readable_condition(where.readers)
     for key, accepted in where.metadata.items():
         if isinstance(accepted, Mapping):
-            yield _facts("key", (key,))
-        yield from _values(key, accepted)
+            yield _fact_match("key", (key,))
+        yield from _value_condition(key, accepted)
 
 
-def readable_by(readers: Sequence[str]) -> Match:
+def readable_condition(readers: Sequence[str]) -> Match:
     """Return the condition that one of these readers may read a node; never true without any."""
     names = (*readers, EVERYONE) if readers else ()
     return Match("readers", tuple(dict.fromkeys(names)))
 
 
-def _excluded(exclude: Where) -> Iterator[Match | Between]:
+def _excluded_conditions(exclude: Where) -> Iterator[Match | Between]:
     """Yield the conditions that no matching node meets: facts of any of its known leaves."""
-    unknown = fact("some", UNKNOWN)
+    unknown = hash_fact("some", UNKNOWN)
     yield from _plain_matches(exclude)
     if exclude.documents is not None:
         yield Match("documents", tuple(dict.fromkeys(exclude.documents)))
     if exclude.folders:
-        folders = _facts("some folder", map(folder_of, exclude.folders))
+        folders = _fact_match("some folder", map(normalize_folder, exclude.folders))
         yield replace(folders, values=(*folders.values, unknown))
     for key, accepted in exclude.metadata.items():
-        yield Match("facts", (fact("some", key), unknown))
+        yield Match("facts", (hash_fact("some", key), unknown))
         if accepted == {}:
-            yield _facts("key", (key,))
-        yield from _values(key, accepted)
+            yield _fact_match("key", (key,))
+        yield from _value_condition(key, accepted)
 
 
 def _plain_matches(where: Where) -> Iterator[Match]:
@@ -260,11 +260,11 @@ def _plain_matches(where: Where) -> Iterator[Match]:
             yield Match(name, tuple(dict.fromkeys(values)))
 
 
-def _values(key: str, accepted: Any) -> Iterator[Match | Between]:
+def _value_condition(key: str, accepted: Any) -> Iterator[Match | Between]:
     """Yield the condition on the values of a key, or on a range."""
     if not isinstance(accepted, Mapping):
-        known = (text for value in items(accepted) for text in texts(value))
-        yield Match("facts", tuple(dict.fromkeys(fact("value", key, text) for text in known)))
+        known = (text for value in to_items(accepted) for text in matching_texts(value))
+        yield Match("facts", tuple(dict.fromkeys(hash_fact("value", key, text) for text in known)))
     elif accepted:
         kind, bounds = read_bounds(key, accepted)
         yield Between(number_path(number_field(key, kind)), tuple(sorted(bounds.items())))
@@ -275,11 +275,11 @@ def number_path(field: str) -> str:
     return f"numbers.{field}"
 
 
-def _facts(kind: str, values: Iterable[str]) -> Match:
-    return Match("facts", tuple(dict.fromkeys(fact(kind, value) for value in values)))
+def _fact_match(kind: str, values: Iterable[str]) -> Match:
+    return Match("facts", tuple(dict.fromkeys(hash_fact(kind, value) for value in values)))
 
 
-def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:
+def normalize_queries(vectors: Vectors, identity: StoreIdentity) -> Vectors:
     """Normalize rows to norm 1 as float32 (a zero row stays 0); raise if their length is wrong."""
     queries = np.asarray(vectors, dtype=np.float32)
     if queries.ndim != 2 or queries.shape[1] != identity.n_dims:

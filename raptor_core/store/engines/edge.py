@@ -14,7 +14,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
-from raptor_core.disk import check_space
+from raptor_core.disk import check_free_space
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
     DENSE,
@@ -32,10 +32,10 @@ from raptor_core.store.engines.base import (
     SearchRequest,
     SetLive,
     SetReaders,
-    counted_nodes,
+    idf_condition,
     named_vectors,
+    payload_selection,
     read_point,
-    selected,
 )
 from raptor_core.store.lexical import Sparse
 
@@ -68,7 +68,7 @@ number, each sealing would rewrite the large segment."""
 
 
 @contextmanager
-def engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
+def translate_engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
     """Raise the engine's errors as a StoreError that names the path, the action and the remedy."""
     try:
         yield
@@ -83,7 +83,7 @@ def engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
         ) from error
 
 
-def _configure(n_dims: int, *, erasing: bool) -> Any:
+def _shard_options(n_dims: int, *, erasing: bool) -> Any:
     """Return the options of a shard; ``erasing`` rewrites each segment with deleted points."""
     on_disk = edge.Memory.Cold
     return edge.EdgeConfig(
@@ -109,8 +109,8 @@ def create_shard(path: Path, n_dims: int) -> None:
     layer = edge.IntegerIndexParams(
         lookup=True, range=False, enable_hnsw=False, memory=edge.Memory.Cold
     )
-    with engine_errors(path, "create a shard", f"move {path} away and build again"):
-        shard = edge.EdgeShard.create(str(path), _configure(n_dims, erasing=True))
+    with translate_engine_errors(path, "create a shard", f"move {path} away and build again"):
+        shard = edge.EdgeShard.create(str(path), _shard_options(n_dims, erasing=True))
         for field in KEYWORD_FIELDS:
             shard.update(edge.UpdateOperation.create_field_index(field, keyword))
         shard.update(edge.UpdateOperation.create_field_index("layer", layer))
@@ -126,21 +126,25 @@ class EdgeEngine(Engine):
         self._path = path
         self._remedy = remedy
         self._is_ahead = False
-        with self._errors("open the shard"):
+        with self._translate_errors("open the shard"):
             self._shard: Any = edge.EdgeShard.load(str(path))
 
-    def _errors(self, action: str) -> AbstractContextManager[None]:
-        return engine_errors(self._path, action, self._remedy)
+    def _translate_errors(self, action: str) -> AbstractContextManager[None]:
+        return translate_engine_errors(self._path, action, self._remedy)
 
     def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``."""
         if not operations:
             return
-        check_space(self._path, WRITTEN_BYTES * sum(len(operation[0]) for operation in operations))
-        with self._errors("write points"):
+        check_free_space(
+            self._path, WRITTEN_BYTES * sum(len(operation[0]) for operation in operations)
+        )
+        with self._translate_errors("write points"):
             if not self._is_ahead:
-                self._skip_numbers()
-            updates = (update for operation in operations for update in _updates(operation))
+                self._skip_operation_numbers()
+            updates = (
+                update for operation in operations for update in _convert_operation(operation)
+            )
             for number, update in enumerate(updates):
                 self._shard.update(update)
                 if not self._is_ahead or number % SKIPPED_NUMBERS == SKIPPED_NUMBERS - 1:
@@ -148,7 +152,7 @@ class EdgeEngine(Engine):
                     self._is_ahead = True
             self._shard.flush()
 
-    def _skip_numbers(self) -> None:
+    def _skip_operation_numbers(self) -> None:
         """Raise the shard's operation number above that of a process that died during a flush.
 
         The engine ignores an operation on a point that has a later number. A dead process may leave
@@ -159,8 +163,8 @@ class EdgeEngine(Engine):
 
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
         """See ``Engine``."""
-        with self._errors(f"read {len(ids)} points"):
-            points = self._shard.retrieve(list(ids), selected(fields), False)
+        with self._translate_errors(f"read {len(ids)} points"):
+            points = self._shard.retrieve(list(ids), payload_selection(fields), False)
         return list(map(read_point, points))
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
@@ -171,11 +175,11 @@ class EdgeEngine(Engine):
             request = edge.ScrollRequest(
                 offset=offset,
                 limit=SCROLL_POINTS,
-                filter=_filter(condition),
-                with_payload=selected(fields),
+                filter=_convert_condition(condition),
+                with_payload=payload_selection(fields),
                 with_vector=[DENSE] if dense else False,
             )
-            with self._errors("list points"):
+            with self._translate_errors("list points"):
                 points, offset = self._shard.scroll(request)
             records += map(read_point, points)
             if offset is None:
@@ -183,39 +187,39 @@ class EdgeEngine(Engine):
 
     def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[ScoredPoint]]:
         """See ``Engine``."""
-        queries = [_query(request, fields) for request in requests]
-        with self._errors("search"):
+        queries = [_convert_search(request, fields) for request in requests]
+        with self._translate_errors("search"):
             rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
         return [[ScoredPoint(str(p.id), p.payload or {}, p.score) for p in row] for row in rows]
 
     def count(self, condition: Condition) -> int:
         """See ``Engine``."""
-        request = edge.CountRequest(exact=True, filter=_filter(condition))
-        with self._errors("count"):
+        request = edge.CountRequest(exact=True, filter=_convert_condition(condition))
+        with self._translate_errors("count"):
             return int(self._shard.count(request))
 
     def optimize(self) -> None:
         """Seal large segments, and rewrite those with many deleted points; in small stores, all."""
         erasing = self.count(Condition()) <= ERASED_POINTS
-        with self._errors("optimize"):
+        with self._translate_errors("optimize"):
             self._set_erasing(erasing)
             self._shard.optimize()
 
     def _set_erasing(self, erasing: bool) -> None:
         """Set whether ``optimize`` erases all deleted points; a change reopens the shard."""
         config = json.loads((self._path / "edge_config.json").read_bytes())
-        options = _configure(config["vectors"][DENSE]["size"], erasing=erasing)
+        options = _shard_options(config["vectors"][DENSE]["size"], erasing=erasing)
         if config["optimizers"]["deleted_threshold"] != options.optimizers.deleted_threshold:
             self._shard.close()
             self._shard = edge.EdgeShard.load(str(self._path), options)
 
     def close(self) -> None:
         """See ``Engine``."""
-        with self._errors("close"):
+        with self._translate_errors("close"):
             self._shard.close()
 
 
-def _updates(operation: Operation) -> Iterator[Any]:
+def _convert_operation(operation: Operation) -> Iterator[Any]:
     """Convert an operation for the engine, a large one in parts."""
     if isinstance(operation, Delete):
         yield edge.UpdateOperation.delete_points(list(operation.ids))
@@ -229,11 +233,11 @@ def _updates(operation: Operation) -> Iterator[Any]:
         return
     for at in range(0, len(operation.points), UPDATE_POINTS):
         part = operation.points[at : at + UPDATE_POINTS]
-        points = [edge.Point(p.id, named_vectors(p, _sparse), p.payload) for p in part]
+        points = [edge.Point(p.id, named_vectors(p, _convert_sparse), p.payload) for p in part]
         yield edge.UpdateOperation.upsert_points(points)
 
 
-def _query(request: SearchRequest, fields: Fields) -> Any:
+def _convert_search(request: SearchRequest, fields: Fields) -> Any:
     """Convert a search for the engine.
 
     It restricts IDF to the nodes that count: by default the engine counts all points, even deleted
@@ -241,8 +245,8 @@ def _query(request: SearchRequest, fields: Fields) -> Any:
     """
     params = None
     if isinstance(request.query, Sparse):
-        query = edge.Query.Nearest(_sparse(request.query), using=LEXICAL)
-        corpus = _filter(counted_nodes(request.condition))
+        query = edge.Query.Nearest(_convert_sparse(request.query), using=LEXICAL)
+        corpus = _convert_condition(idf_condition(request.condition))
         params = edge.SearchParams(idf=edge.IdfParams(corpus=corpus))
     else:
         query = edge.Query.Nearest(request.query.tolist(), using=DENSE)
@@ -250,20 +254,20 @@ def _query(request: SearchRequest, fields: Fields) -> Any:
     return edge.QueryRequest(
         limit=request.limit,
         query=query,
-        filter=_filter(request.condition),
+        filter=_convert_condition(request.condition),
         params=params,
-        with_payload=selected(fields),
+        with_payload=payload_selection(fields),
     )
 
 
-def _filter(condition: Condition) -> Any:
+def _convert_condition(condition: Condition) -> Any:
     return edge.Filter(
-        must=list(map(_field_condition, condition.matches)),
-        must_not=list(map(_field_condition, condition.excluded)),
+        must=list(map(_convert_match, condition.matches)),
+        must_not=list(map(_convert_match, condition.excluded)),
     )
 
 
-def _field_condition(match: Match | Between) -> Any:
+def _convert_match(match: Match | Between) -> Any:
     if isinstance(match, Between):
         return edge.FieldCondition(key=match.field, range=edge.RangeFloat(**dict(match.bounds)))
     if len(match.values) == 1:
@@ -272,5 +276,5 @@ def _field_condition(match: Match | Between) -> Any:
     return edge.FieldCondition(key=match.field, match=edge.MatchAny(values))
 
 
-def _sparse(sparse: Sparse) -> Any:
+def _convert_sparse(sparse: Sparse) -> Any:
     return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))

@@ -17,7 +17,7 @@ _SEARCH = {"hnsw_ef": 256}
 Options = TypeVar("Options", bound=BaseModel)
 
 
-class Layout:
+class CollectionLayout:
     """Options from the settings, on top of our defaults; the server decides all others.
 
     Raises:
@@ -27,8 +27,8 @@ class Layout:
     def __init__(self, settings: StoreSettings) -> None:
         chosen = {**_COLLECTION, **settings.collection}
         self._vectors = chosen.pop("vectors", {})
-        self._collection = _validated(models.CreateCollection, "store.collection", chosen)
-        self.search_params = _validated(
+        self._collection = _validate_options(models.CreateCollection, "store.collection", chosen)
+        self.search_params = _validate_options(
             models.SearchParams, "store.search", {**_SEARCH, **settings.search}
         )
 
@@ -38,7 +38,7 @@ class Layout:
         """Create an empty collection."""
         place = {"size": n_dims, "distance": models.Distance.COSINE}
         vectors = {**place, **self._vectors}
-        dense = _validated(models.VectorParams, "store.collection.vectors", vectors)
+        dense = _validate_options(models.VectorParams, "store.collection.vectors", vectors)
         words = models.SparseVectorParams(modifier=models.Modifier.IDF)
         options = self._collection
         client.create_collection(
@@ -71,7 +71,7 @@ class Layout:
         client.create_payload_index(name, field, floats, wait=True)
 
 
-def _validated(model: type[Options], setting: str, values: Mapping[str, Any]) -> Options:
+def _validate_options(model: type[Options], setting: str, values: Mapping[str, Any]) -> Options:
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -27,14 +27,14 @@ from raptor_core.store.engines.base import (
     SetLive,
     SetReaders,
     Upsert,
-    counted_nodes,
+    idf_condition,
     named_vectors,
     number_path,
+    payload_selection,
     read_point,
-    selected,
 )
-from raptor_core.store.engines.layout import Layout
-from raptor_core.store.engines.retries import Place
+from raptor_core.store.engines.layout import CollectionLayout
+from raptor_core.store.engines.retries import CollectionPlace
 from raptor_core.store.lexical import Sparse
 
 
@@ -45,8 +45,8 @@ class ClientEngine(Engine):
         self,
         client: QdrantClient,
         collection: str,
-        place: Place,
-        layout: Layout,
+        place: CollectionPlace,
+        layout: CollectionLayout,
         indexed: Iterable[str] = (),
     ) -> None:
         """Wrap a client.
@@ -69,8 +69,8 @@ class ClientEngine(Engine):
         """See ``Engine``; operations share as few requests as the server's limit allows."""
         self._index_numbers(operations)
         for request in split_into_requests(operations):
-            updates = [_update(operation) for operation in request]
-            with self._place.errors():
+            updates = [_convert_operation(operation) for operation in request]
+            with self._place.translate_errors():
                 self._client.batch_update_points(self._collection, updates, wait=True)
 
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
@@ -78,22 +78,22 @@ class ClientEngine(Engine):
         records: list[Point] = []
         for at in range(0, len(ids), READ_POINTS):
             part = list(ids[at : at + READ_POINTS])
-            with self._place.errors():
-                points = self._client.retrieve(self._collection, part, selected(fields))
+            with self._place.translate_errors():
+                points = self._client.retrieve(self._collection, part, payload_selection(fields))
             records += map(read_point, points)
         return records
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``Engine``."""
         options: dict[str, Any] = {
-            "with_payload": selected(fields),
+            "with_payload": payload_selection(fields),
             "with_vectors": [DENSE] if dense else False,
         }
-        chosen = _filter(self._indexed_only(condition))
+        chosen = _convert_condition(self._indexed_only(condition))
         records: list[Point] = []
         offset: Any = None
         while True:
-            with self._place.errors():
+            with self._place.translate_errors():
                 points, offset = self._client.scroll(
                     self._collection, chosen, READ_POINTS, offset=offset, **options
                 )
@@ -103,19 +103,19 @@ class ClientEngine(Engine):
 
     def search(self, requests: Sequence[SearchRequest], fields: Fields) -> list[list[ScoredPoint]]:
         """See ``Engine``; all searches are sent in one request."""
-        queries = [self._query(request, fields) for request in requests]
-        with self._place.errors():
+        queries = [self._convert_search(request, fields) for request in requests]
+        with self._place.translate_errors():
             answers = self._client.query_batch_points(self._collection, queries)
         return [
             [ScoredPoint(str(p.id), p.payload or {}, p.score) for p in a.points] for a in answers
         ]
 
-    def _query(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
+    def _convert_search(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
         query, condition, limit, is_exact = request
         if isinstance(query, Sparse):
             # By default a server counts all points, even deleted ones until it compacts them.
-            corpus = models.IdfCorpusParams(corpus=_filter(counted_nodes(condition)))
-            vector, using, params = _sparse(query), LEXICAL, models.SearchParams(idf=corpus)
+            corpus = models.IdfCorpusParams(corpus=_convert_condition(idf_condition(condition)))
+            vector, using, params = _convert_sparse(query), LEXICAL, models.SearchParams(idf=corpus)
         else:
             vector, using, params = query.tolist(), DENSE, self._params
             if is_exact:
@@ -123,16 +123,16 @@ class ClientEngine(Engine):
         return models.QueryRequest(
             query=vector,
             using=using,
-            filter=_filter(self._indexed_only(condition)),
+            filter=_convert_condition(self._indexed_only(condition)),
             limit=limit,
             params=params,
-            with_payload=selected(fields),
+            with_payload=payload_selection(fields),
         )
 
     def count(self, condition: Condition) -> int:
         """See ``Engine``."""
-        chosen = _filter(self._indexed_only(condition))
-        with self._place.errors():
+        chosen = _convert_condition(self._indexed_only(condition))
+        with self._place.translate_errors():
             return self._client.count(self._collection, chosen, exact=True).count
 
     def _index_numbers(self, operations: Sequence[Operation]) -> None:
@@ -140,7 +140,7 @@ class ClientEngine(Engine):
         upserts = (operation for operation in operations if isinstance(operation, Upsert))
         names = {n for each in upserts for p in each.points for n in p.payload.get("numbers", ())}
         for field in sorted(set(map(number_path, names)) - self._indexed):
-            with self._place.errors():
+            with self._place.translate_errors():
                 self._layout.create_range_index(self._client, self._collection, field)
             self._indexed.add(field)
 
@@ -152,7 +152,7 @@ class ClientEngine(Engine):
         each = (*condition.matches, *condition.excluded)
         ranges = {match.field for match in each if isinstance(match, Between)}
         if ranges - self._indexed:  # another process may have written the first
-            with self._place.errors():
+            with self._place.translate_errors():
                 self._indexed |= {*self._client.get_collection(self._collection).payload_schema}
         absent = ranges - self._indexed
         matches = tuple(NOTHING if m.field in absent else m for m in condition.matches)
@@ -167,11 +167,11 @@ class ClientEngine(Engine):
 
     def close(self) -> None:
         """Close the client."""
-        with self._place.errors():
+        with self._place.translate_errors():
             self._client.close()
 
 
-def _update(operation: Operation) -> Any:
+def _convert_operation(operation: Operation) -> Any:
     if isinstance(operation, Delete):
         ids = models.PointIdsList(points=list(operation.ids))
         return models.DeleteOperation(delete=ids)
@@ -183,24 +183,24 @@ def _update(operation: Operation) -> Any:
         readers = models.SetPayload(payload=values, points=list(operation.ids))
         return models.SetPayloadOperation(set_payload=readers)
     points = [
-        models.PointStruct(id=p.id, vector=named_vectors(p, _sparse), payload=p.payload)
+        models.PointStruct(id=p.id, vector=named_vectors(p, _convert_sparse), payload=p.payload)
         for p in operation.points
     ]
     return models.UpsertOperation(upsert=models.PointsList(points=points))
 
 
-def _sparse(sparse: Sparse) -> models.SparseVector:
+def _convert_sparse(sparse: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
-def _filter(condition: Condition) -> models.Filter:
+def _convert_condition(condition: Condition) -> models.Filter:
     return models.Filter(
-        must=list(map(_field_condition, condition.matches)) or None,
-        must_not=list(map(_field_condition, condition.excluded)) or None,
+        must=list(map(_convert_match, condition.matches)) or None,
+        must_not=list(map(_convert_match, condition.excluded)) or None,
     )
 
 
-def _field_condition(match: Match | Between) -> models.FieldCondition:
+def _convert_match(match: Match | Between) -> models.FieldCondition:
     if isinstance(match, Between):
         return models.FieldCondition(key=match.field, range=models.Range(**dict(match.bounds)))
     if len(match.values) == 1:
@@ -231,15 +231,18 @@ def split_into_requests(operations: Sequence[Operation]) -> Iterator[list[Operat
         for at, row in enumerate(rows):
             n_bytes = point_bytes(row) if isinstance(operation, Upsert) else _ID_BYTES
             if size and size + n_bytes > REQUEST_BYTES:
-                yield [*request, *([_with_rows(operation, rows[start:at])] if at > start else [])]
+                yield [
+                    *request,
+                    *([_restrict_to_rows(operation, rows[start:at])] if at > start else []),
+                ]
                 request, size, start = [], 0, at
             size += n_bytes
-        request.append(_with_rows(operation, rows[start:]))
+        request.append(_restrict_to_rows(operation, rows[start:]))
     if request:
         yield request
 
 
-def _with_rows(operation: Operation, rows: Sequence[Any]) -> Any:
+def _restrict_to_rows(operation: Operation, rows: Sequence[Any]) -> Any:
     """Return the operation restricted to some of its points or ids."""
     return type(operation)(tuple(rows), *operation[1:])
 

@@ -32,7 +32,7 @@ _REFUSALS = (400, 413, 422)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CollectionPlace:
     """Location of a collection, for messages: path or URL, remedy, and a secret to hide.
 
     ``key`` names the setting of a server's key, without its value.
@@ -44,29 +44,29 @@ class Place:
     key: str = ""
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Raise errors of qdrant-client as StoreError with the location."""
         # The client asserts that an answer has a result.
         local = (OSError, ValueError, AssertionError)
         try:
             yield
         except (ApiException, QdrantException, *local) as error:
-            kind = StoreRefusedError if code(error) in _REFUSALS else StoreError
-            cause = reason(error)
+            kind = StoreRefusedError if find_http_status(error) in _REFUSALS else StoreError
+            cause = shorten_error_message(error)
             shown = cause.replace(self.secret, "***") if self.secret else cause
-            advice = remedy(error, self.key) or self.remedy
+            advice = find_error_remedy(error, self.key) or self.remedy
             raise kind(f"{self.name}: {shown[:500]}; {advice}") from None
 
 
-def code(error: Exception) -> int:
+def find_http_status(error: Exception) -> int:
     """Return the HTTP status of an answer; 0 if there was none."""
     return (error.status_code or 0) if isinstance(error, UnexpectedResponse) else 0
 
 
-def reason(error: Exception) -> str:
+def shorten_error_message(error: Exception) -> str:
     """Return the message of an error in one line, without what the client adds."""
     if isinstance(error, UnexpectedResponse):
-        message = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
+        message = f"{error.status_code} {error.reason_phrase}: {_read_body_message(error.content)}"
     elif isinstance(error, ResponseHandlingException):
         message = str(error.source) or type(error.source).__name__
     else:
@@ -74,23 +74,23 @@ def reason(error: Exception) -> str:
     return " ".join(message.split()).rstrip(":. ") or type(error).__name__
 
 
-def remedy(error: Exception, key: str) -> str:
-    """Return the remedy for an error, or "" if only the general one applies; see ``Place``."""
-    if any(word in reason(error).lower() for word in FULL_DISK):
+def find_error_remedy(error: Exception, key: str) -> str:
+    """Return the remedy for an error, or "" if only that of ``CollectionPlace`` applies."""
+    if any(word in shorten_error_message(error).lower() for word in FULL_DISK):
         return (
             "free space on the server's disk, then repeat the command; restart the server if it "
             "still reports a full disk"
         )
-    if _CERTIFICATE in reason(error):
+    if _CERTIFICATE in shorten_error_message(error):
         return "name the file of the authority that signed the server's certificate in store.tls_ca"
-    if code(error) in (401, 403):
+    if find_http_status(error) in (401, 403):
         return f"check {key}: is it the key of this server, and does it permit this request?"
-    if code(error) == 404:
+    if find_http_status(error) == 404:
         return "the collection was removed: open the store again and rebuild its trees"
     return ""
 
 
-def _message(content: bytes) -> str:
+def _read_body_message(content: bytes) -> str:
     """Return the message in a body, which is Qdrant's JSON or plain text."""
     try:
         return str(json.loads(content)["status"]["error"])
@@ -102,7 +102,7 @@ POLICY = RetryPolicy()
 """Waits between retries; the settings limit their number."""
 
 
-class PatientClient:
+class RetryingClient:
     """Client that retries calls whose failure may be temporary.
 
     With several clients, for the nodes of a cluster, a call goes to the next client at once, and
@@ -135,7 +135,7 @@ class PatientClient:
             except Exception as error:
                 n_failed += 1
                 # An error that a node answers explains more than a node that is unreachable.
-                fault = error if fault is None or code(error) else fault
+                fault = error if fault is None or find_http_status(error) else fault
                 n_rounds, n_tried = divmod(n_failed, len(self._clients))
                 seconds = wait_seconds(error, max(n_rounds, 1))
                 if seconds is None:
@@ -160,5 +160,5 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return backoff
     if isinstance(error, ResponseHandlingException):
         return backoff if isinstance(error.source, httpx.TransportError) else None
-    status = code(error)
+    status = find_http_status(error)
     return backoff if status == 429 or status >= 500 else None

@@ -26,13 +26,15 @@ PARTITIONS = ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
 
 
 def test_the_file_of_the_records_says_what_dagster_says(built):
-    home, settings = Home.open(built.home)
+    home, settings = Home.open_with_settings(built.home)
     checks = names.partition_checks(settings)
     partitions, outcomes = read_record_file(home, checks)
     with open_instance(home) as instance:
-        assert partitions == sorted(instance.get_dynamic_partitions(home.names().partitions))
+        assert partitions == sorted(
+            instance.get_dynamic_partitions(home.read_names().partitions_name)
+        )
         assert outcomes == read_outcomes(instance, checks)
-        assert read_failure_file(home) == read_failures(instance, home.names().tree) == {}
+        assert read_failure_file(home) == read_failures(instance, home.read_names().tree) == {}
     assert len(outcomes) > len(PARTITIONS)
     assert not all(outcome.passed for outcome in outcomes.values())
 

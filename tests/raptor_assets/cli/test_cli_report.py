@@ -55,7 +55,7 @@ def test_it_writes_the_page_into_the_current_folder_and_prints_its_path(built, o
 def test_the_browser_opens_only_at_a_terminal_and_not_with_no_open(built, opened, monkeypatch):
     from raptor_assets.cli.commands import trees
 
-    monkeypatch.setattr(trees, "at_terminal", lambda: True)
+    monkeypatch.setattr(trees, "is_at_terminal", lambda: True)
     built.call("report", TREE)
     assert [url.startswith("file:///") for url in opened] == [True]
     built.call("report", TREE, "--no-open")
@@ -66,7 +66,7 @@ def test_the_browser_opens_only_at_a_terminal_and_not_with_no_open(built, opened
 def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monkeypatch):
     from raptor_assets.cli.commands import trees
 
-    monkeypatch.setattr(trees, "at_terminal", lambda: True)
+    monkeypatch.setattr(trees, "is_at_terminal", lambda: True)
     node = built.call("tree", TREE, "--json").json["nodes"][-1]["id"]
     printed = built.call("report", TREE, "--node", node)
     assert printed.out.strip().endswith(f".html#node={node}")

@@ -7,14 +7,14 @@ import tomlkit
 from support.command import raptor
 
 from raptor_assets.home.folder import Home
-from raptor_assets.home.settings_file import add_sources, settings_text
+from raptor_assets.home.settings_file import add_sources_to_text, to_settings_text
 from raptor_core.settings import PRESETS, Settings, load_settings, preset
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_a_new_file_means_exactly_its_preset(name, tmp_path):
     path = tmp_path / "raptor.toml"
-    path.write_text(settings_text(sources=["docs"], preset=name, group_by="folder"))
+    path.write_text(to_settings_text(sources=["docs"], preset=name, group_by="folder"))
     wanted = preset(name).model_dump()
     wanted["source"]["paths"] = ("docs",)
     wanted["grouping"]["by"] = "folder"
@@ -23,7 +23,7 @@ def test_a_new_file_means_exactly_its_preset(name, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_comment_that_shows_a_default_can_be_switched_on(name, tmp_path):
-    text = settings_text(sources=[], preset=name, group_by="document", is_complete=True)
+    text = to_settings_text(sources=[], preset=name, group_by="document", is_complete=True)
     shown = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
     shown = [line for line in shown if not (line.startswith("#") or ": " in line.split(" = ")[0])]
     path = tmp_path / "raptor.toml"
@@ -35,7 +35,7 @@ def test_added_sources_leave_comments_and_values_alone():
     text = (
         '# mine\n[source]  # where\npaths = ["a"]  # first\n\n[chunking]\nmax_tokens = 50 # small\n'
     )
-    changed = add_sources(text, ["b", "s3://c/d"])
+    changed = add_sources_to_text(text, ["b", "s3://c/d"])
     assert tomlkit.parse(changed)["source"]["paths"] == ["a", "b", "s3://c/d"]
     for comment in ("# mine", "# where", "# first", "# small"):
         assert comment in changed
@@ -53,11 +53,11 @@ def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch)
     settings = Home.at("h").load_settings()
     assert settings.source.paths == (str(tmp_path / "docs"), "s3://bucket/x")
     assert settings.clustering == preset("paper").clustering
-    text = Home.at("h").settings.read_text()
+    text = Home.at("h").settings_path.read_text()
     again = raptor("init", "other", "--home", "h")
     assert again.code == 0
     assert "kept" in again.out
-    assert Home.at("h").settings.read_text() == text
+    assert Home.at("h").settings_path.read_text() == text
 
 
 @pytest.mark.parametrize(

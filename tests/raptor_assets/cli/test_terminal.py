@@ -16,11 +16,11 @@ from support.stores import PROCESS_PATH
 
 import raptor_assets.cli
 from raptor_assets.assets.names import CHAIN_NAMES
-from raptor_assets.cli.progress import build_progress
+from raptor_assets.cli.progress import open_build_progress
 from raptor_assets.shown.progress import Progress
 from raptor_assets.shown.terminal import CleanStream, say, say_json, say_text
 from raptor_core.errors import SourceError
-from raptor_core.redaction import printable
+from raptor_core.redaction import escape_control_characters
 
 STEERING = {
     "title": "\x1b]0;forged\x07",
@@ -46,7 +46,7 @@ ALLOWED = re.compile(r"\x1b\[[0-9;]*m|\r*\x1b\[(?:2K|1A|\?25[lh])\r*")
 def test_what_steers_a_terminal_is_shown_as_an_escape(capsys):
     for steering in STEERING.values():
         text = f"a{steering}b"
-        assert printable(steering).isprintable()
+        assert escape_control_characters(steering).isprintable()
         say(text, fg="red")
         say_text(text)
         say_json(json.dumps({"a": text}, ensure_ascii=False))
@@ -226,12 +226,12 @@ def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted
 
 @pytest.mark.slow
 def test_each_plan_is_counted_from_the_beginning(capsys):
-    with build_progress(visible=True) as progress:
+    with open_build_progress(visible=True) as progress:
         for name in ("a.md", "corpus"):
-            progress.plan([name], [CHAIN_NAMES.tree])
-            progress.step(Progress("tree", (name,), 1, 0.0))
-        progress.plan(["a.md", "b.md"], [CHAIN_NAMES.tree])
-        progress.step(Progress("tree", ("a.md",), 1, 0.0, failed=("b.md",)))
+            progress.show_plan([name], [CHAIN_NAMES.tree])
+            progress.show_step(Progress("tree", (name,), 1, 0.0))
+        progress.show_plan(["a.md", "b.md"], [CHAIN_NAMES.tree])
+        progress.show_step(Progress("tree", ("a.md",), 1, 0.0, failed=("b.md",)))
     printed = capsys.readouterr().err
     assert printed.count("1 of 1 partition published") == 2
     assert printed.count("1 of 2 partitions published") == 1

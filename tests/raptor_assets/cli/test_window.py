@@ -154,8 +154,10 @@ def test_an_answer_appears_while_it_is_written(built, show, monkeypatch):
             assert link.get_attribute("href").startswith("https://wiki.example/")
             page.get_by_role("button", name="Bad answer").click()
             page.locator("#message", has_text="Thank you for your vote").wait_for()
-            assert [asked.vote for asked in QuestionLog(built.home, Settings()).read()] == [-1]
-    QuestionLog(built.home, Settings()).forget()
+            assert [
+                asked.vote for asked in QuestionLog(built.home, Settings()).read_questions()
+            ] == [-1]
+    QuestionLog(built.home, Settings()).delete_questions()
 
 
 @pytest.mark.rare

@@ -6,8 +6,8 @@ from support.command import embedder_made_by, raptor
 from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.corpus.changes import State, decide
-from raptor_assets.local.versions import approve, compare_builds, list_builds
+from raptor_assets.corpus.changes import PartitionChange, decide_run
+from raptor_assets.local.versions import approve_builds, compare_builds, list_builds
 from raptor_core.errors import UnknownTreeError
 from raptor_core.store.base import Where
 
@@ -35,12 +35,12 @@ def workshop(tmp_path_factory, tmp_path):
 
 
 def approve_tree(workshop, tree=TREE):
-    return approve(workshop.home, workshop.settings, [tree], workshop.components)
+    return approve_builds(workshop.home, workshop.settings, [tree], workshop.components)
 
 
 def waiting(workshop):
-    changes = decide(workshop.access()).changes
-    return changes.of(State.WAITING), changes.to_build
+    changes = decide_run(workshop.access()).changes
+    return changes.partitions_in(PartitionChange.WAITING), changes.to_build
 
 
 def test_a_build_waits_and_is_published_by_approval_without_further_work(workshop):
@@ -100,7 +100,7 @@ def test_what_is_approved_is_the_build_as_it_was_made(workshop):
     workshop.build()
     assert workshop.build(TREE).waiting == []
     assert workshop.build(TREE, force=True).waiting == [TREE]
-    (staged,) = workshop.access().waiting.manifests(TREE).values()
+    (staged,) = workshop.access().waiting_builds.read_manifests(TREE).values()
     workshop.configure(**{**SETTINGS, "summarizer": {"max_tokens": 40}})
     approve_tree(workshop)
     assert workshop.manifests()[TREE] == staged
@@ -176,17 +176,17 @@ def test_a_waiting_build_owns_all_that_it_needs_and_a_damaged_one_is_refused(wor
         approve_tree(workshop)
     assert workshop.texts(TREE) == before
     file.write_bytes(whole)
-    (waits,) = access.waiting.manifests(TREE).values()
+    (waits,) = access.waiting_builds.read_manifests(TREE).values()
     approve_tree(workshop)
     assert workshop.manifests()[TREE].build_id == waits.build_id
-    assert access.waiting.among([TREE]) == []
+    assert access.waiting_builds.select_waiting([TREE]) == []
 
 
 def test_the_command_shows_what_waits_and_approves_it(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()
     parts = SETTINGS
-    workshop.home.settings.write_text(settings_text(workshop.docs, **parts), encoding="utf-8")
+    workshop.home.settings_path.write_text(settings_text(workshop.docs, **parts), encoding="utf-8")
     home = ["--home", workshop.home.path]
     with embedder_made_by(lambda *_, **__: workshop.embedder):
         printed = raptor("versions", "diff", TREE, "--staged", "--markdown", *home)

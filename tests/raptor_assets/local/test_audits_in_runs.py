@@ -9,7 +9,7 @@ from support.word_judge import WordJudge
 from support.workshop import Workshop, prose
 
 from raptor_assets.home.source_state import rescan
-from raptor_assets.local.forecast import forecast
+from raptor_assets.local.forecast import forecast_build
 from raptor_assets.local.status import read_costs
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings.base import BudgetSettings
@@ -115,7 +115,7 @@ def test_findings_are_rows_with_what_is_missing_and_are_judged_once(tmp_path):
 def planned(workshop):
     scan = rescan(workshop.access().tables, workshop.settings.source)
     home, settings = workshop.home, workshop.settings
-    return forecast(home, settings, scan, components=workshop.components).plan
+    return forecast_build(home, settings, scan, components=workshop.components).plan
 
 
 def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp_path):
@@ -139,7 +139,7 @@ def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp
         findings = workshop.metadata("layer_1/findings", "a.md")
         tree = workshop.metadata("tree", "a.md")
         costs = read_costs(workshop.home, workshop.settings, ["a.md"])
-        assert planned(workshop).audits.calls == 0
+        assert planned(workshop).audit_usage.calls == 0
         audit = {"judge": "llm", "model": "another", **endpoint}
         writer = {"kind": "openai", "model": "org/writer", **endpoint}
         prices = {name: {"input": 1.0, "output": 1.0} for name in ("auditor", "another")}
@@ -147,11 +147,11 @@ def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp
         second = planned(workshop)
         workshop.build()
         asked_again = [body["model"] for body in server.bodies[len(asked) :]]
-    assert first.audits.calls == asked.count("auditor") > 0
-    assert first.most_audits.calls == 3 * first.audits.calls
-    assert second.audits.calls == asked_again.count("another") == len(asked_again)
-    assert second.cost.usd == second.audits.usd > 0
-    assert second.exceeded(BudgetSettings(calls=second.audits.calls - 1)) == ("calls",)
+    assert first.audit_usage.calls == asked.count("auditor") > 0
+    assert first.max_audit_usage.calls == 3 * first.audit_usage.calls
+    assert second.audit_usage.calls == asked_again.count("another") == len(asked_again)
+    assert second.cost.usd == second.audit_usage.usd > 0
+    assert second.exceeded_limits(BudgetSettings(calls=second.audit_usage.calls - 1)) == ("calls",)
     assert report.built == ["a.md"]
     with workshop.instance() as instance:
         tags = instance.get_run_by_id(report.run_ids[0]).tags

@@ -7,7 +7,7 @@ from support.command import SMALL_PARTS, Place
 from support.openai_server import FakeOpenAI, default_answer
 from support.workshop import NAMED_PARTS, Workshop, prose, settings_text
 
-from raptor_assets.shown.progress import by_cause
+from raptor_assets.shown.progress import group_by_cause
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def test_audits_within_a_budget_add_up_to_one_full_build(tmp_path):
         first, *_, last = (workshop.build().succeeded for _ in range(4))
         assert (first, last) == (False, True)
         assert server.n_requests == workshop.metadata("layer_1/findings", "a.md")["n_audited"] > 2
-        assert workshop.access().components().cache.unfinished() == []
+        assert workshop.access().components().cache.unfinished_trees() == []
 
 
 def test_a_budget_publishes_trees_one_after_the_other_and_says_once_why_it_stopped(tmp_path, chat):
@@ -60,7 +60,7 @@ def test_a_budget_publishes_trees_one_after_the_other_and_says_once_why_it_stopp
     report = workshop.build()
     assert report.built
     assert set(workshop.manifests()) == set(report.built)
-    ((names, failure),) = by_cause(report.failed)
+    ((names, failure),) = group_by_cause(report.failed)
     assert failure.error == "BudgetError"
     assert sorted({*names, *report.built}) == [f"{number}.md" for number in range(5)]
 

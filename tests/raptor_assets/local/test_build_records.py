@@ -34,7 +34,7 @@ def chain(workshop):
 def expected(workshop, partition):
     """What a partition has: what stands up to its top, and the clusters that say why it ended."""
     top = TOPS[partition]
-    return {asset for asset in chain(workshop) if asset.needed_layer <= top}
+    return {asset for asset in chain(workshop) if asset.min_top_layer <= top}
 
 
 def test_what_a_tree_has_is_materialized_and_nothing_above_its_end(built):
@@ -47,7 +47,9 @@ def test_what_a_tree_has_is_materialized_and_nothing_above_its_end(built):
             found = {name for name in (LONG, SHORT) if asset in expected(built, name)}
             assert instance.get_materialized_partitions(asset.key) == found
             stored = set() if asset.kind == "embeddings" else found  # they are in Qdrant
-            assert {name for name in (LONG, SHORT) if tables.exists(asset.path, name)} == stored
+            assert {
+                name for name in (LONG, SHORT) if tables.exists(asset.table_path, name)
+            } == stored
 
 
 def test_nothing_is_stale_after_a_build(built):

@@ -82,9 +82,9 @@ def golden(tmp_path):
     workshop = Workshop(tmp_path, checks=checks, retrieval={"top_k": 1})
     workshop.write("a.md", ZEBRA + prose(6, seed=1))
     workshop.write("b.md", prose(12, seed=2))
-    workshop.home.ensure()
+    workshop.home.create_folders()
     case = {"question": "Where did the zebra cross at noon, by the viaduct?", "expected": "a.md"}
-    (workshop.home.settings.parent / "golden.jsonl").write_text(json.dumps(case))
+    (workshop.home.settings_path.parent / "golden.jsonl").write_text(json.dumps(case))
     return workshop
 
 

@@ -12,7 +12,7 @@ from raptor_assets.corpus.corpus_tree import BELOW_UNDER_WAY
 from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.local.forecast import forecast
+from raptor_assets.local.forecast import forecast_build
 from raptor_assets.local.status import read_status
 from raptor_core import HomeRetriever, Query
 from raptor_core.errors import UnknownTreeError
@@ -44,7 +44,7 @@ class CorpusTreeWorkshop(Workshop):
 
     def plan(self):
         scan = rescan(TableStore(self.home.tables_url(self.settings)), self.settings.source)
-        plan = forecast(self.home, self.settings, scan, components=self.components).plan
+        plan = forecast_build(self.home, self.settings, scan, components=self.components).plan
         return next(tree for tree in plan.trees if tree.tree == CORPUS_TREE_NAME)
 
     @property
@@ -56,7 +56,7 @@ class CorpusTreeWorkshop(Workshop):
 
     def copied(self):
         """Texts of the leaves of the corpus tree, by the id of the node that each copies."""
-        return {node.stands_for: node.text for node in self.above() if node.is_leaf}
+        return {node.copied_node_id: node.text for node in self.above() if node.is_leaf}
 
     def tops(self):
         manifests = [m for m in self.retriever.manifests() if m.tree != CORPUS_TREE_NAME]
@@ -107,7 +107,7 @@ def test_an_edit_costs_the_ancestors_of_one_leaf_as_planned(workshop):
     assert (planned.n_leaves_added, planned.n_leaves_removed, planned.exact) == (1, 1, False)
     workshop.build()
     gone = workshop.copied().keys() - workshop.tops().keys()
-    changed = {node.id for node in before.values() if node.stands_for in gone}
+    changed = {node.id for node in before.values() if node.copied_node_id in gone}
     assert len(changed) == 1
     (leaf,) = changed
     with pytest.raises(UnknownTreeError, match=r"'03\.md' under this node was dropped or rebuilt"):
@@ -117,16 +117,18 @@ def test_an_edit_costs_the_ancestors_of_one_leaf_as_planned(workshop):
         least += len(changed)
     _, n_made = workshop.build_all()
     assert least <= n_made <= least + 2
-    assert abs(planned.summaries.calls - n_made) <= 2
+    assert abs(planned.summary_usage.calls - n_made) <= 2
     assert workshop.copied() == workshop.tops()
 
 
 def test_what_is_decided_about_it_stands_after_the_next_build(workshop):
     top = max(workshop.above(), key=lambda node: node.layer)
-    Curator(workshop.home.path).correct(top.id, "All of it is about the sea.", Author("Ines"))
+    Curator(workshop.home.path).correct_summary(
+        top.id, "All of it is about the sea.", Author("Ines")
+    )
     workshop.build_all()
     assert "All of it is about the sea." in [node.text for node in workshop.above()]
-    assert workshop.plan().summaries.calls == 0
+    assert workshop.plan().summary_usage.calls == 0
 
 
 def test_its_sensor_requests_one_run_which_leaves_nothing_of_a_document_that_goes(workshop):

@@ -108,7 +108,7 @@ def test_the_graph_has_every_asset_and_its_layers(definitions):
     graph = definitions.resolve_asset_graph()
     assert graph.get_all_asset_keys() == {asset.key for asset in CHAIN_NAMES.chain(5)}
     groups = {"documents": "source", "chunks": "layer_0", "tree": "published"}
-    for asset, parents in CHAIN_NAMES.parents(5).items():
+    for asset, parents in CHAIN_NAMES.parents_by_asset(5).items():
         node = graph.get(asset.key)
         assert node.parent_keys == {parent.key for parent in parents}
         assert node.partitions_def == corpus_partitions()

@@ -9,7 +9,7 @@ from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.workshop import Workshop, live, prose, settings_text
 
-from raptor_assets.corpus.changes import decide
+from raptor_assets.corpus.changes import decide_run
 from raptor_assets.home.rollback import roll_back
 from raptor_core.checks.base import without_quotations
 from raptor_core.errors import SourceError, StoreError
@@ -106,9 +106,9 @@ def test_a_document_whose_build_failed_is_forgotten(tmp_path, monkeypatch, by):
     assert found_in(workshop.home.path) >= {"qdrant", "tables"}
     workshop.remove("1.md")
     report = workshop.build()
-    assert (report.failed, report.produced.total()) == ({}, 0)
+    assert (report.failed, report.n_produced_by_asset.total()) == ({}, 0)
     assert found_in(workshop.home.path) == set()
-    assert decide(workshop.access()).actions == ()
+    assert decide_run(workshop.access()).actions == ()
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_events_hold_texts_of_documents_only_with_samples(tmp_path, samples):
     workshop = Workshop(tmp_path, runs={"samples": samples})
     workshop.write("0.md", text(0, "first"))
     assert not workshop.build().failed
-    events = b"".join(p.read_bytes() for p in workshop.home.dagster.rglob("*") if p.is_file())
+    events = b"".join(p.read_bytes() for p in workshop.home.dagster_home.rglob("*") if p.is_file())
     words = [canary(kind, 0).encode() for kind in KINDS]
     assert any(word in events for word in words) == samples
 

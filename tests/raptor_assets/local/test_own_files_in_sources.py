@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.workshop import Workshop, prose
 
-from raptor_assets.corpus.changes import State
+from raptor_assets.corpus.changes import PartitionChange
 from raptor_assets.local.transfer import export_home
 from raptor_assets.serving.window import read_report
 from raptor_core.documents import load_documents
@@ -140,11 +140,14 @@ def test_builds_with_the_home_in_the_source_come_to_rest(tmp_path):
     workshop.configure(tables=tables)
     workshop.home.create(sources=[str(workshop.docs)])
     workshop.write("a.md", prose(24, seed=1))
-    assert workshop.build().changes.of(State.NEW) == ("a.md",)
+    assert workshop.build().changes.partitions_in(PartitionChange.NEW) == ("a.md",)
     export_home(workshop.home, workshop.settings, str(workshop.docs / "export"))
     for _ in range(2):
         report = workshop.build()
-        assert (report.changes.to_build, report.changes.of(State.REMOVED)) == ((), ())
+        assert (report.changes.to_build, report.changes.partitions_in(PartitionChange.REMOVED)) == (
+            (),
+            (),
+        )
     assert set(workshop.manifests()) == {"a.md"}
 
 

@@ -17,9 +17,9 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.home.folder import Home
-from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records, shared_cache
+from raptor_assets.home.records import URL_VARIABLE, open_records, open_shared_cache, uses_postgres
 from raptor_assets.local.status import read_costs, read_status
-from raptor_core.errors import RecordsError, SettingsError
+from raptor_core.errors import DagsterStorageError, SettingsError
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
@@ -52,13 +52,13 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
     assert daemon.settle() == (["b.md"], ["c.md"])
     assert daemon.tick()[2] == "no file changed since the last request"
     with workshop.instance() as instance:
-        assert is_postgres(instance)
+        assert uses_postgres(instance)
         assert type(instance.run_storage).__module__.startswith("dagster_postgres")
         assert type(instance.schedule_storage).__module__.startswith("dagster_postgres")
         assert {run.job_name for run in instance.get_runs()} == {"sync"}
-    assert not list(workshop.home.dagster.rglob("*.db"))
+    assert not list(workshop.home.dagster_home.rglob("*.db"))
     status = read_status(workshop.home, workshop.settings)
-    assert [(tree.partition, tree.structural_passed) for tree in status.trees] == [
+    assert [(tree.partition, tree.structural_checks_passed) for tree in status.trees] == [
         ("a.md", True),
         ("b.md", True),
     ]
@@ -135,7 +135,7 @@ def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, mo
             monkeypatch.delenv(URL_VARIABLE, raising=False)
         else:
             monkeypatch.setenv(URL_VARIABLE, url)
-        with pytest.raises((SettingsError, RecordsError)) as caught:
+        with pytest.raises((SettingsError, DagsterStorageError)) as caught:
             opened(tmp_path)
         refusals[name] = str(caught.value)
     assert URL_VARIABLE in refusals["none"]
@@ -162,19 +162,19 @@ def paid_workshop(postgres, tmp_path, monkeypatch):
 def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with paid_workshop.instance() as instance:
-        one, other = (shared_cache(instance, name) for name in ("one", "other"))
-        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
+        one, other = (open_shared_cache(instance, name) for name in ("one", "other"))
+        assert (one.texts(["a"]), one.unfinished_trees()) == ({}, [])
         for cache in (one, other):
-            cache.want([("t", "a"), ("t", "a"), ("t", "v")])
+            cache.record_needed_keys([("t", "a"), ("t", "a"), ("t", "v")])
         one.keep_texts({"a": "first", "b": "beside"})
         one.keep_texts({"a": TEXT})
         one.keep_vectors({"v": vector})
         assert other.texts(["a", "v"]) == {"a": TEXT}
         assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
-        one.forget(["t"])
-        assert (one.unfinished(), other.unfinished()) == ([], ["t"])
+        one.forget_trees(["t"])
+        assert (one.unfinished_trees(), other.unfinished_trees()) == ([], ["t"])
         assert other.texts(["a"]) == {"a": TEXT}
-        other.forget(["t"])
+        other.forget_trees(["t"])
         assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
         one.discard(["b"])
         assert one.texts(["b"]) == {}
@@ -182,14 +182,14 @@ def test_it_keeps_what_the_file_in_a_home_keeps(paid_workshop):
 
 def unfinished(paid_workshop):
     with paid_workshop.instance() as instance:
-        return shared_cache(instance, "corpus").unfinished()
+        return open_shared_cache(instance, "corpus").unfinished_trees()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(paid_workshop):
     paid_workshop.write("a.md", prose(40, seed=2) + "\n\nA zebra stands there.")
     assert paid_workshop.build().built == []
     assert unfinished(paid_workshop) == ["a.md"]
-    assert not (paid_workshop.home.answers / "cache.sqlite").exists()
+    assert not (paid_workshop.home.unfinished_work / "cache.sqlite").exists()
     n_made = paid_workshop.parts_given["summarizer"].n_made
     assert n_made
     left = paid_workshop.parts_given["summarizer"] = ScriptedSummarizer()

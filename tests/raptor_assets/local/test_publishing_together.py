@@ -13,7 +13,7 @@ from raptor_core.store.engines.edge import EdgeEngine
 pytestmark = pytest.mark.slow
 
 NAMES = ("a.md", "b.md")
-compare = publishing._compare
+compare = publishing._compare_with_stored
 apply = EdgeEngine.apply
 
 
@@ -67,7 +67,7 @@ def test_a_tree_that_cannot_be_published_fails_its_partition_alone(workshop, mon
             raise StoreError("no such vectors")
         return compare(manifest, nodes, stored)
 
-    monkeypatch.setattr(publishing, "_compare", compared)
+    monkeypatch.setattr(publishing, "_compare_with_stored", compared)
     edit(workshop, "zebra")
     report = workshop.build()
     assert report.built == ["a.md"]

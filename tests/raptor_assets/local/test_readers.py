@@ -6,14 +6,14 @@ from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.corpus.changes import State, UpdateReaders, decide
+from raptor_assets.corpus.changes import PartitionChange, UpdateReaders, decide_run
 from raptor_assets.home.access import corpus_tree_access
-from raptor_assets.home.publication import set_readers
-from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.home.publication import update_readers
+from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.local.forecast import ReaderSet, forecast
+from raptor_assets.local.forecast import ReaderSet, forecast_build
 from raptor_core.errors import SourceError, StoreError
 from raptor_core.store.base import Where
 from raptor_core.store.engines.base import Condition
@@ -73,7 +73,7 @@ def test_a_change_of_rights_alone_sets_a_field_of_the_points(workshop):
         points = {p.id for p in store._points(Condition(()), ())}
     n_embedded = workshop.embedder.n_embedded
     configure(workshop, a="ana", b="ana *")
-    assert decide(workshop.access()).actions == (UpdateReaders(),)
+    assert decide_run(workshop.access()).actions == (UpdateReaders(),)
     report = workshop.build()
     assert (report.built, len(report.run_ids)) == ([], 1)
     assert (readable(workshop, "ana"), readable(workshop, "ben")) == ({A, B, BOTH}, {B})
@@ -102,7 +102,7 @@ def test_an_earlier_build_has_the_readers_of_today_and_loses_those_of_tomorrow(w
     configure(workshop, a="eva", b="eva")
     assert workshop.build().built == []  # it leaves a pinned tree, but for its readers
     assert (readable(workshop, "ana", "ben"), readable(workshop, "eva")) == (set(), {A, B, BOTH})
-    release(workshop.access(), TREE)
+    release_tree(workshop.access(), TREE)
     workshop.build()
     assert (readable(workshop, "eva"), readable(workshop, "ben")) == ({A, B, BOTH}, set())
 
@@ -138,24 +138,21 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
         assert store.count(Where(readers=("ana", "ben"))) == store.count(Where())
     before, texts = paid(apart), apart.texts("guide (ana)")
     configure(apart, separate=True, a="eva", b="ben", c="eva")
-    plan = forecast(
+    plan = forecast_build(
         apart.home,
         apart.settings,
         rescan(apart.access().tables, apart.settings.source),
         components=apart.components,
     )
     assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
-    assert (plan.n_readers_changed, plan.plan.summaries.calls) == (len(texts), 0)
+    assert (plan.n_readers_changed, plan.plan.summary_usage.calls) == (len(texts), 0)
     report = apart.build()
     assert (report.built, report.dropped) == (["guide (eva)"], ["guide (ana)"])
     assert (apart.texts("guide (eva)"), paid(apart)) == (texts, before)
     configure(apart, separate=True, a="eva", b="ben", c="ben")
     assert sorted(apart.build().built) == ["guide (ben)", "guide (eva)"]
     documents = {tree: set(m.documents) for tree, m in apart.manifests().items()}
-    assert documents == {
-        "guide (eva)": {"guide/a.md"},
-        "guide (ben)": {"guide/b.md", "guide/c.md"},
-    }
+    assert documents == {"guide (eva)": {"guide/a.md"}, "guide (ben)": {"guide/b.md", "guide/c.md"}}
     assert paid(apart)[1] - before[1] < len(texts) / 2  # of summaries alone
 
 
@@ -171,8 +168,8 @@ def test_a_right_is_gone_where_the_tree_that_takes_the_document_fails(apart):
 
 def test_decisions_hold_for_the_group_under_other_readers(tmp_path):
     made = Workshop(tmp_path, grouping={"by": "folder"}, tree={"max_layers": 1})
-    made.home.ensure()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.create_folders()
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
 
     def build(readers):
         for seed, name in enumerate("ab", 1):
@@ -188,7 +185,7 @@ def test_decisions_hold_for_the_group_under_other_readers(tmp_path):
     build("ana")
     with made.access().store.open() as store:
         summary = store.nodes(Where(layers=(1,)))[0]
-    curator.correct(summary.id, "What Ines wrote.", author)
+    curator.correct_summary(summary.id, "What Ines wrote.", author)
     build("ben")
     (manifest,) = made.manifests().values()
     assert (manifest.tree, set(manifest.documents)) == ("guide (ben)", {"guide/a.md"})
@@ -202,7 +199,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     before, documents = paid(apart), set(apart.manifests()[tree].documents)
     configure(apart, separate=True, required=True, a="ana", b="ben", c="", d="")
     apart.write("guide/d.md", prose(12, seed=4))
-    plan = forecast(
+    plan = forecast_build(
         apart.home,
         apart.settings,
         rescan(apart.access().tables, apart.settings.source),
@@ -210,7 +207,7 @@ def test_a_document_without_readers_is_refused_and_hidden_and_stays(apart):
     )
     refused = ["guide/c.md", "guide/d.md"]
     assert [item.name for item in plan.skipped] == refused
-    assert plan.changes.of(State.UNKNOWN) == (tree,)
+    assert plan.changes.partitions_in(PartitionChange.UNKNOWN) == (tree,)
     report = apart.build()
     assert {(item.name, "access.required" in item.reason) for item in report.skipped} == {
         (name, True) for name in refused
@@ -307,10 +304,10 @@ def test_a_right_is_taken_though_the_process_died_while_it_was_taken(workshop, m
         with monkeypatch.context() as dying:
             dying.setattr(engine_class, "apply", die)
             with pytest.raises(StoreError, match="died"):
-                set_readers(workshop.access())
-        set_readers(workshop.access())
+                update_readers(workshop.access())
+        update_readers(workshop.access())
         assert readable(workshop, name) == set()
-        assert not set_readers(workshop.access())
+        assert not update_readers(workshop.access())
     assert workshop.manifests()[TREE].pin
 
 
@@ -328,7 +325,7 @@ def test_a_text_that_moved_has_its_readers_though_another_document_took_its_id(t
         made.build()
         roll_back(made.access(), "plan.md", to="", note="it answered worse")
     else:
-        set_readers(made.access())  # as before a build that waits for approval or fails
+        update_readers(made.access())  # as before a build that waits for approval or fails
     with made.access().store.open_existing() as store:
         found = {n.text for n in store.nodes(Where(readers=("ben",), layers=(0,)))}
         assert not any(text in texts["ana"] for text in found)

@@ -9,17 +9,12 @@ from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain import context
-from raptor_assets.corpus.changes import Changes, State, find_renames
+from raptor_assets.corpus.changes import Changes, PartitionChange, find_renames
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.local.status import read_status
-from raptor_assets.shown.progress import by_cause
-from raptor_core.documents import Document, Entry, PublishedDocument
-from raptor_core.errors import (
-    EmptySourceError,
-    EndpointError,
-    SourceError,
-    TableError,
-)
+from raptor_assets.shown.progress import group_by_cause
+from raptor_core.documents import Document, DocumentEntry, PublishedDocument
+from raptor_core.errors import EmptySourceError, EndpointError, SourceError, TableError
 from raptor_core.tables.values import NODES
 from raptor_core.tree import layer_fit
 
@@ -34,7 +29,10 @@ def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair)
     before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
     n_made = pair.summarizer.n_made
     again = pair.build()
-    assert (again.run_ids, again.changes.of(State.UNCHANGED)) == ([], ("a.md", "b.md"))
+    assert (again.run_ids, again.changes.partitions_in(PartitionChange.UNCHANGED)) == (
+        [],
+        ("a.md", "b.md"),
+    )
     assert pair.build(force=True).built == ["a.md", "b.md"]
     assert versions(pair, "a.md") == before
     assert pair.embedder.n_embedded == n_embedded
@@ -78,7 +76,7 @@ def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, m
     report = workshop.build()
     assert report.built == []
     assert "answered 400" in report.failed["a.md"].reason
-    causes = by_cause(report.failed)
+    causes = group_by_cause(report.failed)
     assert [names for names, _ in causes][-1][-1] == "d.md"  # never begun, for the same reason
     assert len(causes) < len(report.failed)
 
@@ -134,10 +132,10 @@ def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tm
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     assert workshop.build().built == []
     cache = workshop.access().components().cache
-    assert "b.md" in cache.unfinished()
+    assert "b.md" in cache.unfinished_trees()
     workshop.remove("b.md")
     assert workshop.build().built == ["shard-0000"]
-    assert cache.unfinished() == []
+    assert cache.unfinished_trees() == []
     with workshop.access().store.open() as store:
         assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
 
@@ -175,7 +173,7 @@ def test_many_placed_nodes_fit_the_touched_clusters_again(workshop, monkeypatch)
 
 
 def entries(*pairs):
-    return tuple(Entry.of(Document(name, text)) for name, text in pairs)
+    return tuple(DocumentEntry.from_document(Document(name, text)) for name, text in pairs)
 
 
 def renames(now, before):
@@ -187,7 +185,7 @@ def renames(now, before):
     }
     present = {document_id for pairs in now.values() for document_id, _ in pairs}
     found = find_renames(partitions, set(now), published, present)
-    return dict(found.documents), dict(found.successors)
+    return dict(found.renamed_documents), dict(found.successor_partitions)
 
 
 @pytest.mark.parametrize(
@@ -218,8 +216,8 @@ def test_a_renamed_document_is_matched_by_content_to_one_new_id_at_most(
 
 
 def test_partitions_that_documents_leave_come_last():
-    changes = Changes(successors={"a": ("c",)})
-    assert changes.in_order("dcab") == ["b", "c", "d", "a"]
+    changes = Changes(successor_partitions={"a": ("c",)})
+    assert changes.sort_for_build("dcab") == ["b", "c", "d", "a"]
 
 
 NAME = "a.md"
@@ -249,9 +247,9 @@ def gone(workshop):
 @pytest.mark.slow
 def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     tables = shrunken.access().tables
-    assert tables.exists(CHAIN_NAMES.clusters(1).path, NAME)
+    assert tables.exists(CHAIN_NAMES.clusters(1).table_path, NAME)
     for asset in gone(shrunken):
-        assert not tables.exists(asset.path, NAME)
+        assert not tables.exists(asset.table_path, NAME)
         found = shrunken.metadata(asset.name, NAME)
         assert (found["state"], found["n_nodes"]) == ("past_top", 0)
         assert shrunken.data_version(asset.name, NAME) == "past_top"
@@ -274,9 +272,9 @@ def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.access()
     tables = TablesIOManager(parts)
     layers = QdrantLayersIOManager(parts)
-    found = tables.read(CHAIN_NAMES.summaries(1), NAME)
+    found = tables.read_frame(CHAIN_NAMES.summaries(1), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
-    assert "vector" in layers.read(CHAIN_NAMES.embeddings(2), NAME)
-    assert len(layers.read(CHAIN_NAMES.embeddings(0), NAME)) == 1
+    assert "vector" in layers.read_frame(CHAIN_NAMES.embeddings(2), NAME)
+    assert len(layers.read_frame(CHAIN_NAMES.embeddings(0), NAME)) == 1
     with pytest.raises(TableError, match="materialize its asset"):
-        tables.read(CHAIN_NAMES.summaries(1), "never built")
+        tables.read_frame(CHAIN_NAMES.summaries(1), "never built")

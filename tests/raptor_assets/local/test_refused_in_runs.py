@@ -10,7 +10,7 @@ from support.workshop import TWO_LAYERS, Workshop, prose
 from raptor_assets.cli.commands.curate import SPAN
 from raptor_assets.home.source_state import rescan
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.local.forecast import forecast
+from raptor_assets.local.forecast import forecast_build
 from raptor_assets.serving.window import read_report
 from raptor_core.errors import CurationError
 from raptor_core.identity import FALLBACK
@@ -48,7 +48,7 @@ def refused(workshop):
 
 def planned(workshop):
     scan = rescan(workshop.access().tables, workshop.settings.source)
-    return forecast(workshop.home, workshop.settings, scan, components=workshop.components)
+    return forecast_build(workshop.home, workshop.settings, scan, components=workshop.components)
 
 
 def test_a_tree_with_a_refused_summary_is_published_marked_and_asked_again(tmp_path, server):
@@ -62,13 +62,14 @@ def test_a_tree_with_a_refused_summary_is_published_marked_and_asked_again(tmp_p
     shown = {node["id"] for node in of_page if node.get("f") == "fallback"}
     assert shown == {node.id for node in nodes}
     changes = planned(workshop).changes
-    assert (changes.refused, changes.to_build) == ({"a.md"}, ())  # the sensor asks for nothing
+    # the sensor asks for nothing
+    assert (changes.refused_partitions, changes.to_build) == ({"a.md"}, ())
     n_before = server.n_requests
     assert workshop.build().built == ["a.md"]
     assert server.n_requests == n_before + len(nodes)
     assert refused(workshop) == nodes
     server.stop_failing()
-    n_calls, n_before = planned(workshop).plan.summaries.calls, server.n_requests
+    n_calls, n_before = planned(workshop).plan.summary_usage.calls, server.n_requests
     assert workshop.build().built == ["a.md"]
     assert server.n_requests - n_before == n_calls > 1
     assert not refused(workshop)
@@ -85,7 +86,7 @@ def test_a_chunk_is_set_aside_by_its_characters_before_anything_is_published(tmp
     first = re.search(r"over the chunks (\S+),", reason)[1]
     document, start, end = SPAN.fullmatch(first).groups()
     assert (document, start) == ("a.md", "0")
-    workshop.home.settings.write_text("", encoding="utf-8")
+    workshop.home.settings_path.write_text("", encoding="utf-8")
     curator, author = Curator(workshop.home.path), Author("Ines")
     with pytest.raises(CurationError, match=r"no build made a chunk of 'a\.md'"):
         curator.set_span_aside(document, 1, int(end), author)

@@ -6,7 +6,7 @@ import pytest
 from support.command import embedder_made_by, raptor
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.local.versions import approve
+from raptor_assets.local.versions import approve_builds
 from raptor_core.errors import CheckError
 
 pytestmark = pytest.mark.slow
@@ -35,12 +35,12 @@ def gated(tmp_path):
     }
     demanded = {"golden_regression": "error"}
     workshop = Workshop(tmp_path, **{**parts, "runs": {}})
-    workshop.home.ensure()
-    workshop.home.settings.write_text(
+    workshop.home.create_folders()
+    workshop.home.settings_path.write_text(
         settings_text(workshop.docs, **parts, **{"checks.severity": demanded})
     )
     lines = [{"question": f"Where does the {n} keeper work?", "span": fact(n)} for n in NAMES]
-    golden = workshop.home.settings.parent / "golden.jsonl"
+    golden = workshop.home.settings_path.parent / "golden.jsonl"
     golden.write_text("\n".join(map(json.dumps, lines)))
     write(workshop, knowing=True)
     assert workshop.build().succeeded
@@ -65,7 +65,7 @@ def test_a_build_that_lost_answers_is_neither_passed_nor_approved(gated):
     assert "1 → missed  Where does the zebra keeper work?" in compared.out
     before = gated.manifests()
     with pytest.raises(CheckError, match="check golden_regression: hit rate"):
-        approve(gated.home, gated.settings, ["zoo"], gated.components)
+        approve_builds(gated.home, gated.settings, ["zoo"], gated.components)
     refused = call(gated, "versions", "approve", "zoo")
     assert refused.code == 5
     assert gated.manifests() == before
@@ -78,7 +78,7 @@ def test_a_build_that_lost_answers_is_neither_passed_nor_approved(gated):
 def test_a_published_loss_is_found_against_the_build_before_it(gated):
     gated.configure(grouping={"by": "folder"}, retrieval={"top_k": 3})
     assert gated.build(force=True).succeeded
-    (kept,) = gated.access().kept.ids("zoo")
+    (kept,) = gated.access().kept_builds.ids("zoo")
     assert call(gated, "eval", "golden", "--baseline", "published", "--json").json["losses"] == []
     printed = call(gated, "eval", "golden", "--baseline", kept[:9], "--json")
     assert printed.code == 5
@@ -91,7 +91,7 @@ def test_a_published_loss_is_found_against_the_build_before_it(gated):
 def test_bounds_and_readers_of_questions(tmp_path):
     rule = {"paths": ["a.md"], "readers": ["ana"]}
     workshop = Workshop(tmp_path, source={"paths": [str(tmp_path / "docs")], "readers": [rule]})
-    workshop.home.ensure()
+    workshop.home.create_folders()
     workshop.write("a.md", fact("zebra"))
     workshop.write("b.md", prose(8))
     workshop.build()
@@ -99,7 +99,7 @@ def test_bounds_and_readers_of_questions(tmp_path):
     lines = [{**asked, "readers": "ana"}, {**asked, "readers": ["ben"]}]
     golden = tmp_path / "golden.jsonl"
     golden.write_text("\n".join(map(json.dumps, lines)))
-    workshop.home.settings.write_text(settings_text(workshop.docs))
+    workshop.home.settings_path.write_text(settings_text(workshop.docs))
     found = call(workshop, "eval", "golden", golden, "--json").json
     assert [case["rank"] for case in found["cases"]] == [1, 0]
     for bound, code in (("0.5", 0), ("0.6", 5)):

@@ -15,7 +15,7 @@ from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import BUILD
-from raptor_assets.chain.runs import PROCESS_TAG, fail_dead_runs, runs_over
+from raptor_assets.chain.runs import PROCESS_TAG, fail_dead_runs, split_into_runs
 
 PAID = "raptor/paid-summaries-small"
 NAMES = ["a.md", "b.md"]
@@ -59,7 +59,7 @@ def test_a_cancelled_run_shows_what_its_answers_cost(tmp_path):
 
 @given(st.lists(st.text(max_size=3)), st.integers(1, 7))
 def test_runs_hold_every_partition_in_its_order_and_are_as_few_as_can_be(partitions, longest):
-    runs = runs_over(partitions, longest)
+    runs = split_into_runs(partitions, longest)
     assert [name for run in runs for name in run] == partitions
     assert all(0 < len(run) <= longest for run in runs)
     assert len(runs) == -(-len(partitions) // longest)
@@ -75,7 +75,7 @@ def single(tmp_path):
 @pytest.mark.rare
 @pytest.mark.slow
 def test_a_build_and_a_drop_wait_for_another_run(single):
-    single.home.ensure()
+    single.home.create_folders()
     reports = []
     for act in (lambda: reports.append(single.build("a.md")), lambda: single.drop("a.md")):
         before = set(single.manifests()) if reports else set()

@@ -7,13 +7,13 @@ from support.command import embedder_made_by, raptor
 from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.corpus.changes import State, UpdateReaders, decide
+from raptor_assets.corpus.changes import PartitionChange, UpdateReaders, decide_run
 from raptor_assets.home.access import corpus_tree_access
-from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.transfer import export_home, import_home
-from raptor_assets.local.versions import approve
+from raptor_assets.local.versions import approve_builds
 from raptor_core.errors import CurationError, SourceError
 from raptor_core.store.base import Where
 
@@ -69,7 +69,7 @@ def test_a_rollback_and_a_release_revoke_in_the_corpus_tree_too(corpus):
     roll_back(corpus.access(), "a", "", "worse")
     assert "a" not in readable(above, "ana")
     write_rows(corpus, a=["eva"], b=["ana"], c=["ana"])
-    release(corpus.access(), "a")
+    release_tree(corpus.access(), "a")
     assert readable(corpus.access(), "ben") == set()
     assert readable(above, "ben") == set()
 
@@ -82,7 +82,7 @@ def test_a_dropped_tree_leaves_the_corpus_tree_in_the_same_step(corpus):
     assert set(manifest.documents) == {"b", "c"}
     assert {name for node in nodes for name in node.documents} == {"b", "c"}
     update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
-    assert decide(corpus.access()).changes.of(State.NEW) == ("a",)
+    assert decide_run(corpus.access()).changes.partitions_in(PartitionChange.NEW) == ("a",)
 
 
 def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus):
@@ -93,7 +93,7 @@ def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus
         corpus.write(name, f"---\nreaders: '*'\n---\n{prose(8, seed=ord(name[-4]))}")
     corpus.build()
     update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
-    corpus.home.settings.write_text(settings_text(corpus.docs, grouping=grouping))
+    corpus.home.settings_path.write_text(settings_text(corpus.docs, grouping=grouping))
     curator = Curator(corpus.home.path)
     curator.set_document_aside("mix/a.md", Author("Ines"))
     with corpus.access().store.open() as store:
@@ -154,7 +154,7 @@ def test_rights_are_revoked_though_another_part_of_the_source_is_missing(corpus,
 def test_an_import_brings_back_no_right_and_no_chunk_that_was_set_aside(corpus, tmp_path):
     folder = str(tmp_path / "export")
     export_home(corpus.home, corpus.settings, folder)
-    corpus.home.settings.write_text(settings_text(corpus.docs))
+    corpus.home.settings_path.write_text(settings_text(corpus.docs))
     with corpus.access().store.open() as store:
         chunk = next(n for n in store.nodes(Where(layers=(0,))) if n.documents == ("b",))
     Curator(corpus.home.path).set_chunk_aside(chunk.id, Author("Ines"))
@@ -175,7 +175,7 @@ def test_an_import_shows_no_document_that_was_deleted_since_the_backup(tmp_path)
         made.write(f"guides/{name}", prose(8, seed=len(name)))
     made.build()
     export_home(made.home, made.settings, str(tmp_path / "export"))
-    made.home.settings.write_text(settings_text(made.docs))
+    made.home.settings_path.write_text(settings_text(made.docs))
     (made.docs / "guides" / "deleted.md").unlink()
     made.build()
     identity = made.components.store_identity
@@ -188,7 +188,7 @@ def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
     text = (corpus.docs / "rows.jsonl").read_text()
     (corpus.docs / "rows.jsonl").write_text(text.replace('"text": "', '"text": "Later on. ', 1))
     corpus.build()
-    corpus.home.settings.write_text(settings_text(corpus.docs))
+    corpus.home.settings_path.write_text(settings_text(corpus.docs))
     roll_back(corpus.access(), "a", "", "worse")
     with corpus.access().store.open() as store:
         chunk = next(n for n in store.nodes(Where(layers=(0,))) if n.documents == ("a",))
@@ -212,13 +212,13 @@ def test_a_right_that_comes_with_a_new_text_is_not_given_for_the_old_one(corpus,
     text = (corpus.docs / "rows.jsonl").read_text()
     public = json.dumps({"id": "a", "text": "Nothing secret stands here.", "readers": ["*"]})
     (corpus.docs / "rows.jsonl").write_text("\n".join([public, *text.splitlines()[1:]]) + "\n")
-    assert decide(corpus.access()).actions[0] != UpdateReaders()
+    assert decide_run(corpus.access()).actions[0] != UpdateReaders()
     corpus.build()
     for access in (corpus.access(), corpus_tree_access(corpus.access())):
         with access.store.open_existing() as store:
             assert not old & {node.text for node in store.nodes(Where(readers=("guest",)))}
     if waits:
-        approve(corpus.home, corpus.settings, ["a"], corpus.components)
+        approve_builds(corpus.home, corpus.settings, ["a"], corpus.components)
     assert readable(corpus.access(), "guest") == {"a"}
 
 
@@ -246,7 +246,7 @@ def test_what_the_source_says_during_a_build_holds_for_what_it_publishes_and_dro
 def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
     write_rows(corpus, a=[], b=["ana"], c=["ana"])
     rule = '[[source.readers]]\npaths = ["hr/**"]\nreaders = ["ana"]\n'
-    corpus.home.settings.write_text(settings_text(corpus.docs) + rule)
+    corpus.home.settings_path.write_text(settings_text(corpus.docs) + rule)
     home = ["--home", corpus.home.path]
     with embedder_made_by(lambda *_, **__: corpus.embedder):
         for command in ("plan", "build", "status"):
@@ -263,7 +263,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     made.build()
     made.write("north/b.md", f"---\nreaders: [{{{{ x\n---\n{prose(4, seed=2)}")
     made.build()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     home = ["--home", made.home.path]
     (reason,) = raptor("status", "--json", *home).json["withheld"].values()
     assert reason.startswith("'north/b.md' ")
@@ -275,7 +275,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_it_cannot_be_read(tmp_
     with made.access().store.open_existing() as store:
         (manifest,) = store.manifests()
     assert list(manifest.documents) == ["north/a.md"]
-    assert decide(made.access()).actions == ()
+    assert decide_run(made.access()).actions == ()
 
 
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["set aside", "deleted"])
@@ -287,7 +287,7 @@ def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is
     for seed, name in enumerate(("north/a.md", "north/b.md", "south/c.md")):
         made.write(name, prose(4, seed=seed))
     made.build()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     made.write("north/a.md", f"---\nreaders: [{{{{ x\n---\n{prose(4)}")
     if is_deleted:
         made.remove("north/b.md")
@@ -295,14 +295,14 @@ def test_a_document_that_is_set_aside_goes_at_once_though_another_of_its_tree_is
         Curator(made.home.path).set_document_aside("north/b.md", Author("Ines"))
     assert made.build().built == []
     assert list(made.manifests()["north"].documents) == ["north/a.md"]
-    assert decide(made.access()).actions == ()
+    assert decide_run(made.access()).actions == ()
 
 
 def test_the_last_chunk_of_a_document_is_set_aside_with_its_document(tmp_path):
     made = Workshop(tmp_path)
     made.write("a.md", "The vault stayed cold after the relay closed.")
     made.build()
-    made.home.settings.write_text(settings_text(made.docs))
+    made.home.settings_path.write_text(settings_text(made.docs))
     with made.access().store.open_existing() as store:
         (leaf,) = store.nodes(Where(layers=(0,)))
     curator = Curator(made.home.path)
@@ -320,7 +320,7 @@ def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_p
         made.write(name, f"{secret}\n\n{prose(4, seed=1)}")
     made.write("north/c.md", prose(4, seed=2))
     made.build()
-    made.home.settings.write_text(settings_text(made.docs, grouping={"by": "folder"}))
+    made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
     with made.access().store.open_existing() as store:
         leaves = [n for n in store.nodes(Where(layers=(0,))) if n.text == secret]
     decisions = [Curator(made.home.path).set_chunk_aside(n.id, Author("Ines")) for n in leaves]
@@ -334,8 +334,8 @@ def test_an_edit_that_leaves_only_set_aside_chunks_sets_the_document_aside(tmp_p
     assert (report.built, report.dropped, report.failed) == (["north"], ["south"], {})
     assert {item.name for item in report.skipped} == {"north/a.md", "south/b.md"}
     assert {name for m in made.manifests().values() for name in m.documents} == {"north/c.md"}
-    assert decide(made.access()).actions == ()
+    assert decide_run(made.access()).actions == ()
     assert raptor("status", "--json", *home).json["set_aside"] == ["north/a.md", "south/b.md"]
-    Curator(made.home.path).take_back(decisions[0].id, Author("Per"))
+    Curator(made.home.path).undo_decision(decisions[0].id, Author("Per"))
     assert made.build().built == ["north"]
     assert "north/a.md" in made.manifests()["north"].documents

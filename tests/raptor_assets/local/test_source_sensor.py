@@ -55,7 +55,7 @@ def test_a_tick_leaves_the_corpus_to_a_run_and_sees_its_edits_afterwards(worksho
     assert daemon.tick()[0] == [["a.md", "b.md", "c.md"]]
 
     def tick(progress):
-        if progress.asset == CHAIN_NAMES.tree.name and progress.share == 1:
+        if progress.asset == CHAIN_NAMES.tree.name and progress.completed_share == 1:
             workshop.write("b.md", prose(6, seed=9))
             between.append(daemon.tick())
 
@@ -107,7 +107,7 @@ def test_a_store_in_use_skips_the_tick_which_is_repeated(published):
     daemon = Daemon(published)
     daemon.settle()
     published.write("b.md", prose(6, seed=9))
-    with filelock.FileLock(published.home.qdrant / "corpus.lock", thread_local=False):
+    with filelock.FileLock(published.home.embedded_store_path / "corpus.lock", thread_local=False):
         builds, dropped, reason = daemon.tick()
     assert (builds, dropped) == ([], [])
     assert "corpus.lock" in reason

@@ -189,14 +189,15 @@ def test_a_password_in_the_settings_does_not_go_into_the_home(tmp_path):
     from raptor_assets.assets.names import CorpusNames
     from raptor_core.settings import Settings
 
-    home.declare(CorpusNames("a"), Settings.model_validate({"source": {"tables": [table]}}))
-    assert "hush" not in home.declaration.read_text()
-    assert home.names().corpus == "a"
+    home.write_declaration(
+        CorpusNames("a"), Settings.model_validate({"source": {"tables": [table]}})
+    )
+    assert "hush" not in home.declaration_path.read_text()
+    assert home.read_names().corpus == "a"
 
 
 @dg.asset(
-    partitions_def=corpus_partitions(),
-    ins={"summaries": dg.AssetIn(["layer_1", "summaries"])},
+    partitions_def=corpus_partitions(), ins={"summaries": dg.AssetIn(["layer_1", "summaries"])}
 )
 def longest_summary(context: dg.AssetExecutionContext, summaries: pd.DataFrame) -> None:
     (row,) = summaries.nlargest(1, "n_tokens").to_dict("records")

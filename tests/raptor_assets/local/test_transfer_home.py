@@ -11,7 +11,7 @@ from raptor_assets.local.transfer import export_home, import_home
 from raptor_core.curation import subject_of_summary
 from raptor_core.retrying import RetryPolicy
 from raptor_core.store.engines import retries
-from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.curation import read_decisions, record_decision, undo_decision
 
 pytestmark = pytest.mark.slow
 
@@ -55,13 +55,15 @@ def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tm
     n_embedded = here.embedder.n_embedded
     built = here.build()
     assert built.built == ["a.md", "b.md"]
-    assert sum(built.produced.values()) == 0
+    assert sum(built.n_produced_by_asset.values()) == 0
     assert here.embedder.n_embedded == n_embedded
     ids = {name: made.build_id for name, made in there.manifests().items()}
     assert {name: made.build_id for name, made in here.manifests().items()} == ids
     assert here.build().built == []
     shutil.rmtree(here.home.tables)
-    assert sum(here.build(force=True).produced.values()) == 0  # the store alone spares every call
+    assert (
+        sum(here.build(force=True).n_produced_by_asset.values()) == 0
+    )  # the store alone spares every call
     assert here.embedder.n_embedded == n_embedded
     assert here.texts("a.md") == there.texts("a.md")
 
@@ -79,15 +81,15 @@ def test_what_people_decided_goes_along(tmp_path):
         below = [node.content_key for node in nodes if node.id in one.children]
         subject = subject_of_summary([tree], below)
         text = f"By hand: {tree}."
-        decide(tables, "summary", tree, subject, value=text, who="Ines", documents=(tree,))
-    undone = decide(tables, "document", "b.md", "b.md", who="Ines", documents=("b.md",))
-    take_back(tables, undone.id, who="Ines")
+        record_decision(tables, "summary", tree, subject, value=text, who="Ines", documents=(tree,))
+    undone = record_decision(tables, "document", "b.md", "b.md", who="Ines", documents=("b.md",))
+    undo_decision(tables, undone.id, who="Ines")
     there.build()
     export_home(there.home, there.settings, str(tmp_path / "all"))
     identity = there.components.store_identity
 
     here = another(tmp_path / "here", (there,))
-    own = decide(
+    own = record_decision(
         here.home.table_store(here.settings),
         "chunk",
         "a.md",

@@ -7,7 +7,7 @@ import pytest
 from support.source_homes import calls
 from support.workshop import live, prose
 
-from raptor_assets.corpus.changes import State
+from raptor_assets.corpus.changes import PartitionChange
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     before, n_calls = live(workshop), calls(workshop)
     unlistable.append(workshop.docs / "two")
     report = workshop.build()
-    assert report.changes.of(State.UNKNOWN) == HELD
+    assert report.changes.partitions_in(PartitionChange.UNKNOWN) == HELD
     assert (report.built, report.dropped) == ([], [])
     builds, dropped, reason = daemon.tick()
     assert (builds, dropped) == ([], [])
@@ -44,7 +44,10 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     assert live(workshop) == before
     unlistable.clear()
     report = workshop.build()
-    assert (set(report.changes.of(State.UNCHANGED)), report.run_ids) == (ALL, [])
+    assert (set(report.changes.partitions_in(PartitionChange.UNCHANGED)), report.run_ids) == (
+        ALL,
+        [],
+    )
     assert calls(workshop) == n_calls
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.team import Team, follow
 from support.workshop import prose
 
-from raptor_assets.corpus.upstream import rows_of
+from raptor_assets.corpus.upstream import to_rows
 from raptor_core import Document
 from raptor_core.errors import SourceError
 from raptor_core.settings import Settings
@@ -41,7 +41,7 @@ def test_rows_of_what_teams_have():
     page = SimpleNamespace(id="p", page_content="Text.", metadata={"page": 3})
 
     def rows(value):
-        return list(rows_of(value, Settings()))
+        return list(to_rows(value, Settings()))
 
     assert rows([page]) == [{"id": "p", "text": "Text.", "metadata": {"page": 3}}]
     assert rows({"text": "One."}) == [{"text": "One."}]
@@ -64,7 +64,7 @@ def test_what_a_data_frame_lacks_is_null_and_not_a_text_like_nan():
             {"id": "b", "text": "Two.", "title": "B", "year": None, "day": pd.NaT},
         ]
     )
-    first, second = rows_of(frame, Settings())
+    first, second = to_rows(frame, Settings())
     assert (first["title"], first["year"]) == (None, 1999)
     assert second == {"id": "b", "text": "Two.", "title": "B", "year": None, "day": None}
 

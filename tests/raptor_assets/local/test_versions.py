@@ -9,12 +9,12 @@ from support.homes import built_once, copy_home
 from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
-from raptor_assets.corpus.changes import ForgetBuilds, decide
-from raptor_assets.home.rollback import release, roll_back
+from raptor_assets.corpus.changes import ForgetBuilds, decide_run
+from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import compare_builds, list_builds
-from raptor_assets.serving.answers import HomeReader
-from raptor_assets.serving.window import corpus_values, read_pages
+from raptor_assets.serving.answers import HomeService
+from raptor_assets.serving.window import call_on_corpus_of, corpus_values
 from raptor_core import HomeRetriever
 from raptor_core.errors import SourceError, UnknownTreeError
 from raptor_core.store.base import Where
@@ -65,7 +65,7 @@ def go_back(workshop, **options):
 
 def forgets(workshop):
     """Trees of which the next run deletes builds with a document that is gone."""
-    actions = decide(workshop.access()).actions
+    actions = decide_run(workshop.access()).actions
     return tuple(t for action in actions if isinstance(action, ForgetBuilds) for t in action.trees)
 
 
@@ -85,7 +85,7 @@ def test_going_back_publishes_the_build_of_before_whole_and_releasing_the_one_af
     changed = go_back(workshop)
     assert contents(workshop) == before
     assert (changed.counts.added > 0, changed.counts.removed > 0) == (True, True)
-    assert release(workshop.access(), TREE).manifest.pin == ""
+    assert release_tree(workshop.access(), TREE).manifest.pin == ""
     assert contents(workshop) == after
     assert workshop.embedder.n_embedded == n_embedded
 
@@ -105,14 +105,14 @@ def test_a_held_tree_is_left_by_builds_runs_and_the_sensor_until_it_is_released(
     assert "`raptor versions release guide` lets builds publish it again" in failure
     assert (contents(workshop), workshop.embedder.n_embedded) == (holds, n_embedded)
     workshop.write("other/c.md", prose(14, seed=5))
-    assert decide(workshop.access()).changes.pins == {TREE: "it answered worse (Ana)"}
+    assert decide_run(workshop.access()).changes.pin_notes == {TREE: "it answered worse (Ana)"}
     report = workshop.build()
     assert report.built == ["other"]
     assert contents(workshop) == holds
     assert workshop.manifests()[TREE].pin == "it answered worse (Ana)"
     with pytest.raises(SourceError, match="pinned to an earlier build: it answered worse"):
         workshop.build(TREE)
-    release(workshop.access(), TREE)
+    release_tree(workshop.access(), TREE)
     assert daemon.tick()[:2] == ([[TREE]], [])
     assert workshop.build().built == [TREE]
     assert workshop.manifests()[TREE].pin == ""
@@ -128,7 +128,7 @@ def test_a_document_that_is_gone_leaves_a_pinned_tree_and_all_kept_builds(worksh
     assert [build.state for build in builds(workshop)] == ["pinned"]
     assert kept_files(workshop) == []
     assert workshop.build().run_ids == []
-    release(workshop.access(), TREE)
+    release_tree(workshop.access(), TREE)
     assert workshop.build().built == [TREE]
     assert any(not node.is_leaf for node in contents(workshop)[0])
 
@@ -149,7 +149,7 @@ def test_a_pin_ends_with_the_last_document_and_that_is_announced(workshop):
     for name in ("a", "b"):
         (workshop.docs / f"guide/{name}.md").rename(workshop.docs / f"other/{name}.md")
     report = workshop.build()
-    assert report.changes.ended_pins == {TREE: "it answered worse (Ana)"}
+    assert report.changes.ended_pin_notes == {TREE: "it answered worse (Ana)"}
     assert (report.built, report.dropped) == (["other"], [TREE])
 
 
@@ -222,7 +222,7 @@ def test_builds_are_listed_with_run_nodes_checks_and_cost_and_compared(workshop)
 
 def test_the_command_lists_compares_goes_back_and_releases(workshop):
     home = workshop.home.path
-    workshop.home.settings.write_text(
+    workshop.home.settings_path.write_text(
         f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
     )
 
@@ -237,8 +237,8 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     assert pin.startswith("worse (")
     assert f"pinned to an earlier build: {pin}" in raptor("tree", TREE, "--home", home).out
     retriever = HomeRetriever(home)
-    rows = read_pages(retriever, None, corpus_values)["trees"]
-    trees = HomeReader(retriever).list_trees().trees
+    rows = call_on_corpus_of(retriever, None, corpus_values)["trees"]
+    trees = HomeService(retriever).list_trees().trees
     assert {row["name"]: row["pin"] for row in rows} == {TREE: pin, "other": ""}
     assert {tree.tree: tree.pin for tree in trees} == {TREE: pin, "other": ""}
     assert printed("release", TREE)["pin"] == ""
@@ -252,7 +252,7 @@ def test_a_release_is_requested_though_another_change_was_requested_before(works
     workshop.write("other/c.md", prose(14, seed=5))
     assert daemon.tick()[0] == [["other"]]
     assert daemon.run()
-    release(workshop.access(), TREE)
+    release_tree(workshop.access(), TREE)
     assert daemon.tick()[0] == [[TREE]]
 
 

@@ -52,15 +52,15 @@ class Team:
     def home(self, name):
         """A home that shares no file with the others."""
         home = Home(self.root / name)
-        home.dagster.mkdir(parents=True)
-        shutil.copy(INSTANCE, home.dagster / "dagster.yaml")
-        home.settings.write_text(self.settings)
+        home.dagster_home.mkdir(parents=True)
+        shutil.copy(INSTANCE, home.dagster_home / "dagster.yaml")
+        home.settings_path.write_text(self.settings)
         return home
 
     def process(self, name, command):
         """A process with a home of its own, ended with all of its children."""
         home = self.home(name)
-        environ = {**self.environment, **home.environment()}
+        environ = {**self.environment, **home.dagster_environment()}
         return process_of(command, home.path, self.root / f"{name}.log", environ)
 
     def wait_until(self, reached):
@@ -100,7 +100,7 @@ def test_partitions_spread_over_workers_and_survive_one(team):
         (team.docs / f"{name}.md").write_text(prose(8, seed=number))
     own = team.home("own")
     with ExitStack() as stack:
-        instance = stack.enter_context(open_records(own.dagster))
+        instance = stack.enter_context(open_records(own.dagster_home))
         workers = [
             stack.enter_context(
                 team.process(
@@ -137,7 +137,7 @@ def test_partitions_spread_over_workers_and_survive_one(team):
         assert process(first_try) not in map(process, others)
     status = read_status(own, own.load_settings())
     assert [tree.partition for tree in status.trees] == ["a.md", "b.md", "c.md", "d.md"]
-    assert all(tree.structural_passed for tree in status.trees)
+    assert all(tree.structural_checks_passed for tree in status.trees)
     assert not list(team.root.rglob("*.parquet"))
     secrets = [value.split("@")[0].rpartition(":")[2] for value in map(os.environ.get, GIVEN)]
     logged = "".join(log.read_text() for log in team.root.glob("*.log"))

@@ -12,7 +12,7 @@ from support.processes import wait_until
 from support.serving import KEY, served_here
 from support.streams import StreamingModel, data
 
-from raptor_assets.serving.chat import StopText, sources_text
+from raptor_assets.serving.chat import StopTextCutter, sources_text
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import ServerKeys
 from raptor_assets.serving.values import Citation, CitedSpan
@@ -166,8 +166,8 @@ def test_a_title_in_the_list_of_sources_is_no_markup():
     ],
 )
 def test_a_stop_text_is_found_and_nothing_else_is_held_back(pieces, stops, text):
-    stopped = StopText(stops)
-    given = [stopped.add(piece) for piece in pieces] + [stopped.add("", is_last=True)]
+    stopped = StopTextCutter(stops)
+    given = [stopped.add_piece(piece) for piece in pieces] + [stopped.add_piece("", is_last=True)]
     assert ("".join(given), stopped.text) == (text, text)
     assert stopped.is_over is (text != "".join(pieces))
 

@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 from support.command import SMALL_PARTS, Place
 
-from raptor_assets.serving.dify import Conditions, where_of
+from raptor_assets.serving.dify import Conditions, to_where
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import ServerKeys
 from raptor_core import HomeRetriever
@@ -49,14 +49,14 @@ def left_out(**metadata):
     ],
 )
 def test_conditions_on_metadata_become_filters(given, where):
-    assert where_of(conditions(*given)) == where
+    assert to_where(conditions(*given)) == where
 
 
 def test_alternatives_of_one_key_are_its_values():
     given = conditions(("a", "is", "x"), ("a", "in", ["y", "z"]), operator="or")
-    assert where_of(given) == kept(a=["x", "y", "z"])
-    assert where_of(conditions(("a", ">", 1), operator="or")) == kept(a={"gt": 1})
-    assert where_of(Conditions()) == where_of(None) == Where()
+    assert to_where(given) == kept(a=["x", "y", "z"])
+    assert to_where(conditions(("a", ">", 1), operator="or")) == kept(a={"gt": 1})
+    assert to_where(Conditions()) == to_where(None) == Where()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_alternatives_of_one_key_are_its_values():
 )
 def test_conditions_that_no_filter_says_are_refused_with_the_remedy(given, operator, words):
     with pytest.raises(SettingsError, match=words):
-        where_of(conditions(*given, operator=operator))
+        to_where(conditions(*given, operator=operator))
 
 
 @pytest.fixture(scope="module")

@@ -23,13 +23,13 @@ from support.command import SMALL_PARTS, Place, raptor
 from support.serving import served_here
 
 from raptor_assets.serving.http import make_app
-from raptor_assets.serving.identity import CALLER, Caller, KnownCallers, ServerKeys, read_keys
+from raptor_assets.serving.identity import CALLER, Caller, KnownCallers, ServerKeys, parse_keys
 from raptor_assets.serving.mcp import make_http_app, make_server
 from raptor_core import HomeRetriever
 from raptor_core.errors import AccessError, SettingsError
 from raptor_core.settings.access import AccessSettings
 from raptor_core.store.engines.base import Delete, Point, Upsert
-from raptor_core.store.payload import manifest_id
+from raptor_core.store.payload import manifest_point_id
 
 ISSUER, AUDIENCE = "https://login.example", "handbook"
 
@@ -54,7 +54,7 @@ def entry(key, *readers):
 )
 def test_a_wrong_file_of_keys_is_refused_without_its_values(text, words):
     with pytest.raises(ValueError, match=words) as refused:
-        read_keys(text)
+        parse_keys(text)
     assert "secret" not in str(refused.value)
 
 
@@ -63,7 +63,7 @@ def test_a_file_of_keys_may_have_a_byte_order_mark_and_digests_of_any_case(tmp_p
     digest = hashlib.sha256(b"one").hexdigest().upper()
     (tmp_path / "keys.toml").write_text(text.format(digest), encoding="utf-8-sig")
     callers = KnownCallers(AccessSettings(keys="keys.toml"), tmp_path)
-    assert callers.of("one").readers == ("*", "ana")
+    assert callers.identify("one").readers == ("*", "ana")
 
 
 def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobody_in(tmp_path):
@@ -73,24 +73,24 @@ def test_keys_are_read_again_when_their_file_changes_and_a_broken_file_lets_nobo
         KnownCallers(access, tmp_path)
     file.write_text(entry("one", "ana") + entry("two"))
     callers = KnownCallers(access, tmp_path)
-    assert callers.of("one") == Caller(("*", "ana"), decides=True, name="one")
-    assert (callers.of("two").readers, callers.of("two").decides) == (("*",), False)
+    assert callers.identify("one") == Caller(("*", "ana"), can_decide=True, name="one")
+    assert (callers.identify("two").readers, callers.identify("two").can_decide) == (("*",), False)
     for sent in ("three", "", None, "ONE", hashlib.sha256(b"one").hexdigest(), "ö\udc80"):
         with pytest.raises(AccessError, match="send your key"):
-            callers.of(sent)
+            callers.identify(sent)
     file.write_text(entry("three", "ben"))
-    assert callers.of("three").readers == ("*", "ben")
+    assert callers.identify("three").readers == ("*", "ben")
     with pytest.raises(AccessError, match="send your key"):
-        callers.of("one")
+        callers.identify("one")
     file.write_text("broken")
     with pytest.raises(AccessError, match="cannot identify callers"):
-        callers.of("three")
+        callers.identify("three")
     file.write_text(entry("three", "ben"))
     os.utime(file, ns=(1, 1))
-    assert callers.of("three").readers == ("*", "ben")
+    assert callers.identify("three").readers == ("*", "ben")
     file.write_text(entry("three", "eva"))
     os.utime(file, ns=(1, 1))  # as a tool may, that copies times
-    assert callers.of("three").readers == ("*", "eva")
+    assert callers.identify("three").readers == ("*", "eva")
 
 
 @pytest.fixture(scope="module")
@@ -148,15 +148,15 @@ def test_a_token_of_the_issuer_has_the_readers_of_its_claims(issuer):
         (sign(realm="roles", **{"https://example/teams": ["d"]}), {"hr", "d"}),
         (sign(aud=["other", AUDIENCE], exp=time.time() - 5), {"hr"}),
     ):
-        assert set(callers.of(token).readers) == {"*", *readers}
-    names = [callers.of(sign(sub=subject)).name for subject in ("ana", None)]
+        assert set(callers.identify(token).readers) == {"*", *readers}
+    names = [callers.identify(sign(sub=subject)).name for subject in ("ana", None)]
     assert names == ["ana", ""]
 
 
 def test_a_key_without_a_name_decides_under_the_beginning_of_its_digest():
     text = entry("one", "ana").replace('name = "one"\n', "")
     digest = hashlib.sha256(b"one").hexdigest()
-    assert read_keys(text)[digest].name == f"key {digest[:8]}"
+    assert parse_keys(text)[digest].name == f"key {digest[:8]}"
 
 
 def test_no_other_token_is_taken(issuer):
@@ -191,7 +191,7 @@ def test_no_other_token_is_taken(issuer):
     ]
     for token in refused:
         with pytest.raises(AccessError, match="send your key or token"):
-            callers.of(token)
+            callers.identify(token)
 
 
 BROKEN_SETS = [b"<html>Sign in</html>", b"\xff\xfe{\0}\0", b"[]", b'{"keys": []}', b'{"keys": "x"}']
@@ -204,7 +204,7 @@ def test_a_key_set_that_cannot_be_used_lets_nobody_in_and_is_logged(
     _, sign, _ = issuer
     (tmp_path / "jwks.json").write_bytes(content)
     with pytest.raises(AccessError, match="cannot identify callers"):
-        tokens_of(tmp_path).of(sign())
+        tokens_of(tmp_path).identify(sign())
     assert "jwks.json" in caplog.text
 
 
@@ -222,18 +222,18 @@ def test_keys_of_tokens_are_fetched_from_their_issuer(issuer, tmp_path, monkeypa
         url = f"https://127.0.0.1:{server.server_port}/jwks.json"
         callers = tokens_of(tmp_path, jwt_keys=url)
         with pytest.raises(AccessError, match="cannot identify callers"):
-            callers.of(sign())  # a server that no authority of this machine knows
+            callers.identify(sign())  # a server that no authority of this machine knows
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         for content in BROKEN_SETS:
             served.write_bytes(content)
             with pytest.raises(AccessError, match="cannot identify callers"):
-                callers.of(sign())
+                callers.identify(sign())
         shutil.copy(folder / "jwks.json", served)
-        assert callers.of(sign()).readers == ("*", "hr")
+        assert callers.identify(sign()).readers == ("*", "hr")
         with pytest.raises(AccessError, match="send your key or token"):
-            callers.of(sign("stranger"))
+            callers.identify(sign("stranger"))
         server.shutdown()
-    assert callers.of(sign()).readers == ("*", "hr")  # the key set is kept for minutes
+    assert callers.identify(sign()).readers == ("*", "hr")  # the key set is kept for minutes
 
 
 def test_settings_of_tokens_are_whole(tmp_path):
@@ -317,11 +317,13 @@ def test_clients_of_the_protocol_find_the_service_that_issues_tokens(home, issue
 @pytest.mark.slow
 def test_a_caller_with_readers_gets_no_words_of_damaged_trees(home):
     retriever = HomeRetriever(home.home, is_operator=True)
-    id_ = manifest_id("vault")
+    id_ = manifest_point_id("vault")
     damage = Upsert((Point(id_, {"state": "manifest", "tree": "vault"}),))
 
     def apply(operation):
-        retriever.read(None, lambda _home, _settings, store: store._engine.apply([operation]))
+        retriever.call_with_home(
+            None, lambda _home, _settings, store: store._engine.apply([operation])
+        )
 
     async def listed(readers, served=retriever):
         from mcp import Client
@@ -370,6 +372,8 @@ def test_servers_with_rights_do_not_start_open_or_with_a_key_that_has_no_readers
     assert (refused.code, "RAPTOR_API_KEY" in refused.err) == (3, True)
     assert home.call("mcp").code == 7
     assert raptor("mcp", "--home", home.home, "--port", "1", "--as", "ana").code == 2
-    home.settings.write_text(home.settings.read_text().replace('keys = "keys.toml"\n', ""))
+    home.settings_path.write_text(
+        home.settings_path.read_text().replace('keys = "keys.toml"\n', "")
+    )
     assert (refused := home.call("serve")).code == 3
     assert "access.keys" in refused.err

@@ -57,7 +57,7 @@ def shown(place):
     answers = [client.get(path) for path in paths]
     assert {answer.status_code for answer in answers} == {200}
     decided = client.post("/decisions", json={"kind": "document", "subject": "a.md"})
-    Curator(place.home).take_back(decided.json()["id"], Author("Ines"))
+    Curator(place.home).undo_decision(decided.json()["id"], Author("Ines"))
     report = answers[0].json()
     assert report["documents"][0]["x"]
     assert report["findings"]

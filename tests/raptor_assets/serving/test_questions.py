@@ -75,7 +75,7 @@ def test_a_question_is_kept_with_its_caller_and_who_asked_votes(place):
     for client, answered, status in votes:
         given = {"id": answered, "vote": "down" if client is ana else "up"}
         assert client.post("/vote", json=given).status_code == status
-    first, second = log_of(place).read()
+    first, second = log_of(place).read_questions()
     assert (first.id, first.caller, first.vote, first.corpus) == (name, "ana", -1, "corpus")
     assert (second.caller, second.vote, second.question) == ("ben", 1, PUMP)
     assert first.n_hits > 0
@@ -127,15 +127,15 @@ def test_questions_are_forgotten_by_id_by_caller_and_after_their_days(place, mon
     for who, times in (("ana", 2), ("ben", 1)):
         for _ in range(times):
             assert caller(place, who).post("/search", json={"question": PUMP}).json()["id"]
-    first = log_of(place).read()[0].id
+    first = log_of(place).read_questions()[0].id
     forget = partial(place.call, "curate", "forget-questions")
     assert forget().code == 2
     assert forget(first, "--json").json == {"n_forgotten": 1}
     assert "1 forgotten" in forget("--caller", "ben").out
-    assert [each.caller for each in log_of(place).read()] == ["ana"]
+    assert [each.caller for each in log_of(place).read_questions()] == ["ana"]
     later = time.time() + 91 * 86_400
     monkeypatch.setattr(time, "time", lambda: later)
-    assert log_of(place).read() == []
+    assert log_of(place).read_questions() == []
     assert PUMP.encode() not in (place.home / FILE).read_bytes()
 
 

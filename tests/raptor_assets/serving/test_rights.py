@@ -100,11 +100,13 @@ def home(request, tmp_path_factory):
         curator = Curator(place.home)
         for node in HomeRetriever(place.home).manifests():
             top = HomeRetriever(place.home).nodes(node.tree)[-1]
-            if top.layer and not top.stands_for:
-                curator.correct(top.id, f"Corrected: {top.text}", Author("Ines", "it was wrong"))
+            if top.layer and not top.copied_node_id:
+                curator.correct_summary(
+                    top.id, f"Corrected: {top.text}", Author("Ines", "it was wrong")
+                )
         curator.set_document_aside("vault/ebony.md", Author("Ines", "of ebony"))
-        (undone,) = [d for d in curator.decisions() if d.kind == "document"]
-        curator.take_back(undone.id, Author("Per"))
+        (undone,) = [d for d in curator.list_decisions() if d.kind == "document"]
+        curator.undo_decision(undone.id, Author("Per"))
         write(place, "ops/daisy.md", seed=10)
         assert place.call("build").code == 0
         write_settings(place, grouping=grouping, corpus_tree={"enabled": True})
@@ -255,7 +257,7 @@ def test_a_decision_needs_a_reader_of_the_whole_node_who_may_decide(home):
     assert hidden.text.replace("ebony", "no") == unknown.text
     for node in (n for m in every.manifests() for n in every.nodes(m.tree) if n.layer):
         readable = not any(word(d) in hidden_from(("group:hr",)) for d in node.documents)
-        if not node.stands_for and not readable and node.tree != "/corpus":
+        if not node.copied_node_id and not readable and node.tree != "/corpus":
             assert decide(("group:hr",), node.id, "summary").status_code == 404
     made = decide(("group:hr",), "hr/amber.md").json()
     assert made["who"] == "group:hr"  # the name of the key
@@ -278,18 +280,22 @@ def test_a_decision_is_seen_by_those_who_may_read_its_documents_now(tmp_path):
         (tree,) = (m.tree for m in curator._published.manifests() if "hr/amber.md" in m.documents)
         nodes = HomeRetriever(place.home, is_operator=True).nodes(tree)
         made = curator.set_chunk_aside(nodes[0].id, Author("Ines"))
-        curator.correct(nodes[-1].id, "Amber is dear.", Author("Ines"))
-        seen = [len(curator.for_readers([who]).decisions()) for who in ("group:hr", "ana", "vault")]
+        curator.correct_summary(nodes[-1].id, "Amber is dear.", Author("Ines"))
+        seen = [
+            len(curator.for_readers([who]).list_decisions()) for who in ("group:hr", "ana", "vault")
+        ]
         assert seen == [2, 0, 0]
         text = (place.docs / "hr/amber.md").read_text()
         place.write("hr/amber.md", text.replace("group:hr", "vault"))
         place.write("hr/cedar.md", text.replace("amber", "cedar"))  # of the tree that it leaves
         assert place.call("build").code == 0
-    seen = [len(curator.for_readers([who]).decisions()) for who in ("group:hr", "ana", "vault")]
+    seen = [
+        len(curator.for_readers([who]).list_decisions()) for who in ("group:hr", "ana", "vault")
+    ]
     assert seen == [0, 0, 2]
     for who, words in (("group:hr", "no decision"), ("vault", "")):
         with pytest.raises(CurationError, match=words) if words else nullcontext():
-            curator.for_readers([who]).take_back(made.id, Author("Per"))
+            curator.for_readers([who]).undo_decision(made.id, Author("Per"))
 
 
 def test_a_caller_gets_a_new_map_when_the_nodes_changed_and_never_the_settings(home):
@@ -334,7 +340,7 @@ def test_a_correction_changes_no_summary_of_equal_content_in_another_document(tm
         assert len({tuple(node.text for node in members) for members in nodes.values()}) == 1
         decider, author = curator.for_readers(["*"]), Author("a decider")
         summary = next(node for node in nodes["p (everyone)"] if node.layer == 1)
-        decider.correct(summary.id, "Corrected.", author)
+        decider.correct_summary(summary.id, "Corrected.", author)
         decider.set_chunk_aside(nodes["report (draft) (everyone)"][0].id, author)
         built = place.call("build", "--json").json["built"]
         assert built == ["p (everyone)", "report (draft) (everyone)"]

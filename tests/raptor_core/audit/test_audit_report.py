@@ -7,8 +7,8 @@ from support.trees import by_id, leaf, summary
 from support.word_judge import WordJudge
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.audit.report import Audit, run_audits
-from raptor_core.checks.base import with_severities
+from raptor_core.audit.report import LayerAudit, run_audits
+from raptor_core.checks.base import apply_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.tables.values import audit_to_table, findings_by_audit_key, table_to_findings
@@ -29,7 +29,9 @@ class Counting(WordJudge):
 
 
 def audit(*nodes, judge=None, known=None):
-    (report,) = run_audits([Audit(nodes, by_id(*LEAVES), known or {})], judge or Counting(), 1.0, 0)
+    (report,) = run_audits(
+        [LayerAudit(nodes, by_id(*LEAVES), known or {})], judge or Counting(), 1.0, 0
+    )
     return report
 
 
@@ -40,7 +42,7 @@ def test_findings_survive_a_table_and_are_not_sought_again():
     assert table_to_findings(table) == report.findings
     again = audit(TRUE, FALSE, judge=judge, known=findings_by_audit_key(table))
     assert judge.asked == ["true", "false"]
-    assert (again.n_judged, again.by_node) == (0, report.by_node)
+    assert (again.n_judged, again.findings_by_node) == (0, report.findings_by_node)
 
 
 def test_a_changed_text_child_or_judge_is_judged_again():
@@ -87,7 +89,7 @@ def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
     assert (report.unsupported_share, verdict.passed, verdict.severity) == (0, False, "warn")
     assert "no answer" in verdict.summary
     blocking = CheckSettings(severity={"hallucination_audit": "error"})
-    assert [found.severity for found in with_severities([verdict], blocking)] == ["warn"]
+    assert [found.severity for found in apply_severities([verdict], blocking)] == ["warn"]
     audit(TRUE, judge=judge, known=findings_by_audit_key(audit_to_table(report)))
     assert judge.asked == ["true", "true"]
 
@@ -95,7 +97,7 @@ def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
 @pytest.mark.parametrize("severity", ["warn", "error"])
 def test_the_check_fails_over_the_bound_and_blocks_where_asked(severity):
     settings = Settings(checks={"severity": {"hallucination_audit": severity}})
-    (verdict,) = with_severities([evaluate_audit(audit(TRUE, FALSE), settings)], settings.checks)
+    (verdict,) = apply_severities([evaluate_audit(audit(TRUE, FALSE), settings)], settings.checks)
     assert (verdict.passed, verdict.severity) == (False, severity)
     assert verdict.worst[0].text == "Captain Holloway rescued 84 sheep."
     assert "84" in verdict.worst[0].why

@@ -4,8 +4,8 @@ import pytest
 from support.trees import checked_layer, checked_trees, leaf, summary
 from support.workshop import prose
 
-from raptor_core.checks.injection import HIDDEN, MARKUP, injection_signs, prompt_injection
-from raptor_core.checks.junk import find_junk, junk_text, loop, truncated
+from raptor_core.checks.injection import HIDDEN, MARKUP, find_injection_signs, prompt_injection
+from raptor_core.checks.junk import find_junk, find_repeated_run, find_truncated_end, junk_text
 from raptor_core.settings import Settings
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
@@ -74,9 +74,11 @@ def test_sentences_that_return_in_turn_are_a_loop():
     second = (
         "Her father gave her a branch, and she planted it on the grave and wept every day there."
     )
-    assert loop(f"Once there was a maid. {first} {second} {first} {second} {first}")
+    assert find_repeated_run(f"Once there was a maid. {first} {second} {first} {second} {first}")
     assert (
-        loop(f"{first} {second} Once there was a maid who lived in a house with her sisters.")
+        find_repeated_run(
+            f"{first} {second} Once there was a maid who lived in a house with her sisters."
+        )
         is None
     )
     assert find_junk(f"{first} {second} " * 3, [f"{first} {second} " * 3]) is None
@@ -97,7 +99,7 @@ BELOW = [leaf("a", CHILDREN[0]), leaf("b", CHILDREN[1])]
     ],
 )
 def test_an_end_in_mid_sentence_is_a_cut(text):
-    assert truncated(text) is not None
+    assert find_truncated_end(text) is not None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_an_end_in_mid_sentence_is_a_cut(text):
     ],
 )
 def test_a_finished_text_is_none(text):
-    assert truncated(text) is None
+    assert find_truncated_end(text) is None
 
 
 @pytest.mark.parametrize(
@@ -124,8 +126,8 @@ def test_a_finished_text_is_none(text):
     ],
 )
 def test_an_open_end_is_a_cut_only_where_the_limit_was_reached(text, is_open):
-    assert truncated(text) is None
-    assert (truncated(text, is_full=True) is not None) is is_open
+    assert find_truncated_end(text) is None
+    assert (find_truncated_end(text, is_full=True) is not None) is is_open
     for n_tokens in (5, 20):
         node = summary("s", "ab", text=text, n_tokens=n_tokens)
         assert junk_text(checked_layer([node], BELOW, LIMITED)).passed is not (
@@ -152,14 +154,14 @@ PLAIN = [
 
 @pytest.mark.parametrize("text", ORDERS)
 def test_an_order_is_found_and_what_it_does_is_said(text):
-    assert ORDERS[text] in injection_signs(text)
+    assert ORDERS[text] in find_injection_signs(text)
     around = f"The ferry left at nine. {text} It came back at noon."
-    assert ORDERS[text] in injection_signs(around)
+    assert ORDERS[text] in find_injection_signs(around)
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain_text_is_not(text):
-    assert injection_signs(text) == ()
+    assert find_injection_signs(text) == ()
 
 
 def test_chunks_come_first_and_a_bound_lets_some_through():

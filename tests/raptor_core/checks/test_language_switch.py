@@ -7,7 +7,7 @@ from raptor_core.checks.document_text import (
     document_text,
     find_odd_text,
 )
-from raptor_core.checks.languages import find_switch, language, language_switch
+from raptor_core.checks.languages import detect_language, find_language_switch, language_switch
 from raptor_core.documents.base import Document
 from raptor_core.settings import CheckSettings
 
@@ -59,12 +59,12 @@ CODES = dict(zip([*TEXTS, *OTHER_SCRIPTS], LANGUAGES.split(), strict=True))
 
 
 def switched(text, *children):
-    return find_switch(text, children)
+    return find_language_switch(text, children)
 
 
 @pytest.mark.parametrize("name", CODES)
 def test_the_language_of_a_paragraph_is_recognized(name):
-    assert language((TEXTS | OTHER_SCRIPTS)[name]) == CODES[name]
+    assert detect_language((TEXTS | OTHER_SCRIPTS)[name]) == CODES[name]
 
 
 @pytest.mark.parametrize("found", TEXTS)

@@ -7,10 +7,10 @@ import pytest
 from support.trees import checked_clusters, checked_layer, checked_trees, leaf, summary
 
 from raptor_core import Components, Document
-from raptor_core.checks.base import CheckResult, blocking_failures, require
+from raptor_core.checks.base import CheckResult, blocking_failures, require_passed
 from raptor_core.checks.sizes import chunk_length, cluster_size, compression_ratio, token_budget
-from raptor_core.checks.stored import embedding, staleness
-from raptor_core.checks.structure import coverage, shrink, unreadable_nodes
+from raptor_core.checks.stored import check_equal_vectors, staleness
+from raptor_core.checks.structure import check_child_links, check_shrinking_layers, unreadable_nodes
 from raptor_core.errors import InvariantError
 from raptor_core.identity import embedding_key
 from raptor_core.settings import Settings
@@ -20,7 +20,7 @@ LEAVES = [leaf(name) for name in "abcd"]
 
 
 def covered(*nodes):
-    return coverage(checked_layer(nodes, LEAVES))
+    return check_child_links(checked_layer(nodes, LEAVES))
 
 
 def test_a_node_without_a_parent_is_named():
@@ -36,9 +36,9 @@ def test_a_cluster_of_one_and_an_unknown_child_fail():
 
 def test_a_layer_that_is_no_smaller_than_the_one_below_fails():
     layer = [summary("s", "ab"), summary("t", "cd")]
-    assert shrink(checked_trees([LEAVES, layer])).passed
+    assert check_shrinking_layers(checked_trees([LEAVES, layer])).passed
     wide = [summary(name, "abcd") for name in "wxyz"]
-    found = shrink(checked_trees([LEAVES, wide]))
+    found = check_shrinking_layers(checked_trees([LEAVES, wide]))
     assert (found.passed, found.severity) == (False, "error")
 
 
@@ -81,8 +81,8 @@ def test_a_failed_error_blocks_and_nothing_else_does():
 
 def test_a_build_ends_at_a_blocking_failure_with_its_remedy():
     with pytest.raises(InvariantError, match=r"Seen.*Mend it"):
-        require(RESULTS)
-    require([result for result in RESULTS if result.name != "error False"])
+        require_passed(RESULTS)
+    require_passed([result for result in RESULTS if result.name != "error False"])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def sound():
 
 
 def judge(vectors, nodes=NODES):
-    return embedding(nodes, vectors)
+    return check_equal_vectors(nodes, vectors)
 
 
 def test_an_embedder_that_answers_every_text_alike_fails():

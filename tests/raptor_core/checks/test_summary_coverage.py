@@ -4,7 +4,7 @@ import pytest
 from support.trees import by_id, leaf, summary
 
 from raptor_core.checks.base import CheckedLayer
-from raptor_core.checks.coverage import copied_child, summary_coverage, word_shares
+from raptor_core.checks.coverage import copied_child_index, covered_word_shares, summary_coverage
 from raptor_core.identity import FALLBACK
 from raptor_core.settings import Settings
 
@@ -43,11 +43,13 @@ def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
 def test_words_that_all_siblings_share_count_little():
     topic = "The history of the island lighthouse tells"
     children = [f"{topic} of lamps and oil.", f"{topic} of storms and boats.", f"{topic} of birds."]
-    first, *rest = word_shares("The history of the island lighthouse tells of oil.", children)
+    first, *rest = covered_word_shares(
+        "The history of the island lighthouse tells of oil.", children
+    )
     assert first > max(rest)
 
 
 def test_most_of_a_copy_is_a_copy_and_a_quotation_is_none():
     children = [f"{LAMP} {STORM} {SCHOOL}", "Nothing else was known of the island at that time."]
-    assert copied_child(f"{LAMP}\n{STORM} {SCHOOL} The end.", children) == 0
-    assert copied_child(LAMP, children) is None
+    assert copied_child_index(f"{LAMP}\n{STORM} {SCHOOL} The end.", children) == 0
+    assert copied_child_index(LAMP, children) is None

@@ -12,7 +12,7 @@ from support.workshop import WORDS
 
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.context import context_lines
-from raptor_core.chunking.sentences import Measure, cut_sentence, sentences
+from raptor_core.chunking.sentences import SpanWeights, cut_sentence, find_sentence_spans
 from raptor_core.documents.base import Document
 from raptor_core.settings import preset
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
@@ -55,7 +55,7 @@ def test_unusual_text_is_cut_within_the_limit_and_without_loss(name):
 
 def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     text = "one two three four, five six seven"
-    assert cut_sentence(text, 0, len(text), Measure(text, COUNTER, 0, len(text)), 6) == [
+    assert cut_sentence(text, 0, len(text), SpanWeights(text, COUNTER, 0, len(text)), 6) == [
         len("one two three four, ")
     ]
 
@@ -146,9 +146,9 @@ def chunks_of(text, counter, **values):
 def test_whole_sentences_across_line_ends_fill_each_chunk(counter):
     text = wrapped_prose(300)
     chunks = chunks_of(text, counter)
-    ends = {end for _, end in sentences(text)}
+    ends = {end for _, end in find_sentence_spans(text)}
     assert all(chunk.end in ends for chunk in chunks)
     for chunk, following in pairwise(chunks):
-        first = next(end for start, end in sentences(text) if start == following.start)
+        first = next(end for start, end in find_sentence_spans(text) if start == following.start)
         assert counter.count([text[chunk.start : first]])[0] > LIMIT >= chunk.n_tokens
     assert [chunk.n_tokens for chunk in chunks] == counter.count([chunk.text for chunk in chunks])

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from raptor_core.chunking import SentenceChunker, make_chunker
-from raptor_core.chunking.outline import blocks_of, parts_of
-from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest
-from raptor_core.chunking.sentences import sentences_of
+from raptor_core.chunking.outline import document_blocks, paragraph_parts
+from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest_borders
+from raptor_core.chunking.sentences import block_sentence_spans
 from raptor_core.documents.base import Document
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
-from raptor_formats.blocks import Section, is_rule
+from raptor_formats.blocks import Section, is_horizontal_rule
 from raptor_lab.chunking import WindowChunker
 
 
@@ -91,10 +91,10 @@ def test_chunks_are_spans_in_order_that_leave_out_only_what_is_no_text(counter, 
         assert chunk.text == text[chunk.start : chunk.end]
         assert chunk.text.strip() == chunk.text != ""
         assert chunk.start >= at
-        assert is_rule(text[at : chunk.start])
-        assert not is_rule(chunk.text)
+        assert is_horizontal_rule(text[at : chunk.start])
+        assert not is_horizontal_rule(chunk.text)
         at = chunk.end
-    assert is_rule(text[at:])
+    assert is_horizontal_rule(text[at:])
 
 
 @given(text=ANY_TEXT, limit=LIMITS)
@@ -102,8 +102,8 @@ def test_a_sentence_that_fits_is_never_cut(text, limit):
     counter = Words()
     chunks = chunks_of(text, limit, counter)
     bounds = {chunk.start for chunk in chunks}
-    blocks = blocks_of(Document("d", text))
-    for start, end in (span for block in blocks for span in sentences_of(text, block)):
+    blocks = document_blocks(Document("d", text))
+    for start, end in (span for block in blocks for span in block_sentence_spans(text, block)):
         if counter.count([text[start:end]])[0] <= limit:
             assert not any(start < bound < end for bound in bounds)
 
@@ -121,7 +121,7 @@ def test_the_other_methods_keep_the_law_of_spans(method, text, limit):
     bounds = [0, *(bound for c in chunks for bound in (c.start, c.end)), len(text)]
     assert bounds == sorted(bounds)
     gaps = (text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True))
-    assert all(map(is_rule, gaps))
+    assert all(map(is_horizontal_rule, gaps))
     assert all(c.text == text[c.start : c.end] and c.n_tokens <= limit for c in chunks)
 
 
@@ -228,7 +228,7 @@ def test_a_packing_has_the_least_price_of_all(weights, limit, seed):
         possible = [(p, c, b) for (p, c), b in zip(found, large, strict=True) if p is not None]
         enough = [p + c for p, c, b in possible if b]
         least.append(min(enough or [p + c for p, c, _ in possible]))
-    ends = cheapest(weights, prices, limit)
+    ends = cheapest_borders(weights, prices, limit)
     assert ends == sorted(set(ends))
     assert sum(price(a, b) for a, b in pairwise([0, *ends])) == least[-1]
 
@@ -237,8 +237,8 @@ def test_a_packing_has_the_least_price_of_all(weights, limit, seed):
 def test_chunks_know_their_paragraphs(text, limit, method):
     document = Document("d", text)
     chunks = chunker_of(method, limit).chunk(document)
-    found = parts_of(document, chunks, Words())
-    starts = {block.start for block in blocks_of(document)}
+    found = paragraph_parts(document, chunks, Words())
+    starts = {block.start for block in document_blocks(document)}
     texts = {}
     for chunk, parts in zip(chunks, found, strict=True):
         assert sum(n for _, n in parts) >= chunk.n_tokens

@@ -10,7 +10,7 @@ import pytest
 from raptor_core.checks.document_text import find_odd_text
 from raptor_core.chunking import make_chunker
 from raptor_core.documents.base import Document
-from raptor_core.documents.data_runs import data_runs
+from raptor_core.documents.data_runs import find_data_runs
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
 
@@ -70,7 +70,7 @@ WORDS = {
 
 @pytest.mark.parametrize("text", WORDS.values(), ids=WORDS)
 def test_text_that_a_person_may_read_is_no_run_of_data(text):
-    assert not data_runs(text)
+    assert not find_data_runs(text)
 
 
 def test_a_document_of_nothing_but_data_is_cut_within_the_limit():
@@ -104,5 +104,5 @@ def test_an_address_in_quotes_is_data_until_its_closing_quote(quote):
     drawing = f"<svg viewBox={inner}0 0 9 9{inner}><path d={inner}M0 0h9v9z{inner}/></svg>"
     address = f"{quote}data:image/svg+xml;utf8,{drawing}{quote}"
     text = f"A lamp {address} burns."
-    (span,) = data_runs(text)
+    (span,) = find_data_runs(text)
     assert text[span[0] : span[1]].strip() == address

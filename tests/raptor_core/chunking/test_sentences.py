@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_core.chunking.sentences import sentences
-from raptor_formats.blocks import is_rule
+from raptor_core.chunking.sentences import find_sentence_spans
+from raptor_formats.blocks import is_horizontal_rule
 
 CASES = {
     "titles": ["Dr. Smith met Mrs. Jones.", "They left."],
@@ -36,7 +36,7 @@ CASES = {
 
 
 def split(text):
-    return [text[start:end] for start, end in sentences(text)]
+    return [text[start:end] for start, end in find_sentence_spans(text)]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -76,12 +76,12 @@ PIECES = st.sampled_from([*BLOCKS, *MARKS])
 @given(st.lists(PIECES | st.text(max_size=6), max_size=40).map("".join))
 def test_sentences_cover_all_but_white_space_and_rules_in_order(text):
     at = 0
-    for start, end in sentences(text):
+    for start, end in find_sentence_spans(text):
         assert at <= start < end
-        assert is_rule(text[at:start])
+        assert is_horizontal_rule(text[at:start])
         assert text[start:end] == text[start:end].strip()
         at = end
-    assert is_rule(text[at:])
+    assert is_horizontal_rule(text[at:])
 
 
 THAI = "ผู้ดูแลประภาคารจุดตะเกียงทุกเย็นเมื่อพระอาทิตย์ตกดิน"

@@ -8,9 +8,9 @@ from support.clusterers import clusterer_of
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering.anchored import Bounds, cluster_anchored, match_origins
+from raptor_core.clustering.anchored import ClusterBounds, cluster_anchored, match_earlier_clusters
 
-BOUNDS = Bounds(max_members=12, max_tokens=3500)
+BOUNDS = ClusterBounds(max_members=12, max_tokens=3500)
 
 
 def clusterer(method="raptor"):
@@ -55,7 +55,7 @@ def test_rows_that_resemble_nothing_old_found_a_cluster_of_their_own():
     found = run(vectors, kept)
     assert tuple(range(32, 40)) in found.members
     assert sorted(map(list, found.members))[:4] == kept
-    assert found.origins.count(-1) == 1
+    assert found.earlier_indices.count(-1) == 1
 
 
 def test_a_cluster_that_grows_over_its_bound_is_split_and_one_part_goes_on():
@@ -66,7 +66,7 @@ def test_a_cluster_that_grows_over_its_bound_is_split_and_one_part_goes_on():
     assert max(map(len, found.members)) <= BOUNDS.max_members
     parts = [rows for rows in found.members if set(rows) & set(kept[0])]
     assert len(parts) > 1
-    assert sum(found.origins[found.members.index(rows)] == 0 for rows in parts) == 1
+    assert sum(found.earlier_indices[found.members.index(rows)] == 0 for rows in parts) == 1
     assert found.details["split_clusters"] >= 1.0
 
 
@@ -113,10 +113,10 @@ def changes(draw):
 @examples(150)
 def test_any_change_leaves_a_lawful_layer(change, method):
     vectors, n_tokens, kept, touched = change
-    bounds = Bounds(max_members=8, max_tokens=400)
+    bounds = ClusterBounds(max_members=8, max_tokens=400)
     found = run(vectors, kept, touched, bounds, n_tokens, method)
     assert_valid(found, n_tokens, 400)
-    origins = [origin for origin in found.origins if origin >= 0]
+    origins = [origin for origin in found.earlier_indices if origin >= 0]
     assert len(set(origins)) == len(origins)
     again = run(vectors, kept, touched, bounds, n_tokens, method)
     assert again == found
@@ -124,6 +124,11 @@ def test_any_change_leaves_a_lawful_layer(change, method):
 
 def test_a_cluster_goes_on_from_the_one_that_most_of_it_comes_from():
     earlier = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert match_origins([(0, 1, 2), (3, 4, 5, 6, 7), (8, 10), (9, 11)], earlier) == (0, 1, 2, -1)
-    assert match_origins([(0, 4, 8)], earlier) == (-1,)
-    assert match_origins([(10, 11)], earlier) == (-1,)
+    assert match_earlier_clusters([(0, 1, 2), (3, 4, 5, 6, 7), (8, 10), (9, 11)], earlier) == (
+        0,
+        1,
+        2,
+        -1,
+    )
+    assert match_earlier_clusters([(0, 4, 8)], earlier) == (-1,)
+    assert match_earlier_clusters([(10, 11)], earlier) == (-1,)

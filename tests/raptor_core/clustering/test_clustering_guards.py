@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 from support.clustering_cases import topics, unit
 
-from raptor_core.clustering.guards import Guard, drop_subsets, is_real_split
+from raptor_core.clustering.guards import ClusterGuard, drop_subsets, is_real_split
 
 
 def guard(vectors, n_tokens, max_tokens):
-    return Guard(np.rint(vectors * 2.0**16), np.array(n_tokens), max_tokens)
+    return ClusterGuard(np.rint(vectors * 2.0**16), np.array(n_tokens), max_tokens)
 
 
 def never(rows):
@@ -17,7 +17,7 @@ def never(rows):
 
 
 def finished(guard, groups, recluster=never):
-    return guard.finish([np.array(rows) for rows in groups], recluster, {})
+    return guard.correct_groups([np.array(rows) for rows in groups], recluster, {})
 
 
 def test_a_lone_row_joins_the_most_similar_cluster():
@@ -73,9 +73,9 @@ def test_a_cluster_over_its_budget_is_reclustered_then_halved():
 
 def test_halves_part_topics_and_balance_tokens():
     vectors, _ = topics(2, 5)
-    one, other = guard(vectors, [10] * 10, 100).halve(np.arange(10))
+    one, other = guard(vectors, [10] * 10, 100).halve_rows(np.arange(10))
     assert {tuple(one), tuple(other)} == {tuple(range(5)), tuple(range(5, 10))}
-    one, other = guard(vectors, [50, *[10] * 5], 100).halve(np.arange(6))
+    one, other = guard(vectors, [50, *[10] * 5], 100).halve_rows(np.arange(6))
     assert min(len(one), len(other)) >= 2
 
 

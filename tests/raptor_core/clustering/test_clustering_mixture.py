@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raptor_core.clustering import mixture, mixture_kernels
-from raptor_core.clustering.mixture import Mixture, best_mixture, fit_mixture, soft_members
+from raptor_core.clustering.mixture import Mixture, assign_softly, fit_best_mixture, fit_mixture
 
 
 def blobs(n=300, k=4, d=5, gap=4.0, seed=0):
@@ -44,7 +44,7 @@ def test_likelihood_bic_and_responsibilities_equal_scikit_learns(gap, k):
 
 def test_bic_finds_the_number_of_blobs():
     points, labels = blobs(n=400, k=6, d=3, gap=12.0, seed=2)
-    best = best_mixture(points, max_components=50, patience=6, seed=224)
+    best = fit_best_mixture(points, max_components=50, patience=6, seed=224)
     assert best.n_components == 6
     found = best.responsibilities.argmax(axis=0)
     assert len(set(zip(found.tolist(), labels.tolist(), strict=True))) == 6
@@ -62,7 +62,7 @@ def scan(monkeypatch, bics, **changes):
     monkeypatch.setattr(mixture, "fit_mixture", fake)
     monkeypatch.setattr(Mixture, "bic", property(lambda m: -2 * 12 * m.log_likelihood))
     settings = {"max_components": 50, "patience": 0, "seed": 0} | changes
-    return best_mixture(np.zeros((12, 2), dtype=np.float32), **settings).n_components, tried
+    return fit_best_mixture(np.zeros((12, 2), dtype=np.float32), **settings).n_components, tried
 
 
 LATE = [9, 5, 7, 7, 7, 4, 8, 8, 8, 1, 1, 1]
@@ -92,5 +92,5 @@ def test_the_scan_ends_at_its_limits(monkeypatch, bics, changes, chosen, n_tried
     ids=["the most probable", "every one above", "none of an empty one"],
 )
 def test_rows_belong_to_components(responsibilities, threshold, members, n_forced):
-    groups, forced = soft_members(np.array(responsibilities), threshold)
+    groups, forced = assign_softly(np.array(responsibilities), threshold)
     assert ([rows.tolist() for rows, _ in groups], forced) == (members, n_forced)

@@ -7,7 +7,13 @@ import pytest
 from support.clustering_cases import topics, unit
 
 from raptor_core.clustering import reduction
-from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, project, umap_layout
+from raptor_core.clustering.reduction import (
+    fuzzy_union_graph,
+    nearest_neighbours,
+    project_to_plane,
+    round_to_grid,
+    umap_layout,
+)
 
 
 def umap_learn():
@@ -27,7 +33,7 @@ def dense(heads, tails, weights, n):
 def test_nearest_neighbours_are_exact(monkeypatch):
     monkeypatch.setattr(reduction, "BLOCK_ROWS", 17)
     vectors = unit(np.random.default_rng(0).normal(size=(60, 20)))
-    rows, distances = nearest(on_grid(vectors), 6)
+    rows, distances = nearest_neighbours(round_to_grid(vectors), 6)
     similarity = vectors.astype(np.float64) @ vectors.T
     np.fill_diagonal(similarity, -2)
     expected = np.argsort(-similarity, axis=1)[:, :6]
@@ -39,7 +45,7 @@ def test_nearest_neighbours_are_exact(monkeypatch):
 def test_the_fuzzy_union_is_symmetric_and_as_defined():
     rows = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
     weights = np.array([[1.0, 0.5], [1.0, 0.25], [0.75, 1.0], [1.0, 0.5]])
-    graph = dense(*fuzzy_graph(rows, weights), 4)
+    graph = dense(*fuzzy_union_graph(rows, weights), 4)
     directed = dense(np.repeat(np.arange(4), 2), rows.ravel(), weights.ravel(), 4)
     np.testing.assert_allclose(graph, directed + directed.T - directed * directed.T)
 
@@ -55,7 +61,7 @@ def trustworthiness(vectors, layout):
 @pytest.mark.parametrize(("n_neighbors", "spread"), [(10, 1.0), (17, 2.0)])
 def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
     vectors, _ = topics(10, 30, spread=spread)
-    ours = umap_layout(on_grid(vectors), n_neighbors=n_neighbors, n_dims=10, epochs=0, seed=1)
+    ours = umap_layout(round_to_grid(vectors), n_neighbors=n_neighbors, n_dims=10, epochs=0, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reducer = umap_learn().UMAP(
@@ -68,9 +74,9 @@ def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
 @pytest.mark.parametrize("shape", [(0, 8), (1, 8), (3, 8), (30, 16), (5, 64)])
 def test_the_plane_lies_along_the_largest_spread(shape):
     vectors = np.random.default_rng(4).normal(size=shape).astype(np.float32)
-    points = project(vectors)
+    points = project_to_plane(vectors)
     centred = vectors.astype(np.float64)
     centred -= centred.mean(axis=0) if len(centred) else 0
     axes = np.linalg.svd(centred)[2][:2]
     assert np.allclose(np.abs(points), np.abs(centred @ axes.T), atol=1e-5)
-    assert np.array_equal(project(vectors), points)
+    assert np.array_equal(project_to_plane(vectors), points)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.processes import wait_until
 
-from raptor_core.documents import load_documents, read_scanned, scan_source
+from raptor_core.documents import load_documents, read_scanned_documents, scan_source
 from raptor_core.settings import SourceSettings
 
 PAGE = "# Tide\n\nIt rises at *noon*.\n"
@@ -125,7 +125,7 @@ def test_another_command_reads_its_files_anew_and_no_others(tmp_path):
     assert scan("cat", first.catalog).n_read == 0
     second = scan("sed s/noon/six/", first.catalog)
     assert second.n_read == 1
-    (document,) = read_scanned(second, {"a.rtf"}).documents
+    (document,) = read_scanned_documents(second, {"a.rtf"}).documents
     assert "six" in document.text
     changed = set(second.inventory.documents) - set(first.inventory.documents)
     assert [entry.id for entry in changed] == ["a.rtf"]

@@ -22,7 +22,7 @@ def look(root, **source):
 
 def readers_of(inventory, name, source=""):
     """Readers of a document that was published for everyone."""
-    return inventory.readers_today(name, source or name, ("*",))
+    return inventory.current_readers(name, source or name, ("*",))
 
 
 def front(block, fence="---", body="\n# Pay\n\nThe night shift earns 31 crowns.\n"):
@@ -312,7 +312,7 @@ def test_no_right_is_given_while_another_document_of_the_id_cannot_be_read(tmp_p
 
     def readers():
         inventory = scan_source(settings, catalog).inventory
-        return inventory.readers_today("row.md", "a.jsonl", ("ana",))
+        return inventory.current_readers("row.md", "a.jsonl", ("ana",))
 
     assert readers() == ("ana",)
     if is_row:

@@ -13,7 +13,7 @@ from raptor_core.documents import (
     tree_name,
 )
 from raptor_core.errors import SourceError
-from raptor_core.identity import composed
+from raptor_core.identity import to_nfc
 from raptor_core.settings import GroupingSettings
 from raptor_formats.markup.html import parse_html
 from raptor_formats.markup.markdown import parse_markdown
@@ -56,7 +56,7 @@ READERS = st.sets(st.sampled_from(["*", "ana", "ana, ben", "ben", "everyone", "g
 
 
 @given(
-    st.dictionaries(NAMES.map(composed), READERS),
+    st.dictionaries(NAMES.map(to_nfc), READERS),
     st.sampled_from(["document", "folder", "corpus"]),
     st.sampled_from([0, 3]),
     st.booleans(),

@@ -13,7 +13,7 @@ from support.examples import examples
 from raptor_core.documents import (
     Catalog,
     Document,
-    Entry,
+    DocumentEntry,
     FileReading,
     Skipped,
     load_documents,
@@ -215,7 +215,7 @@ TEXTS = st.text(st.characters(), max_size=12)
 
 
 def entry(name, text=""):
-    return Entry.of(Document(name, text or name))
+    return DocumentEntry.from_document(Document(name, text or name))
 
 
 def reading(*named, skipped=()):
@@ -229,4 +229,4 @@ def test_a_reading_in_a_row_is_read_as_it_was(named, skipped):
     catalog, copy = Catalog({b"a": reading(*pairs, skipped=skipped)}), Catalog()
     copy.add_rows(catalog.rows())
     assert copy == catalog
-    assert copy[b"a"].ids == [found.id for _, found in pairs]
+    assert copy[b"a"].document_ids == [found.id for _, found in pairs]

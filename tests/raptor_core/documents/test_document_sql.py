@@ -28,13 +28,13 @@ def database(tmp_path):
 @pytest.fixture
 def rows_read(monkeypatch):
     """Raw ids that whole rows were asked for."""
-    names, original = [], SqlSource._read
+    names, original = [], SqlSource._read_rows
 
     def counted(self, ids):
         names.extend(ids)
         return original(self, ids)
 
-    monkeypatch.setattr(SqlSource, "_read", counted)
+    monkeypatch.setattr(SqlSource, "_read_rows", counted)
     return names
 
 
@@ -104,7 +104,7 @@ def test_only_changed_rows_are_read(database, rows_read):
 def declared(scan):
     """Readers of each document, of one that is not read as well."""
     inventory = scan.inventory
-    return [inventory.readers_today(f"wiki/{n}", "wiki", ("*",)) for n in range(5)]
+    return [inventory.current_readers(f"wiki/{n}", "wiki", ("*",)) for n in range(5)]
 
 
 @pytest.mark.parametrize("column", ["readers", "metadata"])

@@ -10,17 +10,17 @@ import pytest
 from raptor_core.documents import (
     Catalog,
     Document,
-    Entry,
+    DocumentEntry,
     Inventory,
     Skipped,
     load_documents,
-    read_scanned,
+    read_scanned_documents,
     scan_source,
 )
 from raptor_core.documents.catalog.scan import skip_without_readers
 from raptor_core.documents.reader_rules import ReaderRules
 from raptor_core.errors import SettingsError, SourceError
-from raptor_core.settings import Settings, SourceSettings, settings_of
+from raptor_core.settings import Settings, SourceSettings, override_settings
 
 RULES = (
     {"paths": ["*"], "readers": ["*"]},
@@ -87,14 +87,14 @@ def test_the_last_rule_that_matches_counts_and_a_declaration_wins(docs):
 def test_a_changed_rule_changes_readers_alone_without_reading_a_file(docs):
     before = scan_source(source(docs), Catalog(), clock=lambda: 1e12)
     after = scan_source(source(docs, RULES), before.catalog, clock=lambda: 1e12)
-    assert (after.n_read, after.is_new) == (0, False)
+    assert (after.n_read, after.is_catalog_changed) == (0, False)
     old, new = ({e.id: e for e in s.inventory.documents} for s in (before, after))
     assert {name for name in old if old[name] != new[name]} == {
         *("open.md", "hr/menu.md", "hr/pay.md", "hr/drafts/new.md", "row0", "p1")
     }
     assert all(old[name].version == new[name].version for name in old)
     assert before.inventory.digest != after.inventory.digest
-    read = read_scanned(after, set(new)).documents
+    read = read_scanned_documents(after, set(new)).documents
     assert {d.id: (d.version, d.readers) for d in read} == {
         e.id: (e.version, e.readers) for e in after.inventory.documents
     }
@@ -130,8 +130,12 @@ def test_readers_of_today_are_those_of_the_source_and_what_is_unknown_is_closed(
             )
         )
     )
-    entries = [Entry("a", "", "", ("eva",)), Entry("b", "", "", ()), Entry("c", "", "")]
-    entries.append(rules.apply(Entry("rules/d", "", "")))
+    entries = [
+        DocumentEntry("a", "", "", ("eva",)),
+        DocumentEntry("b", "", "", ()),
+        DocumentEntry("c", "", ""),
+    ]
+    entries.append(rules.apply_to_document(DocumentEntry("rules/d", "", "")))
     skipped = (
         Skipped("broken", "is damaged", readers=("ben",)),
         Skipped("rules/broken", "is damaged", readers=("ben",)),
@@ -140,8 +144,10 @@ def test_readers_of_today_are_those_of_the_source_and_what_is_unknown_is_closed(
         Skipped("rules/rows.jsonl:1", "is damaged", place="rules/rows.jsonl", readers=("ben",)),
         Skipped("rules/rows.jsonl:2", "is damaged", place="rules/rows.jsonl"),
     )
-    inventory = skip_without_readers(Inventory(tuple(entries), skipped, rules=rules).without(aside))
-    assert inventory.readers_today(document, source or document, published) == today
+    inventory = skip_without_readers(
+        Inventory(tuple(entries), skipped, rules=rules).without_documents(aside)
+    )
+    assert inventory.current_readers(document, source or document, published) == today
 
 
 def test_rules_reach_rows_by_the_path_of_their_file_and_an_exception_counts(tmp_path):
@@ -179,7 +185,7 @@ def test_patterns_of_rules_that_match_no_document_are_named(docs, patterns, unma
     inventory = scan_source(source(docs, rules)).inventory
     labels = tuple(f"[[source.readers]] 2: {pattern!r}" for pattern in unmatched)
     assert inventory.unmatched_rules == labels
-    assert skip_without_readers(inventory.without({"open.md"})).unmatched_rules == labels
+    assert skip_without_readers(inventory.without_documents({"open.md"})).unmatched_rules == labels
 
 
 def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_path):
@@ -192,7 +198,7 @@ def test_a_missing_source_leaves_the_rights_of_the_others_and_the_catalog(tmp_pa
     (tmp_path / "one/one.md").write_text("---\nreaders: eva\n---\nA text.")
     scan = scan_source(settings, before.catalog, clock=lambda: 1e12)
     assert [(e.id, e.readers) for e in scan.inventory.documents] == [("one.md", ("eva",))]
-    assert scan.inventory.readers_today("two.md", "two.md", ("two",)) == ()
+    assert scan.inventory.current_readers("two.md", "two.md", ("two",)) == ()
     with pytest.raises(SourceError, match="two"):
         scan.inventory.require_complete()
     with pytest.raises(SourceError, match="two"):
@@ -240,7 +246,7 @@ def test_a_parquet_column_of_readers_that_are_no_names_is_refused(tmp_path):
 )
 def test_a_rule_that_cannot_match_or_has_a_blank_name_is_refused(rule):
     with pytest.raises(SettingsError, match=r"source\.readers"):
-        settings_of(Settings(), {"source": {"readers": [rule]}}, "here")
+        override_settings(Settings(), {"source": {"readers": [rule]}}, "here")
 
 
 @pytest.mark.parametrize("readers", ["ana", (7,), ("",)])

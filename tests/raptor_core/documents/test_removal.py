@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.documents import Document, Skipped, Unread, decide_removals
+from raptor_core.documents import Document, Skipped, UnreadPlaces, decide_removals
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
@@ -45,7 +45,7 @@ BOUNDS = {"max_removed": 0.5, "max_removed_documents": 3}
     ],
 )
 def test_an_unread_place_holds_all_at_it_and_below(place, document_id, source, is_held):
-    unread = Unread([Skipped(place, "cannot be listed")])
+    unread = UnreadPlaces([Skipped(place, "cannot be listed")])
     assert bool(unread.place_of(document_id, source)) is is_held
 
 
@@ -53,7 +53,7 @@ def test_an_unread_place_holds_all_at_it_and_below(place, document_id, source, i
 def test_a_partition_with_an_unknown_document_is_kept_as_a_whole(by):
     published = {"any": documents("one/a.md", "two/b.md")}
     found = decide(published, {"two/b.md"}, [Skipped("one", "cannot be listed")], by, **UNBOUNDED)
-    assert found.unknown == {"any": "one"}
+    assert found.unknown_partitions == {"any": "one"}
 
 
 ROWS = {name: documents(name, source="t.jsonl") for name in ("r1", "r2")}
@@ -70,7 +70,7 @@ ROWS = {name: documents(name, source="t.jsonl") for name in ("r1", "r2")}
     ids=["another file", "an empty file", "a row", "a partition that was never published"],
 )
 def test_what_is_unknown_follows_from_what_was_not_read(published, skipped, unknown):
-    assert decide(published, (), [skipped], **UNBOUNDED).unknown == unknown
+    assert decide(published, (), [skipped], **UNBOUNDED).unknown_partitions == unknown
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_a_share_and_a_number_bound_what_is_gone(n_gone, n_others, is_stopped):
     published = {f"{n}.md": documents(f"{n}.md") for n in range(n_gone)}
     found = decide(published, n_others=n_others, **BOUNDS)
     assert bool(found.reason) is is_stopped
-    assert found.unconfirmed == (published.keys() if is_stopped else set())
+    assert found.unconfirmed_partitions == (published.keys() if is_stopped else set())
     confirmed = decide(published, n_others=n_others, is_confirmed=True, **BOUNDS)
-    assert (confirmed.unconfirmed, confirmed.reason) == (frozenset(), "")
+    assert (confirmed.unconfirmed_partitions, confirmed.reason) == (frozenset(), "")
 
 
 def test_documents_that_leave_one_tree_of_many_are_counted():
     published = {"corpus": documents("a", "b", "c", "d")}
     found = decide(published, {"a"}, by="corpus", **BOUNDS)
-    assert found.unconfirmed == {"corpus"}
+    assert found.unconfirmed_partitions == {"corpus"}
     assert "3 of 4 published documents are gone" in found.reason
     assert "source.max_removed = 0.5" in found.reason
 
@@ -97,12 +97,12 @@ def test_documents_that_leave_one_tree_of_many_are_counted():
 def test_what_moved_is_not_counted():
     published = {f"{n}.md": documents(f"{n}.md") for n in range(4)}
     assert decide(published, moved=set(published), **BOUNDS).reason == ""
-    assert decide(published, moved={"0.md", "1.md"}, **BOUNDS).unconfirmed == set()
+    assert decide(published, moved={"0.md", "1.md"}, **BOUNDS).unconfirmed_partitions == set()
 
 
 def test_an_empty_source_makes_every_absence_doubtful():
     published = {"a.md": documents("a.md")}
     found = decide(published, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS)
-    assert found.unconfirmed == {"a.md"}
+    assert found.unconfirmed_partitions == {"a.md"}
     assert "/mnt/docs is empty" in found.reason
     assert decide({}, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS).reason == ""

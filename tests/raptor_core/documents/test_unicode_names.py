@@ -7,7 +7,7 @@ from itertools import permutations
 import fsspec
 import pytest
 
-from raptor_core.documents import load_documents, read_scanned, scan_source
+from raptor_core.documents import load_documents, read_scanned_documents, scan_source
 from raptor_core.settings import SourceSettings
 
 NAMES = {
@@ -67,11 +67,13 @@ def test_rules_exclusions_and_places_match_in_any_form(place, language, stored, 
     inventory = scan.inventory
     expected = {f"{id_}/{id_}.md": (f"group:{id_}",), id_: (id_,)}
     assert {entry.id: entry.readers for entry in inventory.documents} == expected
-    assert {d.id: d.readers for d in read_scanned(scan, set(expected)).documents} == expected
+    assert {
+        d.id: d.readers for d in read_scanned_documents(scan, set(expected)).documents
+    } == expected
     assert {d.id: d.readers for d in load_documents(settings=settings).documents} == expected
     assert [item.place for item in inventory.skipped] == [f"{id_}/broken.jsonl"]
     source = f"{name}/broken.jsonl" if "://" not in path else f"{path}/{name}/broken.jsonl"
-    assert inventory.readers_today("gone", source, ("*",)) == ()
+    assert inventory.current_readers("gone", source, ("*",)) == ()
 
 
 def test_two_names_that_differ_in_form_alone_are_named(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 from support.object_store import forget_connections, object_store
 from support.raw_server import RawServer
 
-from raptor_core.disk import disk_errors, os_error_remedy
-from raptor_core.documents import Unread, load_documents, scan_source
+from raptor_core.disk import os_error_remedy, translate_disk_errors
+from raptor_core.documents import UnreadPlaces, load_documents, scan_source
 from raptor_core.errors import SourceError, StoreError
 from raptor_core.settings import SourceSettings
 
@@ -57,7 +57,7 @@ def ids(corpus):
 
 def unknown(corpus):
     """Names of what was not read, each of which holds all below it."""
-    unread = Unread(corpus.skipped)
+    unread = UnreadPlaces(corpus.skipped)
     return [item.name for item in corpus.skipped if unread.place_of(f"{item.name}/x.md", "")]
 
 
@@ -147,7 +147,7 @@ def test_each_error_of_the_system_has_its_own_remedy(tmp_path, code, remedy):
     error = OSError(code, "words of the system")
     assert remedy in os_error_remedy(error)
     assert (code == errno.ENOSPC) == ("space" in os_error_remedy(error))
-    with pytest.raises(StoreError, match=remedy), disk_errors(tmp_path):
+    with pytest.raises(StoreError, match=remedy), translate_disk_errors(tmp_path):
         raise error
 
 

@@ -15,8 +15,8 @@ from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden import (
     GoldenReport,
     evaluate_golden,
-    judge_case,
     measure_golden,
+    measure_retrieval,
 )
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.identity import normalize_text
@@ -52,30 +52,30 @@ def case(text, sources=(), evidence=(), document=None):
 
 
 def test_the_rank_is_of_the_first_node_of_an_expected_document_alone():
-    hit = judge_case(case("?", ("a.md",)), retrieval(*NODES))
-    assert (hit.rank, hit.documents_found, hit.evidence) == (3, 1.0, None)
-    assert judge_case(case("?", ("b.md",)), retrieval(*NODES)).rank == 1
-    assert judge_case(case("?", ("a.md", "b.md")), retrieval(*NODES[1:])).rank == 1
+    hit = measure_retrieval(case("?", ("a.md",)), retrieval(*NODES))
+    assert (hit.rank, hit.found_document_share, hit.found_evidence_share) == (3, 1.0, None)
+    assert measure_retrieval(case("?", ("b.md",)), retrieval(*NODES)).rank == 1
+    assert measure_retrieval(case("?", ("a.md", "b.md")), retrieval(*NODES[1:])).rank == 1
 
 
 def test_the_rank_of_a_span_is_of_the_node_that_holds_half_of_it():
-    hit = judge_case(case("?", evidence=(SPAN,)), retrieval(*NODES))
-    assert (hit.rank, hit.evidence, hit.documents_found) == (3, 1.0, None)
+    hit = measure_retrieval(case("?", evidence=(SPAN,)), retrieval(*NODES))
+    assert (hit.rank, hit.found_evidence_share, hit.found_document_share) == (3, 1.0, None)
 
 
 def test_a_span_over_two_nodes_is_found_in_part():
     halves = (leaf("1", "The lamp was lit in 1872"), leaf("2", "by Agnes Moor with oil."))
-    hit = judge_case(case("?", evidence=(SPAN,)), retrieval(*halves))
-    assert 0 < hit.evidence < 1
+    hit = measure_retrieval(case("?", evidence=(SPAN,)), retrieval(*halves))
+    assert 0 < hit.found_evidence_share < 1
 
 
 def report(*ranks):
-    hit = judge_case(case("Who lit it?", ("a.md",)), retrieval(*NODES))
+    hit = measure_retrieval(case("Who lit it?", ("a.md",)), retrieval(*NODES))
     return GoldenReport(tuple(replace(hit, rank=rank) for rank in ranks))
 
 
 def test_the_figures_are_those_of_the_ranks():
-    numbers = report(1, 4, 0, 2).numbers()
+    numbers = report(1, 4, 0, 2).figures()
     assert numbers["hit_rate"] == 0.75
     assert (numbers["hit_rate_at_1"], numbers["hit_rate_at_3"], numbers["hit_rate_at_5"]) == (
         0.25,
@@ -84,7 +84,7 @@ def test_the_figures_are_those_of_the_ranks():
     )
     assert numbers["mrr"] == pytest.approx((1 + 0.25 + 0.5) / 4, abs=1e-4)
     assert "evidence_recall" not in numbers
-    assert GoldenReport(()).numbers() == {"questions": 0.0, "missed": 0.0}
+    assert GoldenReport(()).figures() == {"questions": 0.0, "missed": 0.0}
 
 
 def test_the_check_warns_under_the_bound_and_names_what_was_missed():
@@ -121,10 +121,10 @@ def test_a_golden_set_is_measured_with_the_retriever(published):
         case("Who lit the lamp in 1872?", ("a.md",), document="b.md"),
     ]
     found = measure_golden(cases, embedder, lambda: nullcontext(store), Query())
-    assert [hit.case for hit in found.hits] == cases
-    assert [hit.rank > 0 for hit in found.hits] == [True, True, False]
-    assert found.hits[0].evidence == 1.0
-    assert {hit.node.tree for hit in found.hits[2].retrieved.hits} == {"b.md"}
+    assert [hit.question for hit in found.results] == cases
+    assert [hit.rank > 0 for hit in found.results] == [True, True, False]
+    assert found.results[0].found_evidence_share == 1.0
+    assert {hit.node.tree for hit in found.results[2].retrieval.hits} == {"b.md"}
 
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "questions.jsonl"

@@ -5,12 +5,12 @@ import pytest
 
 from raptor_core.evaluation.bootstrap import (
     N_SAMPLES,
-    draws,
-    interval_text,
+    draw_bootstrap_rows,
+    format_interval,
     mean_interval,
     paired_difference,
 )
-from raptor_core.evaluation.golden import GoldenHit, GoldenReport
+from raptor_core.evaluation.golden import GoldenReport, GoldenResult
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.evaluation.regression import Regression, evaluate_regression
 from raptor_core.retrieval import Query, Retrieval
@@ -23,7 +23,7 @@ def report(ranks):
     cases = [Question(f"line {at}", f"question {at}?", f"{at}.md") for at in range(len(ranks))]
     return GoldenReport(
         tuple(
-            GoldenHit(case, rank, float(rank > 0), None, EMPTY)
+            GoldenResult(case, rank, float(rank > 0), None, EMPTY)
             for case, rank in zip(cases, ranks, strict=True)
         )
     )
@@ -32,7 +32,7 @@ def report(ranks):
 def test_the_questions_that_got_worse_are_named_and_missed_ones_come_first():
     before, after = [1] * 10, [2, 0, *[0] * 7, 1]
     regression = Regression(report(before), report(after))
-    assert set(regression.losses) == {"hit_rate", "mrr", "evidence_recall"}
+    assert set(regression.significant_losses) == {"hit_rate", "mrr", "evidence_recall"}
     assert [new.rank for _, new in regression.worse_answers] == [0] * 8 + [2]
     result = evaluate_regression(regression)
     assert not result.passed
@@ -43,20 +43,23 @@ def test_the_questions_that_got_worse_are_named_and_missed_ones_come_first():
 
 def test_a_gain_is_no_loss():
     regression = Regression(report([0] * 10), report([1] * 10))
-    assert (regression.losses, regression.worse_answers) == ([], [])
+    assert (regression.significant_losses, regression.worse_answers) == ([], [])
 
 
 def test_whole_documents_are_drawn_and_always_the_same():
     documents = ["a", "b", "a", "c", "b"]
-    found = draws(tuple(documents))
+    found = draw_bootstrap_rows(tuple(documents))
     assert len(found) == N_SAMPLES
     for rows in found[:50]:
         counts = np.bincount(rows, minlength=5)
         assert counts[0] == counts[2]
         assert counts[1] == counts[4]
         assert counts[0] + counts[1] + counts[3] == 3
-    assert all((one == two).all() for one, two in zip(found, draws(tuple(documents)), strict=True))
-    assert len(draws(())) == 0
+    assert all(
+        (one == two).all()
+        for one, two in zip(found, draw_bootstrap_rows(tuple(documents)), strict=True)
+    )
+    assert len(draw_bootstrap_rows(())) == 0
 
 
 def test_questions_of_one_document_are_worth_one():
@@ -77,18 +80,18 @@ def test_a_clear_difference_and_none():
     clear = paired_difference((low + 0.1 + 0.02 * rng.random(60)).tolist(), low.tolist(), documents)
     assert clear.interval.value == pytest.approx(0.11, abs=0.005)
     assert clear.interval.low > 0.1
-    assert clear.p == pytest.approx(2 / (N_SAMPLES + 1))
+    assert clear.p_value == pytest.approx(2 / (N_SAMPLES + 1))
     reverse = paired_difference(low.tolist(), (low + 0.1 * rng.random(60)).tolist(), documents)
-    assert (reverse.interval.high < 0, reverse.p < 0.01) == (True, True)
+    assert (reverse.interval.high < 0, reverse.p_value < 0.01) == (True, True)
     same = paired_difference(low.tolist(), low.tolist(), documents)
-    assert (same.interval.value, same.p) == (0, 1)
+    assert (same.interval.value, same.p_value) == (0, 1)
 
 
 @pytest.mark.parametrize(("n_documents", "least"), [(1, 1.0), (2, 0.5), (5, 0.0625)])
 def test_few_documents_show_no_more_than_their_signs_can(n_documents, least):
     documents = [str(at % n_documents) for at in range(40)]
     better = paired_difference([0.9 + at / 1000 for at in range(40)], [0.1] * 40, documents)
-    assert better.p == least
+    assert better.p_value == least
     assert (better.interval.low is None) == (n_documents == 1)
-    printed = interval_text(mean_interval([0.5] * 40, documents))
+    printed = format_interval(mean_interval([0.5] * 40, documents))
     assert printed == ("0.500" if n_documents == 1 else "0.500 [0.500, 0.500]")

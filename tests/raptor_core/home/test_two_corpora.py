@@ -39,7 +39,7 @@ def retriever(tmp_path_factory):
         publish(made.settings.store, made.components, trees)
         _, settings = corpus_tree_folder(made.corpus_of(None).home, made.settings)
         corpus_tree = build_corpus_tree(trees, components=made.components)
-        publish(settings.store, made.components.above(settings), [corpus_tree])
+        publish(settings.store, made.components.for_corpus_tree(settings), [corpus_tree])
         yield made
         made.close()
 
@@ -63,7 +63,7 @@ def test_a_search_names_the_trees_the_corpus_tree_or_both(retriever, strategy):
     scores = {hit.node.id: hit.score for hit in both.hits}
     assert len(scores) == len(both.hits)
     for part in (below, above):
-        ranked = [scores[hit.node.id] for hit in part.ranked if hit.node.id in scores]
+        ranked = [scores[hit.node.id] for hit in part.hits_by_score if hit.node.id in scores]
         assert ranked == sorted(ranked, reverse=True)
 
 
@@ -96,7 +96,7 @@ def test_a_node_of_the_corpus_tree_is_traced_to_the_documents(retriever):
         for span in trace.spans:
             assert TEXTS[span.document][span.start : span.end] == span.text
     (child,) = retriever.family(leaf.id).children
-    assert (child.id, child.text) == (leaf.stands_for, leaf.text)
+    assert (child.id, child.text) == (leaf.copied_node_id, leaf.text)
     assert retriever.trace(child.id).spans == retriever.trace(leaf.id).spans
 
 

@@ -14,7 +14,7 @@ QUESTION = "the castle by the river"
 
 
 def test_documents_are_the_hits_the_best_first(retriever, mixed):
-    found = retriever.search(QUESTION, mixed).ranked
+    found = retriever.search(QUESTION, mixed).hits_by_score
     documents = RaptorRetriever(searcher=retriever, query=mixed).invoke(QUESTION)
     assert [document.page_content for document in documents] == [hit.node.text for hit in found]
     assert [document.id for document in documents] == [hit.node.id for hit in found]

@@ -13,7 +13,7 @@ QUESTION = "the castle by the river"
 
 
 def test_nodes_are_the_hits_the_best_first(retriever, mixed):
-    found = retriever.search(QUESTION, mixed).ranked
+    found = retriever.search(QUESTION, mixed).hits_by_score
     nodes = RaptorRetriever(retriever, mixed).retrieve(QUESTION)
     assert [node.text for node in nodes] == [hit.node.text for hit in found]
     assert [node.node_id for node in nodes] == [hit.node.id for hit in found]
@@ -36,6 +36,8 @@ def test_a_chunk_has_its_place_and_a_summary_has_none(retriever, mixed):
 def test_it_stands_in_a_query_engine(retriever):
     ours = RaptorRetriever(retriever, Query(budget_tokens=60))
     answer = RetrieverQueryEngine.from_args(ours, llm=MockLLM()).query(QUESTION)
-    expected = [hit.node.id for hit in retriever.search(QUESTION, Query(budget_tokens=60)).ranked]
+    expected = [
+        hit.node.id for hit in retriever.search(QUESTION, Query(budget_tokens=60)).hits_by_score
+    ]
     assert [node.node_id for node in answer.source_nodes] == expected
     assert all(node.text in str(answer) for node in answer.source_nodes)

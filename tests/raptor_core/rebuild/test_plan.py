@@ -16,15 +16,15 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Layer
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.rebuild.audits import plan_audits
+from raptor_core.rebuild.audits import predict_audit_usage
 from raptor_core.rebuild.values import LayerPlan, TreePlan
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache
-from raptor_core.tree.cluster import cluster_top
+from raptor_core.tree.cluster import cluster_top_layer
 from raptor_core.tree.components import Components
-from raptor_core.tree.published import published_tree
+from raptor_core.tree.published import read_published_tree
 
 WORDS = (
     *("harbour", "gauge", "vault", "relay", "seed", "crew"),
@@ -74,7 +74,7 @@ def test_a_plan_asks_no_summarizer_and_keeps_nothing():
     assert plan.exact
     assert summarizer.n_made == 0
     assert not cache.vectors(["x"])
-    assert (cache.unfinished(), cache.count_texts()) == ([], 0)
+    assert (cache.unfinished_trees(), cache.count_texts()) == ([], 0)
 
 
 def test_nothing_changed_is_nothing_to_do():
@@ -82,7 +82,7 @@ def test_nothing_changed_is_nothing_to_do():
         {"a": built()}, {"a": [Document("a", text(120))]}, components=make_components()
     )
     assert plan.trees[0].action == "keep"
-    assert (plan.summaries.calls, plan.lower_bound, plan.cost.usd) == (0, 0, 0.0)
+    assert (plan.summary_usage.calls, plan.lower_bound, plan.cost.usd) == (0, 0, 0.0)
 
 
 def test_clusters_over_unchanged_nodes_stay_whatever_their_vectors_are():
@@ -90,7 +90,7 @@ def test_clusters_over_unchanged_nodes_stay_whatever_their_vectors_are():
     layer = previous.layers[0]
     vectors = np.random.default_rng(0).normal(size=layer.vectors.shape).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    kept = cluster_top("a", [Layer(layer.nodes, vectors)], components, previous)
+    kept = cluster_top_layer("a", [Layer(layer.nodes, vectors)], components, previous)
     assert set(kept.groups) == {node.children for node in previous.layers[1].nodes}
     assert set(kept.slots) == {node.slot for node in previous.layers[1].nodes}
     assert kept.fit.reason == ""
@@ -125,7 +125,7 @@ def test_a_tree_that_a_method_cuts_anew_is_kept_only_with_equal_inputs(
     components = make_components(**CONTIGUOUS, **changed)
     (plan,) = plan_rebuild({"a": published}, documents, components=components).trees
     assert plan.action == action
-    assert bool(plan.summaries.calls) == (n_paragraphs == 41)
+    assert bool(plan.summary_usage.calls) == (n_paragraphs == 41)
 
 
 def test_the_plan_of_an_edit_lists_its_layers():
@@ -154,7 +154,7 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
     plan = plan_rebuild({"a": built()}, documents, components=components)
     assert not plan.exact
     assert plan.embedding.calls >= 1
-    usd = plan.summaries.prompt_tokens * 1.0 + plan.summaries.completion_tokens * 4.0
+    usd = plan.summary_usage.prompt_tokens * 1.0 + plan.summary_usage.completion_tokens * 4.0
     usd += plan.embedding.prompt_tokens * 0.5
     assert plan.cost.usd == pytest.approx(usd / 1e6)
 
@@ -199,7 +199,7 @@ def test_a_forecast_of_a_models_calls_and_money_has_room_for_repeats():
     assert (fewest, greatest) == (least, most + math.ceil(most / 2))
     cheapest, dearest = plan.usd_range
     assert cheapest < plan.cost.usd < 1.5 * plan.cost.usd < dearest
-    assert plan.exceeded(BudgetSettings(calls=0, usd=100)) == ("calls",)
+    assert plan.exceeded_limits(BudgetSettings(calls=0, usd=100)) == ("calls",)
     free = plan_rebuild({}, {"a": [Document("a", text(120))]}, components=make_components())
     assert free.usd_range == (0.0, 0.0)
     assert free.calls_range == free.summaries_range
@@ -211,7 +211,7 @@ def test_a_tree_without_documents_is_dropped_and_costs_nothing():
         plan = plan_rebuild({"a": tree}, documents, components=make_components())
         assert plan.trees[0].action == "drop"
         assert plan.trees[0].n_leaves_removed == len(tree.layers[0].nodes)
-        assert plan.summaries.calls == 0
+        assert plan.summary_usage.calls == 0
 
 
 def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
@@ -265,7 +265,7 @@ def test_a_renamed_document_of_a_larger_tree_costs_nothing(tmp_path):
     library.documents["north/renamed"] = library.documents.pop("north/a")
     plan = library.plan()
     trees, n_made = library.rebuild()
-    assert (n_made, plan.summaries.calls) == (0, 0)
+    assert (n_made, plan.summary_usage.calls) == (0, 0)
     assert library.embedder.n_embedded == n_embedded
     assert violations(trees["north"]) == []
     assert {d for n in library.store.nodes() for d in n.documents} == {"north/renamed", "north/b"}
@@ -274,13 +274,13 @@ def test_a_renamed_document_of_a_larger_tree_costs_nothing(tmp_path):
 @pytest.mark.slow
 def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters(tmp_path):
     library = edited_library(tmp_path)
-    before = [len(layer.nodes) for layer in published_tree(library.store, "north").layers]
+    before = [len(layer.nodes) for layer in read_published_tree(library.store, "north").layers]
     library.documents = {
         name.replace("north", "south"): found for name, found in library.documents.items()
     }
     plan = library.plan()
     trees, n_made = library.rebuild()
-    assert (n_made, plan.summaries.calls) == (0, 0)
+    assert (n_made, plan.summary_usage.calls) == (0, 0)
     assert [len(layer.nodes) for layer in trees["south"].layers] == before
     assert violations(trees["south"]) == []
     assert [manifest.tree for manifest in library.store.manifests()] == ["south"]
@@ -300,5 +300,5 @@ def test_summaries_that_were_judged_are_not_judged_again(layer, n_known, expecte
         {"audit": {"judge": "llm", "model": "m", "max_retries": 0}, "checks": {"audit_rate": 0.5}}
     )
     tree = TreePlan("t", "rebuild", layers=(layer,))
-    planned = plan_audits([tree], {("t", 1): n_known}, settings)
+    planned = predict_audit_usage([tree], {("t", 1): n_known}, settings)
     assert tuple(usage.calls for usage in planned) == expected

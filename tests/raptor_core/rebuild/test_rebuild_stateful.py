@@ -142,14 +142,14 @@ class Rebuilds(RuleBasedStateMachine):
         plan = self.library.plan()
         trees, n_made = self.library.rebuild()
         if plan.exact:
-            assert plan.summaries.calls == n_made
+            assert plan.summary_usage.calls == n_made
         for tree in plan.trees:
             if tree.action == "keep" and tree.tree in trees:
-                assert tree.summaries.calls == 0
+                assert tree.summary_usage.calls == 0
         for tree in trees.values():
             assert violations(tree) == []
         again = self.library.plan()
-        assert (again.summaries.calls, again.exact or not trees) == (0, True)
+        assert (again.summary_usage.calls, again.exact or not trees) == (0, True)
 
     @invariant()
     def what_is_live_is_what_a_fresh_build_would_cut(self):

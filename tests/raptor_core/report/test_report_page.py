@@ -23,12 +23,12 @@ from support.report_cases import (
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
 from raptor_core.report.data import (
-    layer_values,
+    layer_statistics,
     published_findings,
-    published_texts,
+    rebuild_documents,
     settings_text,
 )
-from raptor_core.report.layout import first_parents, lay_out
+from raptor_core.report.layout import compute_layout, first_parents
 from raptor_core.report.page import embedded_json, render_report
 from raptor_core.report.values import RebuildChange, Report
 from raptor_core.settings import Settings
@@ -125,7 +125,7 @@ def test_a_leaf_whose_document_changed_or_is_unknown_keeps_its_own_text():
 
 def test_layer_statistics_are_means_over_summaries():
     report = lighthouse()
-    leaves, first, top = layer_values(report.trees[0].nodes)
+    leaves, first, top = layer_statistics(report.trees[0].nodes)
     assert (leaves["nodes"], first["nodes"], top["nodes"]) == (4, 2, 1)
     assert (leaves["children"], first["children"]) == (None, 2.5)
     assert (leaves["parents"], first["parents"], top["parents"]) == (1.25, 1.0, None)
@@ -168,7 +168,7 @@ def test_findings_on_the_text_of_another_build_are_left_out():
 
 def test_the_text_of_a_document_is_that_of_its_chunks_at_their_places():
     leaves = [leaf("a", "One.", 3), leaf("b", "Two.", 8), leaf("c", "Five.", 40)]
-    (document,) = published_texts([*leaves, summary("s", "All.", 1, leaves)])
+    (document,) = rebuild_documents([*leaves, summary("s", "All.", 1, leaves)])
     assert document.text == f"\n\n\nOne.\nTwo.\n\n…{'':23}\n\nFive."
     assert all(document.text[n.start : n.end] == n.text for n in leaves)
 
@@ -222,8 +222,8 @@ def many(n_leaves):
 @pytest.mark.slow
 def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
     nodes, _, vectors = many(5_000)
-    points = lay_out(nodes, vectors)
-    assert points.tobytes() == lay_out(nodes, vectors).tobytes()
+    points = compute_layout(nodes, vectors)
+    assert points.tobytes() == compute_layout(nodes, vectors).tobytes()
     assert (points.min(), points.max()) == (0.0, 1.0)
     parents = first_parents(nodes)
     leaves = np.array([node.is_leaf for node in nodes]) & (parents >= 0)
@@ -233,4 +233,4 @@ def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
 
 def test_a_node_without_a_vector_has_a_place():
     nodes = lighthouse().trees[0].nodes
-    assert np.isfinite(lay_out(nodes, {})).all()
+    assert np.isfinite(compute_layout(nodes, {})).all()

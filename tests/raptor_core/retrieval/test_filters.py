@@ -21,8 +21,8 @@ from raptor_core.identity import digest
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity
-from raptor_core.store.facts import texts
-from raptor_core.store.payload import check_storable
+from raptor_core.store.facts import matching_texts
+from raptor_core.store.payload import to_storable_text
 
 EMBEDDER = HashingEmbedder()
 IDENTITY = StoreIdentity("corpus", EMBEDDER.model, EMBEDDER.fingerprint, EMBEDDER.n_dims)
@@ -140,7 +140,10 @@ def value_holds(value, accepted):
         return above and (high is None or (known < high if "lt" in accepted else known <= high))
     items = value if isinstance(value, tuple) else (value,)
     wanted = accepted if isinstance(accepted, list) else [accepted]
-    return bool({t for item in items for t in texts(item)} & {t for w in wanted for t in texts(w)})
+    return bool(
+        {t for item in items for t in matching_texts(item)}
+        & {t for w in wanted for t in matching_texts(w)}
+    )
 
 
 @cache
@@ -156,7 +159,7 @@ def open_tree(nodes, root, readers=()):
 
 def publish(store, nodes, readers):
     # As in a build, the id tells trees apart whose nodes differ in metadata alone.
-    manifest = replace(make_manifest(nodes), build_id=digest(*map(check_storable, nodes)))
+    manifest = replace(make_manifest(nodes), build_id=digest(*map(to_storable_text, nodes)))
     vectors = {n.embedding_key: vector(n.text) for n in nodes}
     # A manifest without inputs of its own would share the cached terms of another one.
     inputs = digest(repr(sorted(readers.items())))

@@ -10,7 +10,7 @@ from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.general import terms
-from raptor_core.retrieval.general.coverage import KEPT_WORTH, TOKENS_POWER, choose
+from raptor_core.retrieval.general.coverage import KEPT_WORTH, TOKENS_POWER, choose_nodes
 from raptor_core.retrieval.general.terms import TermTable
 from raptor_core.retrieval.general.wording import read_wording
 from raptor_core.settings import Settings
@@ -204,8 +204,8 @@ def test_written_summaries_gain_by_words_of_their_own_and_copies_do_not():
     chunks = [node(f"c{n}", f"red boats sail north {n} red boats") for n in range(4)]
     written = node("w", "vessels departed towards cold arctic harbours", 1, ["c0", "c1"])
     copied = node("k", "red boats sail north", 1, ["c2", "c3"])
-    assert TermTable.from_nodes([*chunks, written]).factors[-1] == 4
-    assert TermTable.from_nodes([*chunks, copied]).factors[-1] == 1
+    assert TermTable.from_nodes([*chunks, written]).node_factors[-1] == 4
+    assert TermTable.from_nodes([*chunks, copied]).node_factors[-1] == 1
 
 
 def test_a_word_of_a_single_chunk_or_of_no_chunk_is_worth_nothing():
@@ -213,7 +213,7 @@ def test_a_word_of_a_single_chunk_or_of_no_chunk_is_worth_nothing():
     texts = ("oak", "oak invented", "oak rare")
     summaries = [node(text, text, 1, ["a", "b"]) for text in texts]
     table = TermTable.from_nodes([*chunks, *summaries])
-    worths = table.worths(table.is_chunk)
+    worths = table.term_worths(table.is_chunk)
     oak, invented, rare = (worths[table.terms_of(row)].sum() for row in (4, 5, 6))
     assert oak == invented == rare > 0
 
@@ -222,10 +222,10 @@ def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
     random = np.random.default_rng(1)
     texts = [" ".join(random.choice(list("abcdefghijklmnop"), 8)) for _ in range(30)]
     table = TermTable.from_nodes([node(str(n), text) for n, text in enumerate(texts)])
-    worths = table.all_worths.copy()
-    chosen = list(choose(table, Query(budget_tokens=105), [np.ones(30, dtype=bool)]))
+    worths = table.overall_term_worths.copy()
+    chosen = list(choose_nodes(table, Query(budget_tokens=105), [np.ones(30, dtype=bool)]))
     for number, (row, gain) in enumerate(chosen):
-        gains = table.sums(worths) / 10**TOKENS_POWER
+        gains = table.sum_worths_by_node(worths) / 10**TOKENS_POWER
         gains[[row for row, _ in chosen[:number]]] = 0
         assert gain == pytest.approx(gains.max()) == pytest.approx(gains[row])
         worths[table.terms_of(row)] *= KEPT_WORTH

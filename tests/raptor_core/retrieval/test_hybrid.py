@@ -315,7 +315,7 @@ WORDS = HybridSettings(lexical=1, neighbours=(), document=0)
 def ask(retriever, question, where=None, **weights):
     hybrid = replace(WORDS, **weights)
     query = Query(hybrid=hybrid, kind="detail", where=where or Where())
-    return {hit.node.text: hit.why for hit in retriever.search(question, query).ranked}
+    return {hit.node.text: hit.why for hit in retriever.search(question, query).hits_by_score}
 
 
 @pytest.mark.slow
@@ -338,7 +338,7 @@ def test_long_documents_get_no_hop(retriever):
 def test_a_hop_takes_one_further_request(hop, monkeypatch):
     question, *_, retriever = hop
     requests = []
-    for name in ("candidates", "nodes"):
+    for name in ("search_candidates", "nodes"):
         real = getattr(VectorStore, name)
         monkeypatch.setattr(
             VectorStore, name, lambda *given, real=real: requests.append(given) or real(*given)

@@ -11,7 +11,7 @@ from support.workshop import SMALL, prose
 from raptor_core.documents.base import Document
 from raptor_core.errors import InvariantError, SettingsError, StoreMismatchError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
-from raptor_core.retrieval.trace import trace
+from raptor_core.retrieval.trace import trace_node
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
@@ -255,7 +255,7 @@ def test_a_trace_fails_if_the_store_lacks_a_child(trees):
     top = trees["a.md"].layers[-1].nodes[0]
     store = LosingStore(trees["a.md"], top.children[0])
     with pytest.raises(InvariantError, match=f"1 nodes below {top.id} are not in the store"):
-        trace(store, top.id)
+        trace_node(store, top.id)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.general.wording import is_courtesy
 from raptor_core.retrieval.hybrid.passages import cut
 from raptor_core.retrieval.hybrid.reading import word_shares
-from raptor_core.retrieval.questions import follow_up
+from raptor_core.retrieval.questions import complete_follow_up
 from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
@@ -89,7 +89,11 @@ def retriever():
         parsed = parse(text.encode())
         documents.append(
             Document(
-                name, parsed.text, parsed.title, sections=parsed.sections, blocks=parsed.blocks
+                name,
+                parsed.text,
+                parsed.title,
+                sections=parsed.sections,
+                blocks=parsed.packed_blocks,
             )
         )
     components = Components(embedder=HashingEmbedder())
@@ -213,7 +217,7 @@ LEANING = [
 
 @pytest.mark.parametrize(("question", "history", "expected"), LEANING)
 def test_a_question_takes_what_it_leans_on(question, history, expected):
-    assert follow_up(question, history) == expected
+    assert complete_follow_up(question, history) == expected
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,10 @@ def test_a_question_takes_what_it_leans_on(question, history, expected):
     ],
 )
 def test_a_question_that_stands_alone_takes_nothing(question):
-    assert follow_up(question, ["Who is Bob?", "Bob is the captain of the red boat."]) == question
+    assert (
+        complete_follow_up(question, ["Who is Bob?", "Bob is the captain of the red boat."])
+        == question
+    )
 
 
 COURTESIES = """
@@ -264,8 +271,8 @@ def turns(text):
 
 @pytest.mark.parametrize("turn", turns(COURTESIES))
 def test_thanks_and_greetings_ask_for_nothing_and_are_no_history(turn):
-    assert follow_up(turn, ["What broke the pump?", "The seal."]) == turn
-    assert follow_up("And why?", ["The pump?", turn]) == "And why? (pump)"
+    assert complete_follow_up(turn, ["What broke the pump?", "The seal."]) == turn
+    assert complete_follow_up("And why?", ["The pump?", turn]) == "And why? (pump)"
 
 
 @pytest.mark.parametrize("turn", turns(ASKING))

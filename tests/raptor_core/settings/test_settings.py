@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from raptor_assets.home.settings_file import settings_text
+from raptor_assets.home.settings_file import to_settings_text
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings, preset
 from raptor_core.settings.stores import StoreSettings
@@ -187,8 +187,8 @@ def test_another_model_does_change_the_tree():
 )
 def test_a_document_has_the_address_of_its_id_and_page(documents, pages, link):
     source = Settings.model_validate({"source": {"link": "https://wiki/{id}#page={page}"}}).source
-    assert source.link_to(documents, pages) == link
-    assert Settings().source.link_to(documents, pages) == ""
+    assert source.document_link(documents, pages) == link
+    assert Settings().source.document_link(documents, pages) == ""
 
 
 @pytest.mark.parametrize("link", ["wiki/{id}", "javascript:{id}", "https://wiki/{id}{node}"])
@@ -197,7 +197,7 @@ def test_a_link_that_is_no_address_is_refused(link):
         Settings.model_validate({"source": {"link": link}})
 
 
-TEXT = settings_text(sources=["docs"], preset="default", group_by="document").encode()
+TEXT = to_settings_text(sources=["docs"], preset="default", group_by="document").encode()
 NAMES = [
     f"{part}.{name}"
     for part, field in Settings.model_fields.items()

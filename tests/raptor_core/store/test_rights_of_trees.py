@@ -14,7 +14,7 @@ from raptor_core import Query, Retriever, build_tree, build_trees, open_store
 from raptor_core.documents import Document, Partitions
 from raptor_core.settings import Settings, StoreSettings
 from raptor_core.store import StoreIdentity
-from raptor_core.store.base import Edition, Where
+from raptor_core.store.base import TreeEdition, Where
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import build_corpus_tree
 from raptor_core.tree.publish import make_manifest
@@ -48,10 +48,10 @@ def publish(store, components, documents):
     partitions = Partitions(documents, components.settings.grouping)
     trees = {tree: members for of in partitions.values() for tree, members in of.items()}
     built = build_trees(trees, components=components, known=store)
-    with store.publishing() as publishing:
+    with store.publish_together() as publishing:
         publishing.publish(
             [
-                Edition(make_manifest(t, trees[t.name], "f"), list(t.nodes()), t.vectors())
+                TreeEdition(make_manifest(t, trees[t.name], "f"), list(t.nodes()), t.vectors())
                 for t in built.values()
             ]
         )

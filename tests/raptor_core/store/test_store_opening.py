@@ -15,7 +15,7 @@ from support.stores import IDENTITY, NEWER, PROCESS_PATH, make_tree, open_at, pu
 
 from raptor_core.errors import StoreError, StoreLockedError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import stored_identity
+from raptor_core.store import read_stored_identity
 from raptor_core.store.collection import SCHEMA
 
 
@@ -96,7 +96,7 @@ def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_pat
         with pytest.raises(StoreMismatchError, match=f"schema {schema}.*raptor export"):
             open_at(tmp_path, identity=identity)
     with pytest.raises(StoreMismatchError, match="raptor export"):
-        stored_identity(StoreSettings(), tmp_path)
+        read_stored_identity(StoreSettings(), tmp_path)
     assert record.read_bytes() == theirs
     record.write_bytes(ours)
     with open_at(tmp_path) as store:
@@ -186,4 +186,4 @@ def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_
         assert publish(store, TREE).unchanged in (0, len(TREE))
         assert store.count() == len(TREE)
     with open_at(root, identity=None) as store:
-        assert store.nodes() == sorted(TREE, key=lambda n: (n.tree, n.layer, *n.order))
+        assert store.nodes() == sorted(TREE, key=lambda n: (n.tree, n.layer, *n.document_order))

@@ -18,9 +18,9 @@ from support.stores import (
 )
 
 from raptor_core.errors import DamagedTreeError, StoreError
-from raptor_core.store import Edition, PublicationCounts, Where, publishing
+from raptor_core.store import PublicationCounts, TreeEdition, Where, publishing
 from raptor_core.store.engines.base import Point, SetReaders, Upsert
-from raptor_core.store.payload import manifest_id
+from raptor_core.store.payload import manifest_point_id
 
 NAMES = ("one", "two", "three")
 
@@ -32,7 +32,7 @@ def edition(tree, **values):
 def bare(tree="bare"):
     """A tree without a vector in any store."""
     nodes = [make_node(tree, text=f"never embedded {tree}")]
-    return Edition(make_manifest(nodes, tree), nodes)
+    return TreeEdition(make_manifest(nodes, tree), nodes)
 
 
 def trees(store):
@@ -66,7 +66,7 @@ def test_trees_go_in_the_commit_in_which_others_come(store, commits):
 def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
     publish(store, make_tree("one"), "one")
     new, other = edition("one", word="new"), edition("two")
-    with store.publishing() as publishing:
+    with store.publish_together() as publishing:
         with pytest.raises(StoreError, match="'bare' cannot be published"):
             publishing.publish([new, bare()])
         publishing.publish([other])
@@ -76,7 +76,7 @@ def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
 
 
 def publish_and_fail(store):
-    with store.publishing() as publishing:
+    with store.publish_together() as publishing:
         publishing.publish([edition("two")])
         publishing.drop(["one"])
         raise ZeroDivisionError
@@ -121,7 +121,7 @@ def test_a_manifest_whose_mark_cannot_be_read_is_damaged_until_it_is_published(
 def test_a_payload_that_cannot_be_decoded_is_named(store):
     node, *_ = nodes = make_tree()
     publish(store, nodes)
-    lost = Point(manifest_id("other"), {"state": "live", "node_id": node.id, "tree": "t"})
+    lost = Point(manifest_point_id("other"), {"state": "live", "node_id": node.id, "tree": "t"})
     store._engine.apply([Upsert((lost,))])
     with pytest.raises(DamagedTreeError, match=rf"node {node.id} of tree 't'.*Restore the store"):
         store.nodes()

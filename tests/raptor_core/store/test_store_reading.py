@@ -32,8 +32,8 @@ from support.stores import (
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store import Where
-from raptor_core.store.base import content_of
-from raptor_core.store.facts import texts
+from raptor_core.store.base import digest_contents
+from raptor_core.store.facts import matching_texts
 from raptor_core.store.lexical import passage_vector, query_vector
 
 PER_STORE = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -134,8 +134,14 @@ def passes(node: Node, by_id: dict[str, Node], where: Where) -> bool:
         and (where.ids is None or node.id in where.ids)
         and all(
             shared(
-                lambda leaf, key=key: texts(leaf.metadata[key]) if key in leaf.metadata else (),
-                [text for one in (v if isinstance(v, tuple) else (v,)) for text in texts(one)],
+                lambda leaf, key=key: (
+                    matching_texts(leaf.metadata[key]) if key in leaf.metadata else ()
+                ),
+                [
+                    text
+                    for one in (v if isinstance(v, tuple) else (v,))
+                    for text in matching_texts(one)
+                ],
             )
             for key, v in where.metadata.items()
         )
@@ -213,10 +219,10 @@ def test_manifests_are_found_by_name_and_by_content(store):
     for tree in ("a", "b", "c"):
         publish(store, [make_node(tree, documents=(f"{tree}.md",))], tree)
     (found,) = store.manifests(["b"])
-    assert found.content == content_of([digest("b.md")])
-    assert store.manifests_of([found.content, content_of(["no"])]) == [found]
+    assert found.content_digest == digest_contents([digest("b.md")])
+    assert store.manifests_with_content([found.content_digest, digest_contents(["no"])]) == [found]
     assert store.marks(["b", "no"]) == [found.mark]
-    assert store.manifests_of([]) == store.manifests([]) == store.marks([]) == []
+    assert store.manifests_with_content([]) == store.manifests([]) == store.marks([]) == []
 
 
 def test_a_view_of_a_tree_counts_and_names_readable_nodes_and_is_never_widened(store):

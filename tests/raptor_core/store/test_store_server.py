@@ -11,11 +11,11 @@ from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import Where, stored_identity
+from raptor_core.store import Where, read_stored_identity
 from raptor_core.store.engines.base import Condition, Match
-from raptor_core.store.engines.layout import Layout
+from raptor_core.store.engines.layout import CollectionLayout
 from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.retries import Place
+from raptor_core.store.engines.retries import CollectionPlace
 from raptor_core.store.server import METADATA
 
 
@@ -29,7 +29,7 @@ def test_a_collection_is_made_with_its_record_and_what_lacks_of_its_indexes(stan
     made = "/collections/corpus.ab12cd34"
     assert paths == [made, "/collections/aliases", *[f"{made}/index"] * 9]
     assert stand_in.indexed["corpus.ab12cd34"]["layer"]["type"] == "integer"
-    assert stored_identity(settings_for(stand_in), None) == IDENTITY
+    assert read_stored_identity(settings_for(stand_in), None) == IDENTITY
     del stand_in.indexed["corpus.ab12cd34"]["layer"]  # as after a death before the last one
     stand_in.requests.clear()
     open_at(None, "server", url=stand_in.url).close()
@@ -77,8 +77,8 @@ def test_a_strict_server_takes_a_range_of_numbers_and_one_that_no_document_has(s
     engine = ClientEngine(
         QdrantClient(url=stand_in.url, check_compatibility=False),
         "corpus",
-        Place("server", "index it"),
-        Layout(StoreSettings(kind="server", url=stand_in.url)),
+        CollectionPlace("server", "index it"),
+        CollectionLayout(StoreSettings(kind="server", url=stand_in.url)),
     )
     with pytest.raises(StoreError, match="Index required for 'text'"):
         engine.count(Condition((Match("text", ("words",)),)))

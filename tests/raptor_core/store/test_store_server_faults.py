@@ -96,7 +96,7 @@ def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypat
 
 def test_of_several_nodes_one_that_answers_is_asked(stand_in, monkeypatch):
     waits = []
-    monkeypatch.setattr(retries.PatientClient.__init__, "__defaults__", (waits.append,))
+    monkeypatch.setattr(retries.RetryingClient.__init__, "__defaults__", (waits.append,))
     dead = f"http://127.0.0.1:{free_port()}"
     with open_at(None, "server", url=f"{dead}, {stand_in.url}", max_retries=0) as store:
         publish(store, make_tree())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.object_store import KEY, SECRET, forget_connections
 
 from raptor_core.errors import DamagedTableError, TableError
-from raptor_core.nodes import End, Fit, Node
+from raptor_core.nodes import ClusterFit, Node, TreeEnd
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 from raptor_core.tables.values import (
@@ -76,7 +76,7 @@ def test_nodes_are_read_from_a_table_as_they_were_written(tmp_path_factory, node
 
 @given(st.lists(st.tuples(*KINDS.values()), max_size=9))
 def test_rows_of_every_kind_survive(tmp_path_factory, rows):
-    table = through_a_file(tmp_path_factory.mktemp("t"), ALL_KINDS.table(rows))
+    table = through_a_file(tmp_path_factory.mktemp("t"), ALL_KINDS.to_table(rows))
     table.validate(full=True)
     assert list(ALL_KINDS.rows(table)) == rows
 
@@ -94,19 +94,19 @@ def test_a_data_frame_keeps_its_types_and_a_column_without_values_is_text(tmp_pa
 
 def test_some_columns_of_a_table_are_found_and_none_of_one_that_is_missing(tmp_path):
     store = TableStore(str(tmp_path))
-    assert store.find(["chunks"], "p") is None
+    assert store.read_if_exists(["chunks"], "p") is None
     assert store.properties(["chunks"], "p") is None
     store.write(["chunks"], "p", nodes_to_table([NODE]))
-    assert store.find(["chunks"], "p", ["tree"]).to_pylist() == [{"tree": "t"}]
+    assert store.read_if_exists(["chunks"], "p", ["tree"]).to_pylist() == [{"tree": "t"}]
 
 
 def test_clusterings_survive_with_their_end(tmp_path):
-    fit = Fit("method", 1, 0.75, 0.7, "first fit")
+    fit = ClusterFit("method", 1, 0.75, 0.7, "first fit")
     clusterings = {
         "a": Clustering(
             "a", 0, (("1", "2"), ("2", "3")), None, {"n_local": 2.0}, ("s1", "s2"), fit
         ),
-        "b": Clustering("b", 0, (), End(0, "one node"), {}),
+        "b": Clustering("b", 0, (), TreeEnd(0, "one node"), {}),
     }
     table = through_a_file(tmp_path, clusterings_to_table(clusterings.values()))
     assert table_to_clusterings(table) == clusterings

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_core.text.sentence_ends import ends_sentence, ends_unmarked
+from raptor_core.text.sentence_ends import ends_in_unmarked_script, ends_sentence
 from raptor_core.text.vocabulary import stem
 from raptor_core.text.words import find_words, folded_words, words
 
@@ -56,6 +56,6 @@ def test_a_mark_ends_a_sentence_before_closers_and_citations(text):
 
 
 def test_thai_and_lao_end_a_sentence_without_a_mark():
-    assert ends_unmarked("ระดับน้ำ ")
-    assert not ends_unmarked("Done")
-    assert not ends_unmarked("")
+    assert ends_in_unmarked_script("ระดับน้ำ ")
+    assert not ends_in_unmarked_script("Done")
+    assert not ends_in_unmarked_script("")

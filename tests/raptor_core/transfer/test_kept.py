@@ -28,7 +28,7 @@ def published(store, tmp_path):
 
 def test_a_kept_build_is_the_published_one_without_loss(published):
     store, manifest, kept = published
-    name = kept.keep(store, replace(manifest, pin="worse"), {"n_added": 3})
+    name = kept.keep_published(store, replace(manifest, pin="worse"), {"n_added": 3})
     edition = kept.read("t", name, store.identity)
     assert edition.manifest == manifest
     assert list(edition.nodes) == store.nodes(Where(trees=("t",)))
@@ -38,35 +38,35 @@ def test_a_kept_build_is_the_published_one_without_loss(published):
     }
     (build,) = kept.builds("t")
     assert (build.id, build.manifest, build.notes) == (name, manifest, {"n_added": 3})
-    assert kept.keep(store, manifest, {}) == name
+    assert kept.keep_published(store, manifest, {}) == name
     assert kept.builds("t")[0].notes == {"n_added": 3}
 
 
 @pytest.mark.parametrize("broken", [{"inputs": UNFINISHED}, {"build_id": "of other nodes"}])
 def test_a_build_that_is_incomplete_is_not_kept(published, broken):
     store, manifest, kept = published
-    assert kept.keep(store, replace(manifest, **broken), {}) == ""
+    assert kept.keep_published(store, replace(manifest, **broken), {}) == ""
     assert kept.ids("t") == []
 
 
 def test_a_build_with_a_document_that_is_gone_is_deleted(published):
     store, manifest, kept = published
-    name = kept.keep(store, manifest, {})
-    assert kept.forget("t", lambda document: document.id not in manifest.documents) == []
-    assert kept.forget("t", lambda document: document.id == next(iter(manifest.documents))) == [
-        name
-    ]
+    name = kept.keep_published(store, manifest, {})
+    assert kept.delete_outdated("t", lambda document: document.id not in manifest.documents) == []
+    assert kept.delete_outdated(
+        "t", lambda document: document.id == next(iter(manifest.documents))
+    ) == [name]
     assert kept.ids("t") == []
 
 
 def test_a_damaged_build_is_named_to_who_reads_it_and_forgotten(published, tmp_path):
     store, manifest, kept = published
-    name = kept.keep(store, manifest, {})
+    name = kept.keep_published(store, manifest, {})
     (file,) = tmp_path.rglob("*.parquet")
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(ExportError, match="is damaged"):
         kept.builds("t")
-    assert kept.forget("t", lambda document: False) == [name]
+    assert kept.delete_outdated("t", lambda document: False) == [name]
     assert kept.ids("t") == []
 
 
@@ -75,7 +75,7 @@ def test_the_oldest_are_deleted_and_the_published_one_is_not_counted(published):
     names = []
     for day in (1, 2, 3, 4):
         dated = replace(manifest, published_at=f"2026-11-0{day}T00:00:00.000+00:00")
-        names.append(kept.keep(store, dated, {}))
+        names.append(kept.keep_published(store, dated, {}))
     kept.prune(dated, 2)
     assert kept.ids("t") == names[1:]
     kept.delete("t")
@@ -98,7 +98,7 @@ def test_a_build_is_chosen_by_the_beginning_of_its_id(store):
 
 def test_vectors_of_another_embedder_and_unknown_builds_are_refused(published):
     store, manifest, kept = published
-    name = kept.keep(store, manifest, {})
+    name = kept.keep_published(store, manifest, {})
     other = replace(store.identity, embedder_fingerprint="another")
     with pytest.raises(ExportError, match="another embedder"):
         kept.read("t", name, other)

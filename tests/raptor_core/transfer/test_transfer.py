@@ -18,7 +18,7 @@ from raptor_core.transfer.exports import (
     differing_trees,
     read_export,
     select_trees,
-    verify,
+    verify_export,
 )
 
 
@@ -32,13 +32,13 @@ def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
     for kind in ("server", "edge"):
         found = read_export(folder)
         assert found == export
-        verify(folder, found)
+        verify_export(folder, found)
         with open_kind(kind, f"of {kind}") as store:
             done = import_trees(store, folder, found)
             assert [one.added for one in done] == [11, 15]
             assert state(store) == before
             again = import_trees(store, folder, found)
-            assert not any(one.changed for one in again)
+            assert not any(one.has_changes for one in again)
             assert state(store) == before
             assert differing_trees(store, found) == []
             folder, export = exported(store, tmp_path / f"from {kind}")
@@ -56,7 +56,7 @@ def test_a_tree_that_is_published_while_it_is_read_is_read_again(open_kind, tmp_
 
         monkeypatch.setattr(store, "vectors", late)
         folder, export = exported(store, tmp_path / "export")
-    verify(folder, export)
+    verify_export(folder, export)
     with open_at(None) as store:
         import_trees(store, folder, export)
         assert ids_of(store) == {node.id for node in new}

@@ -21,10 +21,10 @@ from raptor_core.transfer.exports import (
     INDEX,
     ExportFolder,
     check_embedder,
-    check_target,
+    check_export_target,
     read_export,
-    tree_file,
-    verify,
+    tree_file_path,
+    verify_export,
 )
 
 
@@ -58,9 +58,9 @@ def test_a_damaged_tree_is_not_exported(tmp_path):
 def test_a_folder_with_an_export_is_refused_and_an_unfinished_one_is_not(one, tmp_path):
     folder, _ = one
     with pytest.raises(ExportError, match="choose an empty folder"):
-        check_target(folder)
+        check_export_target(folder)
     (tmp_path / "export" / INDEX).unlink()
-    check_target(folder)
+    check_export_target(folder)
     with pytest.raises(ExportError, match="an interrupted one"):
         read_export(folder)
 
@@ -82,7 +82,7 @@ def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong
     else:
         path.unlink()
     with pytest.raises(ExportError, match=rf"{export.trees[1].name}.*{reason}"):
-        verify(folder, read_export(folder))
+        verify_export(folder, read_export(folder))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_manifest_that_is_not_ours_is_refused(one, tmp_path, change, reason):
 
 
 def test_names_of_files_cannot_leave_the_folder():
-    assert tree_file("../../etc/passwd").count("/") == 1
-    assert tree_file(ODD) != tree_file("t")
+    assert tree_file_path("../../etc/passwd").count("/") == 1
+    assert tree_file_path(ODD) != tree_file_path("t")
 
 
 def test_another_embedder_is_refused_and_another_corpus_is_not(one):

@@ -77,7 +77,7 @@ def test_every_tree_is_sound_and_covers_its_documents(documents, method):
         assert leaf.text == by_id[leaf.documents[0]].text[leaf.start : leaf.end]
     kept = sum(len("".join(leaf.text.split())) for leaf in tree.layers[0].nodes)
     assert kept == sum(len("".join(document.text.split())) for document in documents)
-    order = {node.id: node.order for node in tree.nodes()}
+    order = {node.id: node.document_order for node in tree.nodes()}
     for node in tree.nodes():
         assert list(node.children) == sorted(node.children, key=order.get)
 
@@ -232,7 +232,9 @@ def test_any_text_is_built_and_passes_the_checks_that_block(texts):
     tree = build_tree(documents, components=components)
     for below, layer in pairwise(tree.layers):
         known = {node.id: node for node in below.nodes}
-        verdicts = check_layer(CheckedLayer(layer.nodes, known, SETTINGS, quotes=components.quotes))
+        verdicts = check_layer(
+            CheckedLayer(layer.nodes, known, SETTINGS, is_extractive=components.is_extractive)
+        )
         assert not [v for v in verdicts if not v.passed and v.severity == "error"]
 
 

@@ -18,7 +18,7 @@ from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.store.engines.base import Condition, Match, Upsert
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import FILE, NodeCache
-from raptor_core.tree.published import published_tree
+from raptor_core.tree.published import read_published_tree
 
 ODD = "Grüße 世界 😀,\ttwo\nlines"
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
@@ -34,7 +34,7 @@ def start(action, folder):
 
 
 def fill(cache, tree, keys, text="text"):
-    cache.want((tree, key) for key in keys)
+    cache.record_needed_keys((tree, key) for key in keys)
     cache.keep_texts(dict.fromkeys(keys, text))
 
 
@@ -82,26 +82,26 @@ def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path, made):
     fill(cache, "one", ["a", "b"])
     fill(cache, "two", ["b", "c"])
     cache.keep_texts({"nobody's": "text"})
-    assert cache.unfinished() == ["one", "two"]
+    assert cache.unfinished_trees() == ["one", "two"]
     assert cache.count_texts() == 3
-    cache.forget(["one", "never there"])
+    cache.forget_trees(["one", "never there"])
     assert cache.count_texts() == 2
     assert cache.texts("abc").keys() == {"b", "c"}
-    assert cache.unfinished() == ["two"]
-    cache.forget(["two"])
+    assert cache.unfinished_trees() == ["two"]
+    cache.forget_trees(["two"])
     assert cache.texts(["a", "b", "c", "nobody's"]).keys() == {"nobody's"}
-    assert cache.unfinished() == []
+    assert cache.unfinished_trees() == []
 
 
 def test_trees_of_one_name_in_two_corpora_are_two(tmp_path):
     one, other = NodeCache(tmp_path, "one"), NodeCache(tmp_path, "other")
     for cache in (one, other):
         fill(cache, "t", ["a"])
-    one.forget(["t"])
-    assert one.unfinished() == []
-    assert other.unfinished() == ["t"]
+    one.forget_trees(["t"])
+    assert one.unfinished_trees() == []
+    assert other.unfinished_trees() == ["t"]
     assert other.texts(["a"]) == {"a": "text"}
-    other.forget(["t"])
+    other.forget_trees(["t"])
     assert other.texts(["a"]) == {}
 
 
@@ -109,7 +109,7 @@ def test_forgotten_text_leaves_no_bytes_and_its_room_is_given_back(tmp_path):
     cache = NodeCache(tmp_path)
     fill(cache, "t", [f"{number}" for number in range(900)], "xylophone " * 50)
     full = (tmp_path / FILE).stat().st_size
-    cache.forget(["t"])
+    cache.forget_trees(["t"])
     left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"xylophone" not in left
     assert len(left) < full / 5
@@ -118,9 +118,9 @@ def test_forgotten_text_leaves_no_bytes_and_its_room_is_given_back(tmp_path):
 def test_a_file_whose_process_died_before_it_had_tables_is_empty(tmp_path):
     (tmp_path / FILE).touch()
     cache = NodeCache(tmp_path, "wiki")
-    assert cache.unfinished() == []
-    cache.want([("a.md", "key")])
-    assert cache.unfinished() == ["a.md"]
+    assert cache.unfinished_trees() == []
+    cache.record_needed_keys([("a.md", "key")])
+    assert cache.unfinished_trees() == ["a.md"]
 
 
 def test_a_damaged_file_is_named_and_may_be_moved_away(tmp_path):
@@ -155,7 +155,7 @@ def test_nothing_that_was_kept_is_lost_by_a_kill_at_any_time(tmp_path):
         cache = NodeCache(folder)
         found = cache.texts(kept) | cache.vectors(kept)
         assert found.keys() == set(kept)
-        assert cache.unfinished() == ["t"]
+        assert cache.unfinished_trees() == ["t"]
 
 
 @pytest.mark.rare
@@ -171,8 +171,8 @@ def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
             process.send_signal(signal.SIGKILL)
         cache = NodeCache(folder)
         assert len(cache.texts(keys)) in (0, 200)
-        cache.forget(["t"])
-        assert (cache.texts(keys), cache.unfinished()) == ({}, [])
+        cache.forget_trees(["t"])
+        assert (cache.texts(keys), cache.unfinished_trees()) == ({}, [])
 
 
 def test_junk_in_the_cache_becomes_no_summary(tmp_path):
@@ -195,4 +195,4 @@ def test_a_tree_with_a_missing_vector_is_refused():
         (point,) = store._engine.scroll(first, None)
         store._engine.apply([Upsert((replace(point, dense=None),))])
         with pytest.raises(DamagedTreeError, match="missing vectors: 1"):
-            published_tree(store, "t")
+            read_published_tree(store, "t")

@@ -8,15 +8,15 @@ import pytest
 from support.openai_batches import FakeBatches
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
-from raptor_core.audit.facts import find_foreign
-from raptor_core.checks.base import CheckedLayer, blocking_failures, with_severities
+from raptor_core.audit.facts import find_foreign_facts
+from raptor_core.checks.base import CheckedLayer, apply_severities, blocking_failures
 from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.junk import model_answers
 from raptor_core.checks.registry import check_layer
 from raptor_core.errors import BudgetError
 from raptor_core.identity import REPLACED
 from raptor_core.models.summarizing import batch
-from raptor_core.nodes import leaf_texts
+from raptor_core.nodes import leaf_texts_by_node
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import BudgetSettings, CheckSettings
 from raptor_core.tree.build import build_tree
@@ -55,8 +55,8 @@ def checked(tree, layer, components):
     lower = [layer.nodes for layer in tree.layers[:layer]]
     nodes = tree.layers[layer].nodes
     below = {node.id: node for node in lower[-1]}
-    leaves = leaf_texts(nodes, lower)
-    return CheckedLayer(nodes, below, components.settings, leaves=leaves)
+    leaves = leaf_texts_by_node(nodes, lower)
+    return CheckedLayer(nodes, below, components.settings, leaf_texts=leaves)
 
 
 def texts(tree):
@@ -101,7 +101,7 @@ def test_an_upper_summary_may_hold_what_a_leaf_holds_and_no_child(server):
     tree = build_tree([replace(DOCUMENT[0], text=text)], components=components_of(server))
     lower = [layer.nodes for layer in tree.layers]
     for number in range(1, len(lower)):
-        for node_id, leaves in leaf_texts(lower[number], lower[:number]).items():
+        for node_id, leaves in leaf_texts_by_node(lower[number], lower[:number]).items():
             is_above = any("Oduya" in leaf for leaf in leaves)
             assert ("They met Oduya." in tree.node(node_id).text) == (is_above and number > 1)
 
@@ -122,7 +122,7 @@ def test_where_too_little_is_left_the_children_are_quoted_and_later_builds_keep_
     assert first.id in {worst.node_id for worst in result.worst}
     n_before = server.n_requests
     planned = plan_rebuild({tree.name: tree}, {tree.name: DOCUMENT}, components=components)
-    assert planned.summaries.calls == 0
+    assert planned.summary_usage.calls == 0
     again = build_tree(DOCUMENT, components=components, previous=tree)
     assert [node.id for node in again.nodes()] == [node.id for node in tree.nodes()]
     assert server.n_requests == n_before
@@ -137,7 +137,7 @@ def test_where_the_settings_only_report_the_check_warns_and_names_the_facts(serv
     (result,) = [each for each in results if each.name == "foreign_facts"]
     assert (result.passed, result.severity) == (False, "warn")
     blocks = CheckSettings(severity={"foreign_facts": "error"})
-    assert blocking_failures(with_severities([result], blocks))
+    assert blocking_failures(apply_severities([result], blocks))
     assert result.numbers["foreign"] >= 2 * len(tree.layers[2].nodes)
     assert result.worst[0].why == "1987, Hallström"
     assert components.summarizer.fingerprint != components_of(server).summarizer.fingerprint
@@ -206,5 +206,5 @@ def test_a_quotation_is_a_whole_sentence():
     def embed(texts):
         return np.array([[0.5, 0.75**0.5] if "walrus" in text else [1, 0] for text in texts])
 
-    foreign = find_foreign("A walrus dances in the hall of mirrors.", leaves, embed)
-    assert foreign.rest == leaves[1]
+    foreign = find_foreign_facts("A walrus dances in the hall of mirrors.", leaves, embed)
+    assert foreign.remaining_text == leaves[1]

@@ -6,7 +6,7 @@ import pytest
 
 from raptor_core import Document, Settings, build_tree
 from raptor_core.nodes import Node
-from raptor_core.store.payload import check_storable, node_to_payload, payload_to_node
+from raptor_core.store.payload import node_to_payload, payload_to_node, to_storable_text
 from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.tree.components import Components
 from raptor_core.tree.naming import name_summaries
@@ -89,4 +89,4 @@ def test_names_are_kept_and_are_part_of_no_identity():
     for one in (plain, called):
         assert payload_to_node(node_to_payload(one)) == one
         assert table_to_nodes(nodes_to_table([one])) == (one,)
-    assert check_storable(called) != check_storable(plain)
+    assert to_storable_text(called) != to_storable_text(plain)

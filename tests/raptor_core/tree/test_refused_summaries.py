@@ -106,7 +106,9 @@ def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(serv
     again = build(components, previous=tree)
     assert not marked(again)
     n_new = len({node.id for node in again.nodes()} - {node.id for node in tree.nodes()})
-    assert server.n_requests - n_before == n_new == planned.summaries.calls == planned.lower_bound
+    assert (
+        server.n_requests - n_before == n_new == planned.summary_usage.calls == planned.lower_bound
+    )
     assert n_new > 1
 
 
@@ -130,7 +132,7 @@ def test_a_cut_answer_is_marked_and_never_paid_for_again(server):
     assert cut.text == "The river ran past the mill."
     n_before = server.n_requests
     planned = plan_rebuild({tree.name: tree}, {tree.name: DOCUMENTS}, components=components)
-    assert planned.summaries.calls == 0
+    assert planned.summary_usage.calls == 0
     again = build(components, previous=tree)
     assert [node.id for node in again.nodes()] == [node.id for node in tree.nodes()]
     assert server.n_requests == n_before

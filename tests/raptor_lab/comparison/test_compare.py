@@ -20,8 +20,8 @@ from raptor_lab.comparison.contexts import Context
 from raptor_lab.comparison.index import index_key, open_index
 from raptor_lab.comparison.measures import (
     content_recall,
-    document_measures,
     evidence_recall,
+    measure_documents,
     recall_of_first,
 )
 from raptor_lab.comparison.systems import make_system
@@ -50,7 +50,7 @@ def run(dataset, cache, *names, budgets=(30, 4000), given=None, **options):
 
 
 def figure(found, system, budget, measure):
-    (line,) = [i for i in found.lines if (i.system, i.budget_tokens) == (system, budget)]
+    (line,) = [i for i in found.rows if (i.system, i.budget_tokens) == (system, budget)]
     return line.figures[measure]
 
 
@@ -65,10 +65,10 @@ def test_evidence_recall_counts_runs_of_four_words():
 
 def test_a_document_is_found_with_a_node_of_its_own():
     named = [leaf("a"), summary("s", ["a"])]
-    assert document_measures(["d"], named) == {"document_hit": 1}
-    assert document_measures(["other"], named) == {"document_hit": 0}
-    assert document_measures(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
-    assert document_measures(["d"], []) == {"document_hit": 0}
+    assert measure_documents(["d"], named) == {"document_hit": 1}
+    assert measure_documents(["other"], named) == {"document_hit": 0}
+    assert measure_documents(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
+    assert measure_documents(["d"], []) == {"document_hit": 0}
 
 
 def test_content_recall_leave_out_common_ones_and_the_questions():
@@ -86,7 +86,7 @@ def test_everything_is_found_where_everything_fits(village, tmp_path):
     assert figure(found, "collapsed@0", 4000, "evidence_recall").n_questions == 2
     assert "content_recall" not in found.measures
     assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
-    leaves, everything = (i for i in found.lines if i.budget_tokens == 4000)
+    leaves, everything = (i for i in found.rows if i.budget_tokens == 4000)
     assert leaves.layers == {0: 1.0}
     assert sum(everything.layers.values()) == pytest.approx(1)
     assert max(everything.layers) > 0
@@ -106,7 +106,7 @@ def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
 
 def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
-    by_way = {line.system: set(line.layers) for line in found.lines}
+    by_way = {line.system: set(line.layers) for line in found.rows}
     assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
 
 

@@ -84,7 +84,7 @@ def test_own_questions_are_asked_of_given_documents(tmp_path):
         ("rape oil",),
         ("Oil.",),
     )
-    assert (first.cluster, second.cluster) == ("mill.md", "lamp.md")
+    assert (first.bootstrap_unit, second.bootstrap_unit) == ("mill.md", "lamp.md")
     with pytest.raises(SourceError, match=r"line 1: the source has no document 'mill\.md'"):
         load_dataset(path, documents=documents[1:])
     with pytest.raises(SourceError, match="no documents; name their documents"):
@@ -215,7 +215,7 @@ def test_narrativeqa_is_read_in_its_published_form(tmp_path):
         "book": MILL,
         "script": LAMP,
     }
-    assert [item.name for item in found.left_out] == ["gone"]
+    assert [item.name for item in found.skipped_documents] == ["gone"]
     assert [q.answers for q in found.questions] == [("A smith.", "the smith"), ("Rape oil",)]
     train = load_dataset(tmp_path / "nqa", split="train")
     assert [q.answers for q in train.questions] == [("Then.",)]

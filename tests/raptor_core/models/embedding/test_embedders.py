@@ -102,7 +102,7 @@ def retriever():
 @pytest.mark.slow
 def test_the_end_of_a_long_chunk_is_found_in_its_document(retriever, strategy):
     found = retriever.search("Which whistle calls the pilot?", Query(strategy))
-    assert found.ranked[0].node.documents == ("a.md",)
+    assert found.hits_by_score[0].node.documents == ("a.md",)
     assert found.note == ""
 
 
@@ -113,5 +113,5 @@ def test_a_question_in_long_chatter_is_answered_with_a_note(retriever, question)
     text = question.format(chatter=chatter, question="How is the bread baked? ")
     found = retriever.search(text, Query("flat"))
     assert found.question == text
-    assert found.ranked[0].node.documents == ("c.md",)
+    assert found.hits_by_score[0].node.documents == ("c.md",)
     assert "parts, only the one that matches best" in found.note

@@ -4,7 +4,7 @@ import pytest
 
 from raptor_core.models.endpoints.answers import read_chat, read_usage
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError
-from raptor_core.models.endpoints.texts import storable
+from raptor_core.models.endpoints.texts import to_storable_text
 
 TEXT = "The king of the north rode home. He found his daughter there."
 THOUGHT = "The user wants a summary.\nI will mention the king."
@@ -118,7 +118,7 @@ def test_a_text_that_only_resembles_a_border_stays_as_it_is(text):
 
 
 def test_halves_of_a_pair_in_two_pieces_are_joined_and_line_ends_are_one():
-    assert storable("a\ud83d\ude00\r\nb\rc\x07") == "a😀\nb\nc"
+    assert to_storable_text("a\ud83d\ude00\r\nb\rc\x07") == "a😀\nb\nc"
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_a_faulty_answer_is_the_fault_of_its_call(form):
 def test_the_fault_of_a_cut_answer_holds_its_text_without_borders():
     with pytest.raises(CallFaultError) as caught:
         read_chat(body(f"Here is the summary:\n{TEXT} And", "length"))
-    assert caught.value.text == f"{TEXT} And"
-    assert caught.value.too_long
+    assert caught.value.partial_text == f"{TEXT} And"
+    assert caught.value.is_too_long
 
 
 ERROR = {"message": "out of order", "code": 502}

@@ -96,7 +96,7 @@ def test_a_call_that_was_cut_off_counts_in_the_budget(server):
     client = bounded_client(server.base_url, ledger)
     server.fail(Fault.cut_connection(), times=2)
     assert client.chat(ask()).usage.calls == 1
-    assert (ledger.spendings[0].usage.retries, ledger.spendings[0].lost.calls) == (2, 2)
+    assert (ledger.spendings[0].usage.retries, ledger.spendings[0].lost_usage.calls) == (2, 2)
     with pytest.raises(BudgetError, match=r"budget\.calls"):
         client.chat(ask())
     assert server.n_requests == 3
@@ -108,7 +108,7 @@ def test_what_never_reached_the_endpoint_does_not_count():
         client = bounded_client(gone.base_url, ledger)
     with pytest.raises(EndpointError, match="after 3 attempts"):
         client.chat(ask())
-    assert ledger.spendings[0].lost == Usage()
+    assert ledger.spendings[0].lost_usage == Usage()
 
 
 def everything_about(error):

@@ -12,9 +12,9 @@ from support.word_counter import WordCounter
 from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.messages import fault_of_body
-from raptor_core.models.endpoints.values import fence
-from raptor_core.models.reading.reader import Passage, ask
+from raptor_core.models.endpoints.messages import body_to_fault
+from raptor_core.models.endpoints.values import wrap_in_tag
+from raptor_core.models.reading.reader import Passage, format_user_message
 from raptor_core.models.summarizing.base import SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.settings import AuditSettings, SummarizerSettings
@@ -60,7 +60,7 @@ FILTER = {
 
 
 def fault(status, message, codes="", purpose="summarizer"):
-    return fault_of_body({"message": message, "code": codes}, status, "", purpose)
+    return body_to_fault({"message": message, "code": codes}, status, "", purpose)
 
 
 @pytest.mark.parametrize("form", CONTEXT)
@@ -160,7 +160,7 @@ def tags_in(text, tag):
 
 @pytest.mark.parametrize("text", attempts("excerpts"))
 def test_no_way_to_write_a_tag_ends_its_fence(text):
-    assert tags_in(fence("excerpts", text), "excerpts") == ["<excerpts", "</excerpts"]
+    assert tags_in(wrap_in_tag("excerpts", text), "excerpts") == ["<excerpts", "</excerpts"]
 
 
 def test_text_cannot_end_the_fence_of_a_summarys_prompt():
@@ -190,11 +190,11 @@ def test_text_cannot_end_the_fence_of_an_audits_prompt(text):
 
 @pytest.mark.parametrize("text", [attempts("passage")[0], attempts("question")[0]])
 def test_text_cannot_end_the_fence_of_a_readers_prompt(text):
-    user = ask("Why?", [Passage(text, "n"), Passage("More.", "m")])
+    user = format_user_message("Why?", [Passage(text, "n"), Passage("More.", "m")])
     assert tags_in(user, "passage") == ["<passage", "</passage"] * 2
     assert tags_in(user, "question") == ["<question", "</question"]
 
 
 @given(st.text("</ \u200bexcrpts>\uff1c\uff0f\n", max_size=60))
 def test_no_text_has_a_tag_of_its_fence_left(text):
-    assert tags_in(fence("excerpts", text), "excerpts") == ["<excerpts", "</excerpts"]
+    assert tags_in(wrap_in_tag("excerpts", text), "excerpts") == ["<excerpts", "</excerpts"]

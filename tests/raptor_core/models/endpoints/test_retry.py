@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from raptor_core.errors import AnswerError, EndpointError
-from raptor_core.models.endpoints.dialects import is_official
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, retry, scrub
+from raptor_core.models.endpoints.dialects import is_openai_url
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, hide_secret, retry
 from raptor_core.models.endpoints.messages import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
 
@@ -109,13 +109,13 @@ def test_every_form_of_retry_after_is_read(headers, seconds):
 
 
 def test_only_openai_itself_needs_a_key():
-    assert is_official("https://api.openai.com/v1")
-    assert is_official("https://eu.api.openai.com/v1")
-    assert not is_official("https://api.openai.com.example.org/v1")
-    assert not is_official("http://localhost/api.openai.com")
+    assert is_openai_url("https://api.openai.com/v1")
+    assert is_openai_url("https://eu.api.openai.com/v1")
+    assert not is_openai_url("https://api.openai.com.example.org/v1")
+    assert not is_openai_url("http://localhost/api.openai.com")
 
 
 def test_scrubbing_takes_the_secret_out_and_keeps_one_short_line():
-    text = scrub("Bearer key-1 \n is wrong " + "x" * 1000, "key-1")
+    text = hide_secret("Bearer key-1 \n is wrong " + "x" * 1000, "key-1")
     assert text.startswith("Bearer [key] is wrong xxx")
     assert len(text) <= 241

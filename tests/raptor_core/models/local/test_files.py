@@ -3,8 +3,8 @@
 import pytest
 
 from raptor_core.errors import ModelError
-from raptor_core.models.local.engine import engine_of
-from raptor_core.models.local.files import digest_of
+from raptor_core.models.local.engine import shared_engine
+from raptor_core.models.local.files import digest_model_file
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 
@@ -28,9 +28,9 @@ def model(tmp_path):
 @pytest.mark.parametrize("place", [4, -1])
 def test_files_of_one_size_differ_by_their_beginning_and_their_end(tmp_path, place):
     content = bytearray(b"GGUF" + bytes(3 * 2**20))
-    first = digest_of(str(write_gguf(tmp_path / "m.gguf", content)))
+    first = digest_model_file(str(write_gguf(tmp_path / "m.gguf", content)))
     content[place] = 1
-    assert digest_of(str(write_gguf(tmp_path / "n.gguf", content))) != first
+    assert digest_model_file(str(write_gguf(tmp_path / "n.gguf", content))) != first
 
 
 def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
@@ -60,4 +60,4 @@ def test_a_file_that_is_no_gguf_is_refused_in_words(model, content):
 
 def test_a_model_that_llama_cpp_cannot_load_is_an_error_in_words(model):
     with pytest.raises(ModelError, match=r"cannot load .* tokens of context"):
-        engine_of(settings(model).summarizer)
+        shared_engine(settings(model).summarizer)

@@ -14,8 +14,8 @@ from raptor_core.models.money.usage import (
     EMBEDDINGS,
     SUMMARIES,
     Usage,
-    embedding_cost,
-    summary_cost,
+    estimate_embedding_cost,
+    estimate_summary_cost,
 )
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
@@ -92,7 +92,7 @@ def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server
         embed_nodes(leaves, bounded, NodeCache())
     assert (server.n_requests, len(cache.vectors(leaf.embedding_key for leaf in leaves))) == (4, 16)
     embedded = embed_nodes(leaves, components, NodeCache())
-    assert len(embedded.reused) == 16
+    assert len(embedded.reused_keys) == 16
     sent = Counter(text for body in server.bodies for text in body["input"])
     assert max(sent.values()) == 1
     n_words = sum(len(text.split()) for body in server.bodies[4:] for text in body["input"])
@@ -113,10 +113,12 @@ def settings(**parts):
 
 def test_summaries_and_embeddings_cost_what_the_prices_say():
     given = settings(**PAID, prices=PRICES)
-    assert summary_cost(7, 1_000_000, 100_000, given) == Usage(
+    assert estimate_summary_cost(7, 1_000_000, 100_000, given) == Usage(
         7, 1_000_000, 100_000, usd=pytest.approx(0.21)
     )
-    assert embedding_cost(500_000, given, n_texts=21) == Usage(3, 500_000, usd=pytest.approx(0.01))
+    assert estimate_embedding_cost(500_000, given, n_texts=21) == Usage(
+        3, 500_000, usd=pytest.approx(0.01)
+    )
 
 
 counts = st.integers(0, 10_000)
@@ -125,7 +127,7 @@ usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(
 
 @given(usages, st.lists(st.integers(0, 50), min_size=1, max_size=9))
 def test_parts_are_whole_and_together_all_of_it(usage, weights):
-    parts = usage.shares(weights)
+    parts = usage.divide_by_weights(weights)
     total = sum(parts, Usage())
     counted = (total.calls, total.prompt_tokens, total.completion_tokens, total.retries)
     assert counted == (

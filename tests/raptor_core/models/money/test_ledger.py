@@ -51,30 +51,30 @@ def test_once_ended_it_refuses_what_would_still_fit_until_another_run_begins():
         account.reserve(11, 0)
     with pytest.raises(BudgetError, match="up to 11 tokens"):
         account.reserve(1, 0)
-    ledger.begin()
+    ledger.begin_run()
     assert ledger.spendings == ()
     pay(account, 10, 0)
 
 
 def test_runs_of_one_budget_add_up_and_each_counts_its_own_spending():
     ledger, account = account_of(tokens=10)
-    with ledger.one_budget():
+    with ledger.share_budget():
         pay(account, 6, 0)
-        with ledger.one_budget():
+        with ledger.share_budget():
             assert ledger.spendings == ()
             with pytest.raises(BudgetError):
                 account.reserve(5, 0)
-        ledger.begin()
+        ledger.begin_run()
         with pytest.raises(BudgetError):
             account.reserve(1, 0)
-    ledger.begin()
+    ledger.begin_run()
     pay(account, 10, 0)
 
 
 def test_what_is_under_way_counts_with_its_worst_case():
     ledger, account = account_of(tokens=10)
     first = account.reserve(3, 3)
-    assert len(account.reserve_some([(1, 1), (3, 3)])) == 1
+    assert len(account.reserve_affordable([(1, 1), (3, 3)])) == 1
     with pytest.raises(BudgetError, match="in addition to 2 unfinished calls"):
         account.reserve(1, 0)
     first.charge(Usage(1, 3, 1))
@@ -87,7 +87,7 @@ def test_a_call_without_an_answer_counts_in_the_budget_and_not_as_spent():
         pass
     (line,) = ledger.spendings
     assert line.usage == Usage()
-    assert line.lost == Usage(1, 3, 4, usd=pytest.approx(1.1))
+    assert line.lost_usage == Usage(1, 3, 4, usd=pytest.approx(1.1))
     with pytest.raises(BudgetError):
         account.reserve(3, 1)
 
@@ -115,8 +115,8 @@ def test_dollars_without_a_price_are_refused_by_the_key_to_set():
     settings = Settings.model_validate({"summarizer": {"kind": "openai"}})
     bounded = settings.model_copy(update={"budget": BudgetSettings(usd=1)})
     with pytest.raises(SettingsError, match=r'\[prices\."gpt-4o-mini"\]'):
-        Ledger.of(bounded)
-    Ledger.of(Settings(budget=BudgetSettings(usd=1)))
+        Ledger.from_settings(bounded)
+    Ledger.from_settings(Settings(budget=BudgetSettings(usd=1)))
 
 
 STEPS = st.lists(
@@ -135,7 +135,7 @@ def test_no_order_of_calls_passes_a_bound(steps, calls, tokens, usd):
     under_way = []
     for what, prompt, completion in steps:
         if what == "reserve":
-            under_way += account.reserve_some([(prompt, completion)])
+            under_way += account.reserve_affordable([(prompt, completion)])
         elif under_way:
             hold = under_way.pop(0)
             worst = hold.worst
@@ -146,7 +146,7 @@ def test_no_order_of_calls_passes_a_bound(steps, calls, tokens, usd):
                 hold.release()
             else:
                 hold.__exit__(None, None, None)
-        counted = [used for line in ledger.spendings for used in (line.usage, line.lost)]
+        counted = [used for line in ledger.spendings for used in (line.usage, line.lost_usage)]
         total = sum([*counted, *(hold.worst for hold in under_way)], start=Usage())
         assert total.calls <= calls
         assert total.tokens <= tokens

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.models.reading.citations import renumber
+from raptor_core.models.reading.citations import renumber_citations
 from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.nodes import Node
 from raptor_core.retrying import RetryPolicy
@@ -24,7 +24,7 @@ def test_an_answer_cites_the_passages_that_it_names(server):
     answer = reader(server).read("What holds?", PASSAGES)
     assert answer.text == "Both hold [1]. So says [2][1]."
     assert answer.citations == (PASSAGES[2], PASSAGES[0])
-    assert answer.unknown_citations == 0
+    assert answer.n_invalid_citations == 0
     assert answer.usage.calls == 1
 
 
@@ -50,7 +50,7 @@ def test_an_answer_cites_the_passages_that_it_names(server):
     ],
 )
 def test_citations_in_every_form_are_read(text, expected, numbers, n_unknown):
-    assert renumber(text, [1, 2, 3, 4]) == (expected, numbers, n_unknown)
+    assert renumber_citations(text, [1, 2, 3, 4]) == (expected, numbers, n_unknown)
 
 
 LITERALS = (
@@ -71,7 +71,7 @@ LITERALS = (
 
 @pytest.mark.parametrize("text", LITERALS)
 def test_brackets_that_are_no_citation_stay_word_for_word(text):
-    assert renumber(f"{text}\n\nSo [4].", [1, 2, 3, 4]) == (
+    assert renumber_citations(f"{text}\n\nSo [4].", [1, 2, 3, 4]) == (
         f"{text}\n\nSo [1].",
         (4,),
         0,

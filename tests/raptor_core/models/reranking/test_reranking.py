@@ -13,7 +13,7 @@ from support.workshop import prose
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
-from raptor_core.models.reranking.base import score_within
+from raptor_core.models.reranking.base import score_before_deadline
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.retrieval import RerankerSettings
@@ -92,7 +92,7 @@ def retriever():
         return Retriever.from_trees(list(trees.values()), components)
 
     text = prose(32, seed=1)
-    last = over(text).search(QUESTION, Query(budget_tokens=4000)).ranked[-1].node.text
+    last = over(text).search(QUESTION, Query(budget_tokens=4000)).hits_by_score[-1].node.text
     word = last.split()[-1]
     return over(text.replace(last, last.replace(word, f"{SOUGHT}.")))
 
@@ -113,8 +113,8 @@ def test_an_endpoint_puts_its_best_passage_first(retriever, kind, monkeypatch):
     with fake.serving() as url:
         found = search(retriever, kind=kind, base_url=url, model="m", api_key_env="RERANK_KEY")
     assert holds(found)
-    assert SOUGHT in found.ranked[0].node.text
-    assert found.ranked[0].why["rerank"] > 0
+    assert SOUGHT in found.hits_by_score[0].node.text
+    assert found.hits_by_score[0].why["rerank"] > 0
     assert "not reranked" not in found.note
     ((path, key, asked),) = fake.asked
     assert (path, key, asked["query"]) == (
@@ -130,7 +130,7 @@ def test_a_server_that_takes_few_texts_at_once_gets_them_in_parts():
     fake, texts = FakeReranker(SOUGHT), [f"text {number}" for number in range(49)] + [SOUGHT]
     with fake.serving() as url:
         settings = RerankerSettings(kind="tei", base_url=url)
-        assert list(score_within(settings, QUESTION, texts)) == [0.0] * 49 + [1.0]
+        assert list(score_before_deadline(settings, QUESTION, texts)) == [0.0] * 49 + [1.0]
     sizes = [(len(asked["texts"]), asked["truncate"]) for _, _, asked in fake.asked]
     assert sizes == [(32, True), (18, True)]
 
@@ -163,11 +163,11 @@ def test_a_class_is_named_by_its_import_path(retriever):
 def test_the_class_that_comes_along_runs_a_cross_encoder(tmp_path):
     model = str(build_tiny_cross_encoder(tmp_path))
     settings = RerankerSettings(kind="class", model=model, deadline_seconds=120)
-    first, second = score_within(settings, "a river", ["the river", "a stone"])
+    first, second = score_before_deadline(settings, "a river", ["the river", "a stone"])
     assert first != second
     missing = RerankerSettings(kind="class", model=str(tmp_path / "none"), deadline_seconds=120)
     with pytest.raises(Exception, match="the reranker failed: the cross-encoder"):
-        score_within(missing, "a river", ["the river"])
+        score_before_deadline(missing, "a river", ["the river"])
 
 
 def test_settings_take_a_reranker_from_a_file_and_a_variable(tmp_path):

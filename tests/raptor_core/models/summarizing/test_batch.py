@@ -8,7 +8,7 @@ from support.word_counter import WordCounter
 
 from raptor_core.errors import BudgetError, EndpointError
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.models.money.usage import SUMMARIES, summary_cost
+from raptor_core.models.money.usage import SUMMARIES, estimate_summary_cost
 from raptor_core.models.summarizing import batch, make_summarizer
 from raptor_core.models.summarizing.base import Summary, SummaryRequest
 from raptor_core.models.summarizing.batch import BatchSummarizer
@@ -75,7 +75,7 @@ def test_a_batch_gives_every_summary_at_half_the_price(server, batches):
     spent, first = ledger.spent(SUMMARIES), answers[0].usage
     full = (spent.prompt_tokens * 1.0 + spent.completion_tokens * 2.0) / 1e6
     assert (spent.calls, spent.usd) == (9, pytest.approx((full + first.usd) / 2))
-    assert ledger.spendings[0].lost.calls == 0
+    assert ledger.spendings[0].lost_usage.calls == 0
 
 
 def test_what_a_batch_sends_is_what_is_sent_at_once(server, batches):
@@ -159,7 +159,7 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
     values = {"kind": "openai", "model": "small", "batch_from": 10}
     prices = {"small": {"input": 1.0, "output": 2.0}}
     settings = Settings.model_validate({"summarizer": values, "prices": prices})
-    few, many = (summary_cost(n, 1000 * n, 100 * n, settings).usd for n in (9, 10))
+    few, many = (estimate_summary_cost(n, 1000 * n, 100 * n, settings).usd for n in (9, 10))
     assert (few / 9, many / 10) == (pytest.approx(0.0012), pytest.approx(0.0006))
 
 

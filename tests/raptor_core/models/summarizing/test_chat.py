@@ -8,10 +8,14 @@ from pydantic import ValidationError
 from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
-from raptor_core.checks.junk import find_unfit
+from raptor_core.checks.junk import find_unfit_reason
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
-from raptor_core.models.summarizing.prompts import prompt_of, prompt_overhead, prompt_tokens
+from raptor_core.models.summarizing.prompts import (
+    count_prompt_tokens,
+    make_prompt,
+    prompt_overhead_tokens,
+)
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings, SummarizerSettings
 
@@ -27,7 +31,7 @@ def summarizer(server, **values):
     settings = SummarizerSettings(
         kind="openai", base_url=server.base_url, api_key_env="PLANTED_KEY", **values
     )
-    return ChatSummarizer(settings, WordCounter(), QUICK, unfit=find_unfit)
+    return ChatSummarizer(settings, WordCounter(), QUICK, unfit=find_unfit_reason)
 
 
 FAULTS = {
@@ -136,11 +140,11 @@ def test_an_answer_in_another_language_is_asked_again_and_fails_where_it_stays_s
 @pytest.mark.parametrize("prompt", ["bounded", "paper", "simple"])
 def test_a_prompt_is_its_childrens_tokens_and_the_words_around_them(prompt):
     part = Settings.model_validate({"summarizer": {"kind": "openai", "prompt": prompt}}).summarizer
-    overhead = prompt_overhead(part, WordCounter())
+    overhead = prompt_overhead_tokens(part, WordCounter())
     assert 15 < overhead < 90
-    assert prompt_tokens((10, 20, 30), overhead) == 60 + overhead + 2
-    assert prompt_overhead(Settings().summarizer, WordCounter()) == 0
-    assert prompt_tokens((10, 20, 30), 0) == 60
+    assert count_prompt_tokens((10, 20, 30), overhead) == 60 + overhead + 2
+    assert prompt_overhead_tokens(Settings().summarizer, WordCounter()) == 0
+    assert count_prompt_tokens((10, 20, 30), 0) == 60
 
 
 def own(**given):
@@ -149,20 +153,20 @@ def own(**given):
 
 def test_words_of_ones_own_take_the_place_of_the_prompts():
     given = own(user_prompt="In {max_words} words: {context}", system_prompt="Be brief.")
-    prompt = prompt_of(given)
-    question = prompt.question(["A {max_words} lamp.", "A bell."], 100)
+    prompt = make_prompt(given)
+    question = prompt.format_user_message(["A {max_words} lamp.", "A bell."], 100)
     assert question.startswith("In 60 words: <excerpts>")
     assert "A {max_words} lamp.\n\nA bell." in question
     assert "Write at most" not in question
     assert prompt.system.startswith("Be brief.\n")
     assert "data" in prompt.system
-    bare = prompt_of(own(user_prompt="Sum up: {context}", prompt="paper"))
-    assert bare.question(["A lamp."], 100) == "Sum up: A lamp."
+    bare = make_prompt(own(user_prompt="Sum up: {context}", prompt="paper"))
+    assert bare.format_user_message(["A lamp."], 100) == "Sum up: A lamp."
     versions = {
         prompt.version,
         bare.version,
-        prompt_of(own()).version,
-        prompt_of(own(prompt="paper")).version,
+        make_prompt(own()).version,
+        make_prompt(own(prompt="paper")).version,
     }
     assert len(versions) == 4
 

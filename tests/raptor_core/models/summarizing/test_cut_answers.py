@@ -6,10 +6,10 @@ from support.openai_server import Fault
 from support.word_counter import WordCounter
 from support.workshop import prose
 
-from raptor_core.checks.junk import find_unfit
+from raptor_core.checks.junk import find_unfit_reason
 from raptor_core.identity import CUT_OFF, marked_content_key
 from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest
-from raptor_core.models.summarizing.chat import ChatSummarizer, whole_sentences
+from raptor_core.models.summarizing.chat import ChatSummarizer, cut_to_whole_sentences
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import preset
 from raptor_core.settings.models import SummarizerSettings
@@ -23,7 +23,7 @@ REQUEST = SummaryRequest(
 
 def answer_of(server, keep=None, **values):
     settings = SummarizerSettings(kind="openai", base_url=server.base_url, **values)
-    chat = ChatSummarizer(settings, WordCounter(), QUICK, keep=keep, unfit=find_unfit)
+    chat = ChatSummarizer(settings, WordCounter(), QUICK, keep=keep, unfit=find_unfit_reason)
     (answer,) = chat.summarize([REQUEST])
     return answer
 
@@ -86,4 +86,4 @@ def test_long_answers_reach_the_papers_length_with_one_call(server):
     ],
 )
 def test_whole_sentences_end_where_a_sentence_ends(text, is_cut, kept):
-    assert whole_sentences(text, WordCounter(), 100, is_cut=is_cut) == kept
+    assert cut_to_whole_sentences(text, WordCounter(), 100, is_cut=is_cut) == kept

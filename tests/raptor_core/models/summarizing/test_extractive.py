@@ -10,7 +10,12 @@ from support.openai_server import FakeOpenAI
 from support.word_counter import WordCounter
 
 from raptor_core.models.summarizing import make_summarizer
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, remedy_of
+from raptor_core.models.summarizing.base import (
+    FailedSummary,
+    Summary,
+    SummaryRequest,
+    find_failure_remedy,
+)
 from raptor_core.models.summarizing.extractive import ExtractiveSummarizer
 from raptor_core.settings.models import SummarizerSettings
 
@@ -107,7 +112,7 @@ def test_children_without_visible_text_fail_by_name():
     assert answer == FailedSummary(
         "key", "layer 1, node 1", "its children contain no text", is_permanent=True
     )
-    assert "build again" not in remedy_of([answer])
+    assert "build again" not in find_failure_remedy([answer])
 
 
 @given(
