@@ -23,24 +23,24 @@ from raptor_core.errors import MissingExtraError
 from raptor_core.tracing import set_up_tracing, span
 
 COMMANDS = {
-    "ask": ("questions", "Answer a question from the trees, with its sources."),
+    "ask": ("questions", "Answer a question from the trees, and cite the sources."),
     "build": ("builds", "Build what is new or changed in the source, and publish it."),
-    "curate": ("curate", "Set texts aside, correct summaries, mark findings."),
+    "curate": ("curate", "Set texts aside, correct summaries, and mark findings."),
     "documents": ("sources", "Show which documents a build would read."),
-    "drop": ("builds", "Remove a tree: its vectors, tables and partition."),
+    "drop": ("builds", "Remove trees with their vectors, tables and partitions."),
     "eval": ("eval", "Measure retrieval and audits against known answers."),
-    "export": ("transfer", "Write published trees into a folder: a backup, or a move."),
-    "import": ("transfer", "Publish the trees of an export, verified first."),
+    "export": ("transfer", "Write published trees into a folder, to back up or move them."),
+    "import": ("transfer", "Verify an export, and publish its trees."),
     "init": ("sources", "Create a home with a commented settings file."),
     "mcp": ("servers", "Serve the published trees to language models (MCP)."),
     "plan": ("builds", "Predict what the next build will do and cost."),
-    "query": ("questions", "Retrieve the nodes that match a question."),
-    "questions": ("asked", "List kept questions that need a better answer."),
-    "report": ("trees", "Show a tree as one HTML page, to explore down to its documents."),
+    "query": ("questions", "Search for nodes that answer a question."),
+    "questions": ("asked", "List questions from users that need a better answer."),
+    "report": ("trees", "Show a tree with its sources as an HTML page."),
     "serve": ("servers", "Serve the published trees over HTTP."),
     "status": ("status", "Show what is published, and whether its checks passed."),
-    "tree": ("trees", "Print a tree, from the top down to its chunks."),
-    "versions": ("versions", "Show earlier builds of a tree, and roll back to one."),
+    "tree": ("trees", "Print a tree, from its top layer to its chunks."),
+    "versions": ("versions", "Compare, roll back and approve builds of a tree."),
     "ui": ("servers", "Open the Dagster UI on this home."),
 }
 """Module of each command, and its line in the help."""
@@ -162,4 +162,4 @@ _EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.item
 )
 @click.version_option(package_name="raptor-assets", prog_name="raptor")
 def main(**_: Any) -> None:
-    """Trees of summaries over your documents: built, checked, published, queried."""
+    """Build, check, publish and search trees of summaries over your documents."""

@@ -13,14 +13,14 @@ from raptor_core.errors import RaptorError
 EXITS = {
     0: "done",
     1: "failed",
-    2: "the command line is wrong",
-    3: "a setting is wrong",
+    2: "the command line is invalid",
+    3: "a setting is invalid",
     4: "the source, the tree or the home is missing or empty",
-    5: "partly done: some partitions, a check, or a required figure failed",
+    5: "some partitions failed, a check failed, or a figure is below its minimum",
     6: "another process is using the store",
-    7: "a key is missing in the environment, or a call has no readers",
-    8: "the budget of the run is spent; finished work is kept",
-    130: "interrupted; what was published stays",
+    7: "a key is missing in the environment, or the caller has no readers",
+    8: "the run reached its budget; finished work is kept",
+    130: "interrupted; published trees stay",
 }
 
 _CODES: tuple[tuple[type[RaptorError], int], ...] = (

@@ -41,7 +41,7 @@ _FILTERS = {
     "readers": "as",
     "history": "history",
 }
-"""Option name of each repeatable option: the filters, and the turns before the question."""
+"""Option name of each repeatable option: the filters, and the earlier questions."""
 
 _NEVER_EXCLUDED = ("readers", "history")
 
@@ -64,9 +64,9 @@ def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
 
 def _filter_help(name: str, prefix: str) -> str:
     if prefix:
-        return f"Exclude nodes if any of their chunks matches --{_FILTERS[name]}."
+        return f"Like --{_FILTERS[name]}, but excludes all nodes with a matching chunk."
     if name == "metadata":
-        return "Only nodes whose metadata has this value, or one in a range with >=, >, <= or <."
+        return "Search only nodes whose metadata has this value; >=, >, <= and < set a range."
     return f"{ScopedOptions.model_fields[name].description}"
 
 
@@ -157,7 +157,9 @@ def budget_options(spender: str) -> Callable[[Command], Command]:
     return together(
         click.option("--max-calls", type=_FROM_0, help=f"Maximum model calls of {spender}."),
         click.option("--max-tokens", type=_FROM_0, help=f"Maximum tokens of {spender}."),
-        click.option("--max-usd", type=usd, help="Maximum cost, by the prices in the settings."),
+        click.option(
+            "--max-usd", type=usd, help="Maximum cost in US dollars, at the prices in the settings."
+        ),
     )
 
 

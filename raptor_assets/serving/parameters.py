@@ -31,7 +31,7 @@ def _refuse_truth_value(value: object) -> object:
 
 Line = Annotated[str, Field(max_length=4096)]
 NodeId = Annotated[
-    str, Field(max_length=64, description="A node's id, as search and read_node give it.")
+    str, Field(max_length=64, description="Id of a node, as returned by search or read_node.")
 ]
 Layer = Annotated[int, Field(ge=0, le=1000), BeforeValidator(_refuse_truth_value)]
 Value = (
@@ -73,32 +73,32 @@ class ValueRange(BaseModel):
 
 
 class Filters(BaseModel):
-    """Filters of a search. All that are given hold, and an empty list matches nothing."""
+    """Filters of a search. A node must match all of them; an empty list matches nothing."""
 
     model_config = ConfigDict(extra="forbid")
 
-    trees: list[Name] | None = Field(None, max_length=1000, description="Only these trees.")
+    trees: list[Name] | None = Field(None, max_length=1000, description="Search only these trees.")
     documents: list[Name] | None = Field(
-        None, max_length=1000, description="Only chunks and summaries of these documents alone."
+        None, max_length=1000, description="Search only nodes whose text is from these documents."
     )
     folders: list[Name] | None = Field(
         None,
         max_length=1000,
-        description='Only documents in these folders and under them, such as "policies/".',
+        description='Search only documents in these folders or subfolders, such as "policies/".',
     )
     layers: list[Layer] | None = Field(
-        None, max_length=1000, description="Only these layers; 0 holds the chunks."
+        None, max_length=1000, description="Search only these layers; layer 0 contains the chunks."
     )
     ids: list[NodeId] | None = Field(
-        None, max_length=1000, description="Only the nodes of these ids."
+        None, max_length=1000, description="Search only the nodes with these ids."
     )
     metadata: (
         dict[Line, Value | Annotated[list[Value], Field(max_length=1000)] | ValueRange] | None
     ) = Field(
         None,
         max_length=100,
-        description="Only nodes whose metadata has all these values, one of a list of values, or a "
-        'value in a range such as {"gte": "2024-01-01"}.',
+        description="Search only nodes whose metadata has this value for each key; a list accepts "
+        'any of its values, and {"gte": "2024-01-01"} is a range.',
     )
 
     def where(self) -> Where:
@@ -117,38 +117,38 @@ class Filters(BaseModel):
 
 
 class QueryOptions(Filters):
-    """Filters and options of a query; others are the home's settings."""
+    """Filters and options of a query; the defaults are the home's settings."""
 
     readers: list[Name] | None = Field(
         None,
         max_length=1000,
-        description='Only what one of these users or groups, or everyone ("*"), may read.',
+        description='Search only what one of these users or groups may read; "*" is everyone.',
     )
     exclude: Filters | None = Field(
-        None, description="Leave out what matches one of these filters, in whole or in part."
+        None, description="Exclude a node if any chunk below it matches any of these filters."
     )
     history: list[str] | None = Field(
         None,
-        description="A turn before the question, the last one at the end: a question that leans on "
-        'them ("And why?") is read with their terms.',
+        description="Earlier questions of the conversation, the latest last. Words of these are "
+        'added to a question that needs them ("And why?").',
     )
     strategy: Strategy | None = _of_setting("strategy")
     kind: Kind | None = Field(
         None,
-        description='Whether the question asks for a "detail" or is "general", such as for a '
-        'summary; "auto", the default, decides by its words.',
+        description='Kind of the question: "detail", "general" (it asks for an overview) or '
+        '"auto", the default, which decides by the words of the question.',
     )
     budget_tokens: int | None = _of_setting("budget_tokens")
     top_k: int | None = _of_setting("top_k")
     max_per_document: int | None = _of_setting("max_per_document")
     n_layers: int | None = Field(
-        None, ge=1, le=1000, description="Number of layers that a traversal walks down."
+        None, ge=1, le=1000, description="Number of layers that a traversal searches."
     )
     threshold: float | None = Field(
         None,
         ge=-1,
         le=1,
-        description="Least cosine of the nodes that a traversal keeps, instead of the best top_k.",
+        description="Minimum cosine similarity of selected nodes in a traversal; replaces top_k.",
     )
 
     @field_validator("history")
@@ -192,8 +192,7 @@ class ScopedOptions(QueryOptions):
 
     scope: Scope | None = Field(
         None,
-        description='What to search: "trees", "corpus" for the corpus tree, or "both", for '
-        "questions about everything.",
+        description='What to search: "trees" (the default), "corpus" (the corpus tree) or "both".',
     )
     start_layer: Layer | None = Field(
         None, description="Layer where a traversal starts; by default the top layer of each tree."
@@ -228,12 +227,17 @@ class SubtreeSearchParameters(WithinParameters):
 
 NameContains = Annotated[
     str,
-    Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case."),
+    Field(
+        max_length=MAX_ID_BYTES,
+        description="List only trees whose name contains this text; case is ignored.",
+    ),
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="Number of items to skip.")]
-Limit = Annotated[int, Field(ge=1, le=500, description="Maximal number of items.")]
-TreeName = Annotated[Name, Field(description="A tree's name, as list_trees gives it.")]
-OutlineBudget = Annotated[Tokens, Field(description="Tokens of all nodes together, as JSON.")]
+Limit = Annotated[int, Field(ge=1, le=500, description="Maximum number of items.")]
+TreeName = Annotated[Name, Field(description="Name of a tree, as returned by list_trees.")]
+OutlineBudget = Annotated[
+    Tokens, Field(description="Maximum tokens of all nodes together, as JSON.")
+]
 Show = Annotated[
     Literal["names", "texts"], Field(description='"texts" adds the whole text of each child.')
 ]

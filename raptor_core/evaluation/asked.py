@@ -13,7 +13,7 @@ from raptor_core.retrieval.questions import NOTE
 from raptor_core.settings import CheckSettings
 
 ALIKE = 0.75
-"""Least cosine of the vectors of two questions in one group."""
+"""Minimum cosine similarity of two questions in one group."""
 
 UNANSWERED_SHARE = CheckInfo(
     "unanswered_share",

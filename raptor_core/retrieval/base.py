@@ -63,7 +63,7 @@ class Query:
         kind: whether the question is about a detail, or is general, so that the context of hybrid
             covers the whole text; "auto" decides by its words.
         summary_share: collapsed and traversal only: maximum share of the budget for summaries, if
-            the question is about a detail. 1 is the paper's form.
+            the question is about a detail. With 1, searches work as in the paper.
         history: earlier messages of the conversation, the latest last; see ``complete_follow_up``.
     """
 

@@ -66,10 +66,10 @@ class EndpointSettings(SettingsSection):
     concurrency: int = Field(8, ge=1, le=512)
     """Maximum number of concurrent calls."""
     requests_per_minute: int = Field(0, ge=0)
-    """Maximum calls per minute, evenly spread; 0 is no limit."""
+    """Maximum calls per minute, evenly spread; 0 means no limit."""
     tokens_per_minute: int = Field(0, ge=0)
     """Maximum tokens per minute. As OpenAI and Azure count them, each call has the tokens of its
-    prompt and the maximum of its answer. 0 is no limit.
+    prompt and the maximum of its answer. 0 means no limit.
     """
 
     @property
@@ -96,7 +96,7 @@ class ChatModelSettings(EndpointSettings):
     the model's own limit. More tokens need more memory.
     """
     threads: int = Field(0, ge=0, le=512)
-    """Processor cores that a local model uses; 0 is all."""
+    """Processor cores that a local model uses; 0 means all."""
 
 
 NO_BOUND = "none"

@@ -192,7 +192,7 @@ class SummarizerSettings(ChatModelSettings):
     """
     batch_from: int = Field(0, ge=0)
     """Minimum number of summaries in a step to send them as a batch (/v1/batches), which is cheaper
-    but may take a day; 0 is never.
+    but may take a day; 0 means never.
     """
 
     @field_validator("user_prompt")

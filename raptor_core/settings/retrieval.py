@@ -49,20 +49,20 @@ class RetrievalSettings(SettingsSection):
     strategy: Strategy = setting("hybrid", is_common=True)
     """"hybrid" scores chunks by vectors, words, neighbours and document, and packs whole
     paragraphs. "collapsed" (vectors) and "collapsed-lexical" (BM25) search all layers at once,
-    "traversal" walks down from the top, as in the paper. "flat" (vectors) and "lexical" (BM25)
+    "traversal" descends from the top layer, as in the paper. "flat" (vectors) and "lexical" (BM25)
     search the chunks without the tree.
     """
     budget_tokens: int = setting(2000, ge=1, le=1_000_000, is_common=True)
     """Maximum tokens of the context."""
     top_k: int = Field(0, ge=0, le=1000)
-    """Maximum number of nodes, in a traversal for each layer. 0 is limited by the budget only, and
-    is 20 in a traversal.
+    """Maximum number of nodes; in a traversal, for each layer. With 0, only the budget limits the
+    number, and a traversal selects 20 nodes in each layer.
     """
     max_per_document: int = Field(0, ge=0, le=10_000)
-    """Maximum number of chunks of one document in "hybrid"; 0 is no limit."""
+    """Maximum number of chunks of one document in "hybrid"; 0 means no limit."""
     summary_share: float = Field(0.25, ge=0, le=1)
     """Maximum share of the budget for summaries in "collapsed" and "traversal", if the question is
-    about a detail. 1 is the paper's form.
+    about a detail. With 1, searches work as in the paper.
     """
     reranker: RerankerSettings = RerankerSettings()
     """Reranker, as a table ``[retrieval.reranker]``."""

@@ -142,7 +142,7 @@ class SourceSettings(SettingsSection):
     """Maximum number of documents that may be gone at once."""
     max_age_hours: float = Field(0.0, ge=0)
     """Hours after which Dagster reports ``NAME/source`` as stale if it was not materialized again
-    (a freshness policy); 0 is never. It applies only to a corpus with an upstream asset.
+    (a freshness policy); 0 means never. It applies only to a corpus with an upstream asset.
     """
     watch_seconds: int = Field(30, ge=5)
     """Minimum seconds between two scans of the source by the sensor."""

@@ -10,6 +10,8 @@ question by their inverse document frequency (its IDF modifier), so the inner pr
   also gives its joined form: ``E-1047`` is found as ``E1047``, ``12,400`` as ``12400``,
   ``max_tokens`` as ``maxTokens``. There is no stop-word list: IDF weighs common words down in any
   language.
+- Weight of a question's term: its count. Of a word that is longer than its stem, both terms count
+  ``LONG_WORD_WEIGHT``, so that such words do not count twice as much as short ones.
 - Weight of a term that occurs ``tf`` times among ``n`` words (Robertson and Zaragoza 2009,
   formula 3.15): ``tf * (k1 + 1) / (tf + k1 * (1 - b + b * n / AVERAGE_TOKENS))``. The average is
   a constant, because the true one moves with every document, and weights must not.
@@ -19,8 +21,8 @@ question by their inverse document frequency (its IDF modifier), so the inner pr
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
@@ -31,6 +33,7 @@ K1 = 1.2
 B = 0.75
 AVERAGE_TOKENS = 64
 STEM_CHARS = 6
+LONG_WORD_WEIGHT = 0.75
 _DIGIT = re.compile(r"\d")
 LEXICAL_VERSION = "4"
 """Version of these vectors; points of another version are written again."""
@@ -89,14 +92,22 @@ def _number_form(number: str) -> str:
     return number.replace(",", ".")
 
 
-def _count_terms(text: str) -> tuple[Counter[str], float]:
-    """Count the terms of a text; also return its length in words."""
+def _count_terms(text: str, long_word_weight: float = 1.0) -> tuple[dict[str, float], float]:
+    """Count the terms of a text; also return its length in words.
+
+    A word that is longer than its stem adds ``long_word_weight`` to the counts of both.
+    """
     all_words = fold_identifier_words(text)
-    counts = Counter(all_words)
+    counts: defaultdict[str, float] = defaultdict(float)
     for word in all_words:
-        if (stem := _stem(word)) != word:
-            counts[stem] += 1
-    counts.update(_joined_forms(text))
+        stem = _stem(word)
+        if stem == word:
+            counts[word] += 1
+        else:
+            counts[word] += long_word_weight
+            counts[stem] += long_word_weight
+    for form in _joined_forms(text):
+        counts[form] += 1
     n_pairs = 0 if text.isascii() else sum(map(is_split_into_pairs, all_words))
     return counts, len(all_words) - n_pairs / 2
 
@@ -115,13 +126,12 @@ def passage_vector(text: str) -> SparseVector | None:
 
 
 def query_vector(text: str) -> SparseVector | None:
-    """Return the term counts of a question, which the engine multiplies by IDF; None if empty."""
-    counts = _counts_by_index(_count_terms(text)[0])
-    return _to_sparse_vector({index: float(count) for index, count in counts.items()})
+    """Return the term weights of a question, which the engine multiplies by IDF; None if empty."""
+    return _to_sparse_vector(_counts_by_index(_count_terms(text, LONG_WORD_WEIGHT)[0]))
 
 
-def _counts_by_index(terms: Counter[str]) -> Counter[int]:
-    counts: Counter[int] = Counter()
+def _counts_by_index(terms: Mapping[str, float]) -> dict[int, float]:
+    counts: defaultdict[int, float] = defaultdict(float)
     for term, count in terms.items():
         counts[_term_index(term)] += count
     return counts

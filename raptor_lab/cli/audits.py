@@ -46,9 +46,9 @@ def audit_command(
     """Score a judge on labelled summaries, separately for each data set.
 
     FOLDER contains docs.jsonl (doc_id, text) and pairs.jsonl (pair_id, dataset, doc_id, claim,
-    label: 1 for consistent, 0 for not). Half of the documents are used for calibration, the other
-    half for the scores; 95 % intervals are bootstrapped over documents. The home's budget limits
-    the calls.
+    label: 1 if the document supports the claim, else 0). Half of the documents calibrate the judge,
+    and the other half give the scores, with 95 % intervals by bootstrap over documents. The home's
+    budget limits the calls.
     """
     labelled = load_labelled(folder)
     _, settings = home_and_settings(home, needed=False)
@@ -76,17 +76,29 @@ def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
 
 @click.command(epilog="\b\nExample:\n  raptor eval sheet study/ --nodes 150 --trees 40 --seed 1")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--nodes", type=click.IntRange(min=1), default=150, show_default=True)
-@click.option("--trees", type=click.IntRange(min=1), default=40, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    default=150,
+    show_default=True,
+    help="Maximum number of summaries.",
+)
+@click.option(
+    "--trees",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Maximum number of trees.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @home_and_json
 def sheet_command(
     folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json: bool
 ) -> None:
-    """Draw summaries for a manual study of hallucinations, and write a sheet into FOLDER.
+    """Sample summaries for a manual study of hallucinations, and write a sheet into FOLDER.
 
-    Fill in sheet.csv in a spreadsheet: each row is a sentence. Then run `raptor eval verdicts
-    FOLDER`.
+    Write a verdict on each sentence into sheet.csv, which has a row for each sentence. Then run
+    `raptor eval verdicts FOLDER`.
     """
     opened, settings = Home.open_with_settings(home)
     with open_published(opened, settings) as store:
@@ -115,7 +127,7 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
 @click.option(
     "--questions",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Golden set to ask of the home's trees, with and without the hallucinating nodes.",
+    help="Golden set; the home's trees are searched with and without nodes that hallucinate.",
 )
 @reader_option("With --questions, compare answers instead of contexts: ")
 @home_and_json
@@ -127,9 +139,9 @@ def verdicts_command(
     home: Path,
     as_json: bool,
 ) -> None:
-    """Read the sheet of a manual study, and print its figures.
+    """Print the results of a manual study.
 
-    They describe the nodes as drawn, not those of later builds. Only --questions needs the home.
+    The results describe the sampled nodes, also after later builds. Only --questions needs a home.
     """
     drawn = sheet.read_drawn(folder)
     verdicts = sheet.read_verdicts(folder / sheet.SHEET, drawn, partly=partly)

@@ -31,7 +31,9 @@ STRATEGIES = ("hybrid", "flat", IN_ORDER, "collapsed", "traversal")
 @click.command(epilog="\b\nExample:\n  raptor eval board data/ --sets qmsum,musique --limit 100")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
-    "--sets", default="", help=f"Sets or files, with commas; by default {', '.join(SETS)}."
+    "--sets",
+    default="",
+    help=f"Data sets or files, separated by commas; by default {', '.join(SETS)}.",
 )
 @click.option(
     "--strategy",
@@ -39,15 +41,15 @@ STRATEGIES = ("hybrid", "flat", IN_ORDER, "collapsed", "traversal")
     multiple=True,
     default=STRATEGIES,
     show_default=True,
-    help="As for `raptor eval retrieval`; the first is the reference.",
+    help="As for `raptor eval retrieval`; the first is the baseline.",
 )
 @budgets_option("400,1000,2000")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N questions of each set.")
-@click.option("--preset", "preset_name", help="Settings of a preset instead of the home's.")
+@click.option("--preset", "preset_name", help="Use the settings of this preset, not of the home.")
 @click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the trees; by default 'evaluation' in the home.",
+    help="Folder for the trees; by default 'evaluation' in the home.",
 )
 @home_and_json
 def board_command(
@@ -63,9 +65,9 @@ def board_command(
 ) -> None:
     """Measure strategies on public data sets, and write a table in Markdown.
 
-    DATA is a folder of files in the formats of `raptor eval retrieval`, whose names begin with the
-    name of the set, such as qmsum-val.jsonl. Sets without a file are listed. Trees are built with
-    the home's settings, and cached.
+    DATA is a folder of files in the formats of `raptor eval retrieval`. The name of a file begins
+    with the name of its data set, such as qmsum-val.jsonl. The command reports data sets without a
+    file. Trees are built with the home's settings, and cached.
     """
     files, missing = find_sets(data, list(filter(None, map(str.strip, sets.split(",")))))
     for name in missing:

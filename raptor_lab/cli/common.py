@@ -30,21 +30,24 @@ dataset_options = together(
         "sources",
         multiple=True,
         metavar="PATH",
-        help="Documents for your own questions; may be repeated. By default those of the home.",
+        help="Documents for your own questions; may be repeated. The default is the home's source.",
     ),
     click.option(
-        "--split", default="test", show_default=True, help="NarrativeQA: train, valid or test."
+        "--split",
+        default="test",
+        show_default=True,
+        help="Part of NarrativeQA: train, valid or test.",
     ),
-    click.option("--preset", help="Settings of a preset instead of the home's."),
+    click.option("--preset", help="Use the settings of this preset, not of the home."),
     click.option(
         "--clustering",
         type=click.Choice(["raptor", "reference", *METHODS]),
-        help="Clustering of layers; contiguous is the ablation of the paper's Table 9.",
+        help="Clustering; contiguous groups neighbouring chunks, as in the paper's Table 9.",
     ),
     click.option(
         "--cache",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of the trees; by default 'evaluation' in the home.",
+        help="Folder for the trees; by default 'evaluation' in the home.",
     ),
 )
 """Options of a data set and its trees."""
@@ -68,7 +71,7 @@ def budgets_option(default: str | None) -> Callable[[Command], Command]:
         default=default,
         show_default=True,
         callback=_parse_numbers,
-        help="Tokens of a context, one number or several.",
+        help="Maximum tokens of a context; separate several numbers by commas.",
     )
 
 
@@ -82,17 +85,21 @@ def comparison_options(budgets: str | None) -> Callable[[Command], Command]:
             default=("collapsed",),
             show_default=True,
             metavar="NAME[@LAYERS][:K]",
-            help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
-            "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
-            "document, title-abstract, paragraph-fusion, dpr, collapsed-dpr. May be "
-            "repeated: the first is the reference.",
+            help="Strategy; may be repeated, and the first is the baseline. collapsed@1-2 searches "
+            "only layers 1 and 2, traversal:5 selects at most 5 nodes. Further strategies: root, "
+            "document, title-abstract, paragraph-fusion, dpr, collapsed-dpr.",
         ),
         encoders_option,
         budgets_option(budgets),
-        click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
-        click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
+        click.option("--pooled", is_flag=True, help="Search all documents for each question."),
         click.option(
-            "--questions", "with_questions", is_flag=True, help="With --json: every question."
+            "--by-kind", is_flag=True, help="Also print results by kind of question or answer."
+        ),
+        click.option(
+            "--questions",
+            "with_questions",
+            is_flag=True,
+            help="With --json, also print each question.",
         ),
     )
 

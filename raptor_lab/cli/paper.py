@@ -43,10 +43,14 @@ TITLE = "The RAPTOR paper, measured here"
 )
 @common.budgets_option("400,1000,2000")
 @common.encoders_option
-@reader_option("Draw Figure 3 by the answers of a reader, thirteen contexts for each question: ")
-@budget_options("the reader")
-@click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
-@click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
+@reader_option(
+    "Also draw Figure 3 from answers to thirteen contexts for each question. The model is "
+)
+@budget_options("the answering model")
+@click.option(
+    "--no-contiguous", is_flag=True, help="Omit trees over neighbouring chunks (Table 9)."
+)
+@click.option("--no-timing", is_flag=True, help="Omit the timed builds (Figure 6).")
 @common.dataset_options
 @home_and_json
 def paper_command(
@@ -54,12 +58,12 @@ def paper_command(
 ) -> None:
     """Write the tables and figures of the RAPTOR paper into FOLDER, as Markdown and pictures.
 
-    FILE is as for `raptor eval retrieval`. For each there are the retrievers with and without the
-    tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, the sizes
-    of the trees, and the cost of builds by length of the document, next to the paper's own
-    figures; with --dpr also DPR without and with the tree.
-    FOLDER/README.md says which tables need a reader; FOLDER/figures.json contains all figures. The
-    files are written again after each data set.
+    FILE is as for `raptor eval retrieval`. For each FILE, tables compare retrievers with and
+    without the tree (with --dpr also DPR). Further tables show trees over neighbouring chunks,
+    searches of some layers, nodes by layer, sizes of trees and the cost of builds, next to the
+    paper's figures.
+    FOLDER/README.md lists the tables that need an answering model; FOLDER/figures.json contains all
+    figures. The files are written again after each data set.
     """
     studies: list[Study] = []
     written: Sequence[Path] = ()

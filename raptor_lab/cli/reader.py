@@ -31,8 +31,8 @@ def _require_kinds(_context: click.Context, _option: click.Parameter, value: Any
 def reader_option(text: str, **more: Any) -> Callable[[Command], Command]:
     """Return a decorator that adds the option for an answering model; ``text`` begins its help."""
     text += (
-        "chat, the endpoint of [reader], or unifiedqa, on this machine; optionally with a model, "
-        "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200."
+        "chat (the endpoint of [reader]) or unifiedqa (on this machine), optionally with the name "
+        "of a model, such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200."
     )
     more |= {"metavar": "KIND[:MODEL]", "callback": _require_kinds, "help": text}
     return click.option("--reader", **more)
@@ -43,18 +43,19 @@ def reader_option(text: str, **more: Any) -> Callable[[Command], Command]:
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @common.comparison_options(None)
-@reader_option("May be repeated: ", multiple=True, default=("chat",), show_default=True)
-@budget_options("the readers")
+@reader_option(
+    "Answering model; may be repeated: ", multiple=True, default=("chat",), show_default=True
+)
+@budget_options("the answering models")
 @common.dataset_options
 @home_and_json
 def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
-    """Compare strategies by the answers that one or more models give from their contexts.
+    """Compare strategies by the answers of one or more models.
 
-    FILE is as for `raptor eval retrieval`. As in the paper, a context has 2000 tokens, or 400 for
-    UnifiedQA, by default, and several models are shown side by side (its Table 3). Scores are
-    QASPER's answer F1, QuALITY's accuracy, and BLEU-1, BLEU-4, ROUGE-L and METEOR on NarrativeQA.
-    Answers are cached at once, so that a stopped run continues and none is paid for twice. The
-    home's budget limits the building of trees.
+    FILE is as for `raptor eval retrieval`. By default, a context has at most 2000 tokens, or 400
+    for UnifiedQA, as in the paper. The score is answer F1 for QASPER, accuracy for QuALITY, and
+    BLEU-1, BLEU-4, ROUGE-L and METEOR for NarrativeQA. Answers are cached, so a stopped run can
+    continue, and no answer is paid for twice. The home's budget limits the building of trees.
     """
     systems = common.make_systems(values)
     with common.open_evaluation(file, home, values) as index:

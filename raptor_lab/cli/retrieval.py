@@ -28,12 +28,12 @@ from raptor_lab.comparison.index import tree_statistics
 def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     """Compare strategies on questions with reference answers, at equal token budgets.
 
-    FILE is QASPER, QuALITY or the folder of NarrativeQA as published, documents with their
-    questions (JSON Lines), or your own questions, as for `raptor eval golden`, about the documents
-    of --source. Trees are built with the home's settings, and cached.
+    FILE is a public data set, your own documents with questions, or a golden set about the
+    documents of --source; docs/evaluation.md lists the formats. Trees are built with the home's
+    settings, and cached.
 
-    Differences are relative to the first strategy. The 95 % intervals and the two-sided p are
-    bootstrapped over documents.
+    Differences are relative to the first strategy. The 95 % intervals and the two-sided p values
+    are computed by bootstrap over documents.
     """
     systems = make_systems(values)
     with open_evaluation(file, home, values) as index:

@@ -16,14 +16,14 @@ from raptor_core.tree.components import Components
 
 
 @click.command("questions", epilog="\b\nExample:\n  raptor questions --golden >> todo.jsonl")
-@click.option("--all", "everything", is_flag=True, help="Also questions that were answered.")
-@click.option("--golden", is_flag=True, help="Print lines for a golden set, to be completed.")
+@click.option("--all", "everything", is_flag=True, help="Also list questions that were answered.")
+@click.option("--golden", is_flag=True, help="Print lines for a golden set.")
 @home_and_json
 def questions_command(everything: bool, golden: bool, home: Path, as_json: bool) -> None:
-    """List kept questions that nothing answered, or whose answer got a vote against it.
+    """List kept questions that are unanswered, or whose answer got a negative vote.
 
-    Servers keep questions if serving.questions is set. Like questions form a group. A line for a
-    golden set has no "expected" yet: name the documents that answer the question.
+    Servers keep questions if serving.questions is set. Similar questions form a group. Before you
+    use a line in a golden set, add the documents that answer the question ("expected").
     """
     opened, settings = Home.open_with_settings(home)
     asked = QuestionLog(opened.path, settings).read()

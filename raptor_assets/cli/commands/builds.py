@@ -51,19 +51,21 @@ _WORDS = {
 
 NAMED = 20  # most trees, skipped files and failed partitions to name
 
+_PARTITION_HELP = "Name of a partition, instead of all; may be repeated."
+
 
 @click.command(epilog="\b\nExample:\n  raptor plan docs/")
 @click.argument("sources", nargs=-1)
-@click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
-@click.option("--reembed", is_flag=True, help="Say what `build --reembed` embeds, and end.")
+@click.option("--partition", "partitions", multiple=True, help=_PARTITION_HELP)
+@click.option("--reembed", is_flag=True, help="Only predict what `build --reembed` will embed.")
 @home_and_json
 def plan_command(
     sources: tuple[str, ...], partitions: tuple[str, ...], reembed: bool, home: Path, as_json: bool
 ) -> None:
     """Predict what the next build will do and cost. Nothing is built, and no endpoint is called.
 
-    SOURCES are added to those in the home's settings. The prediction is exact for a tree that is
-    updated, and an estimate for a tree that is built from scratch.
+    SOURCES are planned in addition to the sources in the home's settings. The number of summaries
+    is exact for a published tree, and mostly an estimate for a new tree.
     """
     opened, settings, scan = _scan_sources(home, sources)
     keys = _partition_keys(partitions, scan.inventory, settings)
@@ -218,16 +220,16 @@ def _print_total(plan: RebuildPlan, unpriced: Sequence[str], budget: BudgetSetti
 
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
 @click.argument("sources", nargs=-1)
-@click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
+@click.option("--partition", "partitions", multiple=True, help=_PARTITION_HELP)
 @click.option(
-    "--force", is_flag=True, help="Also build trees that are up to date, from finished work."
+    "--force", is_flag=True, help="Also build trees that are up to date; finished work is reused."
 )
-@click.option("--confirm-removal", is_flag=True, help="Drop removed documents, however many.")
+@click.option("--confirm-removal", is_flag=True, help="Confirm the removal of documents.")
 @click.option(
     "--reembed",
     "reembeds",
     is_flag=True,
-    help="After a change of the embedder: embed the published trees again, keep their summaries.",
+    help="After a change of the embedder, embed the published trees again; summaries stay.",
 )
 @budget_options("this run")
 @home_and_json
@@ -243,11 +245,10 @@ def build_command(
 ) -> None:
     """Build what is new or changed in the source, and publish it.
 
-    SOURCES are added to the home's settings; without any, those in the settings are used. Trees
-    whose documents were removed from the source are dropped. If more were removed than
-    source.max_removed allows, nothing is built or dropped without --confirm-removal. A published
-    tree stays until its successor is published. A run stops before it exceeds a budget; the next
-    run continues from the finished work.
+    SOURCES are added to the sources in the home's settings. Trees whose documents were removed from
+    the source are dropped. If more documents were removed than source.max_removed allows, nothing
+    is built or dropped without --confirm-removal. A published tree stays until the new tree is
+    published. A run stops before it exceeds a budget; the next run reuses the finished work.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -389,13 +390,13 @@ def _print_lines(lines: list[str], plural: str, color: str = "yellow") -> None:
 
 @click.command(epilog="\b\nExample:\n  raptor drop guides/pumps.md --yes")
 @click.argument("trees", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask; needed with --json.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; required with --json.")
 @home_and_json
 def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -> None:
-    """Remove trees: their vectors, tables and partitions, through a Dagster run.
+    """Remove trees with their vectors, tables and partitions, in a Dagster run.
 
-    A tree whose documents are still in the source is built again by the next `raptor build`.
-    With `grouping.shards` a partition holds several trees; then name the partition.
+    If the source still contains the documents of a tree, the next `raptor build` builds the tree
+    again. With `grouping.shards`, a partition contains several trees; name the partition.
     """
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")

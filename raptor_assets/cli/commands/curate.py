@@ -36,10 +36,10 @@ def _example(arguments: str) -> str:
 
 @click.group("curate", epilog=_example("correct NODE --text 'It was 1872.'"))
 def curate_command() -> None:
-    """Set texts aside, correct summaries, mark findings.
+    """Set texts aside, correct summaries, and mark findings of audits.
 
-    A decision is recorded with the tables and takes effect with the next build. `raptor plan` shows
-    what that costs. `raptor tree TREE --ids` and the report show the ids of nodes.
+    Each of these is a decision, which takes effect with the next build. `raptor plan` shows the
+    cost of this build. `raptor tree TREE --ids` and the report show the ids of nodes.
     """
 
 
@@ -77,9 +77,10 @@ def _deciding(function: Callable[..., Decision]) -> Any:
 @click.argument("subject", metavar="NODE|DOCUMENT:START-END|DOCUMENT")
 @_deciding
 def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
-    """Omit a chunk, given by its node id or its characters, or a whole document from the trees.
+    """Set a chunk or a document aside: remove its text from the trees.
 
-    Name a chunk that a model refuses as DOCUMENT:START-END, even if its tree is not published.
+    Name a chunk by the id of its node, or by its range of characters. The range also works if no
+    tree is published, for example because a model refuses to summarize the chunk.
     """
     if span := SPAN.fullmatch(subject):
         document, start, end = span.groups()
@@ -97,13 +98,13 @@ def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
 @click.option(
     "--file",
     type=click.File(encoding="utf-8"),
-    help="A file of the new text; - reads standard input.",
+    help="File with the new text; - reads standard input.",
 )
 @_deciding
 def correct(
     open_curator: Opener, author: Author, node: str, text: str | None, file: TextIO | None
 ) -> Decision:
-    """Replace a summary's text for as long as it summarizes the same nodes."""
+    """Replace the text of a summary, as long as the summary has the same children."""
     if (text is None) == (file is None):
         raise click.UsageError("give the new text by --text or by --file")
     return open_curator().correct(node, file.read() if file else str(text), author)
@@ -115,7 +116,7 @@ def correct(
 @click.argument("value", type=click.Choice(["right", "wrong"]))
 @_deciding
 def mark(open_curator: Opener, author: Author, node: str, sentence: str, value: str) -> Decision:
-    """Confirm or reject the finding that nothing supports a SENTENCE of a summary."""
+    """Mark the finding of an audit on a SENTENCE of a summary as right or wrong."""
     return open_curator().mark(node, sentence, value, author)
 
 
@@ -123,12 +124,12 @@ def mark(open_curator: Opener, author: Author, node: str, sentence: str, value: 
 @click.argument("decision")
 @_deciding
 def undo(open_curator: Opener, author: Author, decision: str) -> Decision:
-    """Undo a DECISION, by its id."""
+    """Undo the decision with the id DECISION."""
     return open_curator().take_back(decision, author)
 
 
 @curate_command.command("list", epilog=_example("list --all"))
-@click.option("--all", "everything", is_flag=True, help="Also decisions that were undone.")
+@click.option("--all", "everything", is_flag=True, help="Also list decisions that were undone.")
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
@@ -150,13 +151,15 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
 
 @curate_command.command("forget-questions", epilog=_example("forget-questions --caller ana"))
 @click.argument("ids", nargs=-1)
-@click.option("--caller", default="", help="Questions of the key or token with this name.")
-@click.option("--all", "everything", is_flag=True, help="All kept questions.")
+@click.option(
+    "--caller", default="", help="Delete the questions from the key or token with this name."
+)
+@click.option("--all", "everything", is_flag=True, help="Delete all kept questions.")
 @home_and_json
 def forget_questions(
     ids: tuple[str, ...], caller: str, everything: bool, home: Path, as_json: bool
 ) -> None:
-    """Delete questions that servers kept, by their IDS, by caller, or all."""
+    """Delete questions that servers kept: by their IDS, of a caller, or all."""
     if bool(ids or caller) == everything:
         raise click.UsageError("name the questions by IDS, --caller or --all")
     opened, settings = Home.open_with_settings(home)

@@ -11,11 +11,11 @@ from raptor_core.errors import MissingExtraError
 LABORATORY = {
     "audit": "Score a judge on labelled summaries.",
     "board": "Measure strategies on public data sets, in one table.",
-    "paper": "Write the paper's tables that need no answering model.",
+    "paper": "Write the tables and figures of the paper.",
     "retrieval": "Compare strategies at equal token budgets.",
-    "reader": "Compare strategies by the answers that models give from their contexts.",
-    "sheet": "Draw summaries for a study of hallucinations by hand.",
-    "verdicts": "Read the sheet of such a study, and print its figures.",
+    "reader": "Compare strategies by the answers of models.",
+    "sheet": "Sample summaries for a manual study of hallucinations.",
+    "verdicts": "Print the results of such a study.",
 }
 """Commands that ``raptor_lab`` registers as entry points, listed even if it is not installed."""
 

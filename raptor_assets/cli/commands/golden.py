@@ -29,21 +29,24 @@ from raptor_core.tree.components import Components
 @click.option(
     "--min-hit-rate",
     type=click.FloatRange(0, 1),
-    help="Exit with 5 if a smaller share of questions finds its answer, such as 0.8.",
+    help="Exit with code 5 if the hit rate is lower than this.",
 )
 @click.option(
-    "--min-mrr", type=click.FloatRange(0, 1), help="The same for the mean reciprocal rank."
+    "--min-mrr",
+    type=click.FloatRange(0, 1),
+    help="Exit with code 5 if the mean reciprocal rank is lower than this.",
 )
 @click.option(
     "--min-recall",
     type=click.FloatRange(0, 1),
-    help="The same for the recall of passages, and of documents.",
+    help="Exit with code 5 if the recall of passages or of documents is lower than this.",
 )
 @click.option(
     "--baseline",
     metavar="published|BUILD",
-    help="Compare builds that wait for approval with what is published, or what is published with "
-    "a kept build, and exit with 5 on a significant loss.",
+    help="Compare two builds, and exit with code 5 if the new build is significantly worse. With "
+    '"published", the new builds are those that wait for approval. With the beginning of the id of '
+    "a kept build, the new builds are the published builds.",
 )
 @query_options
 @home_and_json

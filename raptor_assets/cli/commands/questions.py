@@ -30,9 +30,9 @@ from raptor_core.tree.custom_components import make_answering_model
 @query_options
 @home_and_json
 def query_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
-    """Retrieve the chunks and summaries that answer a question.
+    """Search for chunks and summaries that answer a question.
 
-    They are printed in the strategy's order, by default that of the document, with their scores.
+    The command prints the nodes with their scores, by default in the order of the document.
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
@@ -59,11 +59,10 @@ NAMED_SPANS = 5  # most spans of a cited summary to print
 def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, and cite the sources.
 
-    With --scope corpus or both, nodes of the corpus tree are used, for questions about all
-    documents.
+    For a question about all documents, use --scope corpus or --scope both.
 
-    Needs a chat endpoint (settings [reader]). If its key is missing, the command prints the
-    passages and the name of the missing key, and exits with 7.
+    The command needs a chat model (settings [reader]). If the key of the endpoint is missing, the
+    command prints the passages and the name of the missing key, and exits with code 7.
     """
     require_words(question)
     options = read_options(values)

@@ -34,16 +34,16 @@ _key_env = click.option(
 
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
-@click.option("--port", type=_PORT, default=3000, show_default=True)
-@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=_PORT, default=3000, show_default=True, help="Port to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--watch",
     is_flag=True,
-    help="Build changed documents automatically: turns the sensor on, like source.watch.",
+    help="Switch on the sensor, which builds changed documents (like source.watch).",
 )
 @home_and_json
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
-    """Open the Dagster UI on this home: web server and daemon, until interrupted."""
+    """Run Dagster's web server and daemon for this home until you interrupt the command."""
     opened, settings = Home.open_with_settings(home)
     if corpus := opened.names().corpus:
         raise click.UsageError(
@@ -82,14 +82,14 @@ def _require_free(host: str, port: int) -> None:
 
 @click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=_PORT, default=8700, show_default=True, help="Port.")
+@click.option("--port", type=_PORT, default=8700, show_default=True, help="Port to listen on.")
 @_key_env
 @click.option(
     "--writing-key-env",
     default="RAPTOR_WRITING_KEY",
     show_default=True,
     metavar="NAME",
-    help="Environment variable with the key for decisions; without it, they are rejected.",
+    help="Environment variable with the key for decisions; without a key, decisions are rejected.",
 )
 @home_and_json
 def serve_command(
@@ -100,12 +100,12 @@ def serve_command(
     writing_key_env: str,
     as_json: bool,  # noqa: ARG001  # only errors are printed
 ) -> None:
-    """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
+    """Serve searches, answers, nodes, sources and decisions over HTTP.
 
     Requests send the key as 'Authorization: Bearer KEY'. Without a key, the server accepts requests
-    only from this machine. Decisions need a second key. With keys or tokens of callers in the
-    settings [access], each caller gets what it may read: see docs/rights.md. The API is described
-    at /openapi.json and in docs/applications.md. Needs the extra 'http'.
+    only from this machine. Decisions need a second key. If the settings [access] contain keys or
+    tokens of callers, each caller gets only what the caller may read (docs/rights.md). The API is
+    described at /openapi.json and in docs/applications.md. Install the extra 'http'.
     """
     from raptor_assets.serving.http import make_app
 
@@ -158,7 +158,7 @@ def _read_key(variable: str) -> str | None:
     "--as",
     "readers",
     multiple=True,
-    help="User or group for whom to serve standard input; may be repeated. Default: everything.",
+    help="Without --port: serve only what this user or group may read; may be repeated.",
 )
 @home_and_json
 def mcp_command(
@@ -171,10 +171,10 @@ def mcp_command(
 ) -> None:
     """Serve the published trees to language models, until standard input ends.
 
-    Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
-    http://127.0.0.1:PORT/mcp; tools: search, search_within, outline, browse, read_node,
-    trace, list_trees. Clients start this command: see docs/applications.md. Over HTTP, keys and
-    tokens are those of `raptor serve`. Needs the extra 'mcp'.
+    The server uses the Model Context Protocol (MCP) on standard input and output, or with --port
+    over HTTP at http://127.0.0.1:PORT/mcp. Its tools are search, search_within, outline, browse,
+    read_node, trace and list_trees. MCP clients start this command (docs/applications.md). Over
+    HTTP, the keys and tokens of `raptor serve` apply. Install the extra 'mcp'.
     """
     keys = {} if port is None else {key_env: _read_key(key_env)}
     retriever = HomeRetriever(home).for_readers(readers or None)

@@ -23,7 +23,7 @@ from raptor_core.tree.preview import Preview, Previews
 
 @click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
 @click.argument("sources", nargs=-1)
-@click.option("--preset", default="default", show_default=True, help="Initial settings.")
+@click.option("--preset", default="default", show_default=True, help="Preset for the settings.")
 @click.option(
     "--group-by",
     type=click.Choice(["document", "folder", "corpus"]),
@@ -31,10 +31,10 @@ from raptor_core.tree.preview import Preview, Previews
     show_default=True,
     help="Which documents share a tree.",
 )
-@click.option("--all", "is_complete", is_flag=True, help="Write all settings, also advanced ones.")
 @click.option(
-    "--local", "model", metavar="MODEL.gguf", help="File of a chat model that writes and answers."
+    "--all", "is_complete", is_flag=True, help="Write all settings, including advanced settings."
 )
+@click.option("--local", "model", metavar="MODEL.gguf", help="GGUF file of a chat model.")
 @home_and_json
 def init_command(
     sources: tuple[str, ...],
@@ -47,8 +47,8 @@ def init_command(
 ) -> None:
     """Create a home with a commented settings file. An existing file is never overwritten.
 
-    With --local, a chat model on this machine writes the summaries and answers questions. It must
-    be a GGUF file that llama.cpp can load.
+    With --local, a chat model on this machine writes the summaries and answers questions. llama.cpp
+    must be able to load the file of the model.
     """
     if missing := [source for source in sources if is_missing(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
@@ -96,9 +96,10 @@ _COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "docume
 def documents_command(source: str | None, name: str | None, home: Path, as_json: bool) -> None:
     """Show which documents a build would read. Nothing is written, and no model is called.
 
-    SOURCE is a file, a folder or a URL; the default is the home's source. The home's settings
-    apply, if there is a home. NAME is a document whose chunks are printed. An argument that is not
-    a file, folder or URL is taken as a NAME in the home's source.
+    SOURCE is a file, a folder or a URL; the default is the home's source. If there is a home, its
+    settings apply. With the NAME of a document, the command prints the chunks of the document. A
+    single argument that is not a file, folder or URL is the NAME of a document in the home's
+    source.
     """
     if source and not name and is_missing(source):
         source, name = None, source

@@ -34,7 +34,7 @@ _TITLE_CHARS = 40
 
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
-@click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
+@click.option("--check", is_flag=True, help="Exit with code 5 if a structural check failed.")
 @click.option("--cost", is_flag=True, help="List each tree with the cost of its last build.")
 @home_and_json
 def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:

@@ -23,8 +23,9 @@ from raptor_core.tree.components import Components
 def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Write all published trees, or the named TREES, into FOLDER, which may be an fsspec URL.
 
-    Each tree is a Parquet file of nodes and vectors. The decisions of `raptor curate` and an index
-    are added. `raptor import` imports it into any home or server with the same embedder.
+    FOLDER then contains a Parquet file with the nodes and vectors of each tree, the decisions of
+    `raptor curate`, and an index. `raptor import` imports FOLDER into a home or server with the
+    same embedder.
     """
     from raptor_assets.local.transfer import export_home
 
@@ -48,14 +49,16 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
 @click.command(name="import", epilog="\b\nExample:\n  raptor import backups/monday --home restored")
 @click.argument("folder")
 @click.argument("trees", nargs=-1)
-@click.option("--replace", is_flag=True, help="Replace published trees that differ.")
+@click.option(
+    "--replace", is_flag=True, help="Replace published trees that differ from the export."
+)
 @home_and_json
 def import_command(
     folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_json: bool
 ) -> None:
-    """Publish the trees of an export: all of them, or the named TREES.
+    """Verify an export, and publish all its trees or the named TREES.
 
-    All files are verified before the first tree is published. Importing twice changes nothing. The
+    All files are verified before the first tree is published. A second import changes nothing. The
     home's settings must name the same embedder; a missing home is created with default settings.
     """
     from raptor_assets.local.transfer import import_home

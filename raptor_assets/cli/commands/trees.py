@@ -35,15 +35,15 @@ from raptor_core.store.base import Where
 @click.option(
     "--depth", type=click.IntRange(min=1), help="Number of layers to print, from the top."
 )
-@click.option("--ids", is_flag=True, help="Show node ids, for tracing.")
-@click.option("--trace", "traced", metavar="NODE", help="Show the source spans under one node.")
+@click.option("--ids", is_flag=True, help="Show the ids of nodes.")
+@click.option("--trace", "traced", metavar="NODE", help="Show the passages below a node.")
 @home_and_json
 def tree_command(
     tree: str, depth: int | None, ids: bool, traced: str | None, home: Path, as_json: bool
 ) -> None:
-    """Print a tree, from the top down to its chunks.
+    """Print a tree, from its top layer to its chunks.
 
-    A node with several parents is printed under each, its children only once.
+    A node with several parents is printed below each parent, but its children are printed once.
     """
     retriever = HomeRetriever(home, is_operator=True)
     if traced:
@@ -131,7 +131,7 @@ def _show_trace(origin: Trace, tree: str, source: SourceSettings, *, as_json: bo
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; by default it has the name of the tree, in the current folder.",
+    help="File to write; by default a file in the current folder, named like the tree.",
 )
 @click.option("--node", metavar="NODE", help="Open the page at this node.")
 @click.option("--no-open", is_flag=True, help="Write the page without opening a browser.")
@@ -147,8 +147,8 @@ def report_command(
 ) -> None:
     """Show a published tree as one HTML page that needs no network.
 
-    A browser is opened only if the command runs in a terminal. With --node, the printed address
-    opens the page at that node.
+    In a terminal, the command also opens a browser. With --node, the printed address opens the page
+    at this node.
     """
     from raptor_assets.serving.window import read_pages, read_report
 

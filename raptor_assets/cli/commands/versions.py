@@ -28,7 +28,7 @@ from raptor_core.home.folder import command_hint
 from raptor_core.store.base import Manifest
 
 _reason = together(
-    click.option("--reason", default="", help="Why, as shown by status, plan and the UI."),
+    click.option("--reason", default="", help="Reason, which status, plan and the UI show."),
     click.option("--who", default="", help="Your name; by default the name of the system's user."),
 )
 
@@ -39,10 +39,10 @@ def _example(arguments: str) -> str:
 
 @click.group("versions", epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
 def versions_command() -> None:
-    """Show earlier builds of a tree, compare them, roll back to one.
+    """Compare, roll back and approve builds of a tree.
 
-    runs.keep_builds sets how many earlier builds of each tree are kept. Documents that are gone
-    from the source are removed from kept builds, too.
+    runs.keep_builds sets how many earlier builds of each tree are kept. If a document is deleted
+    from the source, kept builds that contain this document are deleted, too.
     """
 
 
@@ -50,7 +50,7 @@ def versions_command() -> None:
 @click.argument("tree")
 @home_and_json
 def list_(tree: str, home: Path, as_json: bool) -> None:
-    """List the builds of a TREE, the newest first: when, run, nodes, checks, cost."""
+    """List the builds of a TREE, the newest first, with run, nodes, checks and cost."""
     builds = list_builds(*Home.open_with_settings(home), tree)
     if as_json:
         print_json({"tree": tree, "builds": [_build_values(build) for build in builds]})
@@ -93,22 +93,17 @@ def _print_build(build: TreeBuild) -> None:
 @click.argument("tree")
 @click.argument("old", default="")
 @click.argument("new", default="")
-@click.option("--staged", is_flag=True, help="Compare the waiting build with the published one.")
-@click.option("--markdown", is_flag=True, help="Print Markdown, for instance for a pull request.")
+@click.option("--staged", is_flag=True, help="Compare the waiting build with the published build.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for example for a pull request.")
 @home_and_json
 def diff(
-    tree: str,
-    old: str,
-    new: str,
-    staged: bool,
-    markdown: bool,
-    home: Path,
-    as_json: bool,
+    tree: str, old: str, new: str, staged: bool, markdown: bool, home: Path, as_json: bool
 ) -> None:
     """Show what changed between two builds of a TREE, OLD and NEW.
 
-    Name them by the beginning of their ids. The default is to compare the published build with the
-    one before it. If checks.golden is set, the questions of its golden set are answered from both.
+    Name builds by the beginnings of their ids. By default, the published build is compared with the
+    previous build. If checks.golden is set, both builds are searched for the questions of the
+    golden set.
     """
     opened, settings = Home.open_with_settings(home)
     path = opened.golden(settings)
@@ -176,14 +171,16 @@ def _cell(head: str, text: str) -> Any:
 
 @versions_command.command(epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
 @click.argument("tree")
-@click.option("--to", default="", metavar="BUILD", help="Build; by default the previous one.")
+@click.option(
+    "--to", default="", metavar="BUILD", help="Id of the build; by default the previous build."
+)
 @_reason
 @home_and_json
 def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: bool) -> None:
     """Publish an earlier build of a TREE at once, and pin the tree to it.
 
-    No model is called. Builds do not change a pinned tree until `raptor versions release`. What
-    people set aside, and what is gone from the source, is not published.
+    No model is called. Builds do not change a pinned tree until `raptor versions release`. Texts
+    that people set aside, or that were deleted from the source, are not published.
     """
     config = {"tree": tree, "to": to, "reason": reason, "who": who or user_name()}
     _change(home, tree, config, as_json, done="pinned to")
@@ -194,10 +191,10 @@ def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: boo
 @_reason
 @home_and_json
 def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None:
-    """Release a pinned TREE: builds publish it again.
+    """Release a pinned TREE, so that builds change it again.
 
-    A kept build of the current documents and settings is published at once, without calling a
-    model.
+    If a kept build matches the current documents and settings, it is published at once, without
+    calling a model.
     """
     config = {"tree": tree, "reason": reason, "who": who or user_name(), "release": True}
     _change(home, tree, config, as_json, done="released at")

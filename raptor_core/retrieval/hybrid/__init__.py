@@ -28,9 +28,10 @@ class Hybrid:
     """Strategy that ranks paragraphs by dense and lexical score, neighbours and document.
 
     The budget is filled with the best paragraphs that fit, or with summaries if a filter excludes
-    all chunks. Chunks are used instead of paragraphs if these are unknown or exceed the budget, and
-    if ``top_k`` or ``max_per_document`` is set, which count chunks. The context is in document
-    order. The context of a general question covers the text; see ``raptor_core.retrieval.general``.
+    all chunks. Chunks are used instead of paragraphs if these are unknown or long (see
+    ``passages.MAX_SHARE``), and if ``top_k`` or ``max_per_document`` is set, which count chunks.
+    The context is in document order. The context of a general question covers the text; see
+    ``raptor_core.retrieval.general``.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:

@@ -12,6 +12,12 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval.hybrid.scoring import Numbers, Scores, group_numbers
 from raptor_core.store.outlines import Outlines
 
+MAX_SHARE = 0.25
+"""Maximum share of the budget for one paragraph; a longer one is split at its chunks."""
+
+MIN_LIMIT_TOKENS = 200
+"""Length up to which a paragraph that fits the budget stays whole, whatever its share is."""
+
 WORDS_WEIGHT = 1.0
 """Weight, in standard deviations, of the question's words in a part of a chunk."""
 
@@ -20,8 +26,7 @@ WORDS_WEIGHT = 1.0
 class Passages:
     """Passages, represented by the parts of chunks of which they consist.
 
-    A passage is a paragraph or a chunk. Of a paragraph that exceeds the budget, each chunk's part
-    is a passage.
+    A passage is a paragraph or a chunk. Of a long paragraph, each chunk's part is a passage.
 
     Attributes:
         chunk: row of each part's chunk, ascending, shape ``(n_parts,)``.
@@ -41,7 +46,7 @@ class Passages:
 
         Args:
             leaves: the chunks.
-            budget_tokens: maximum tokens of a paragraph.
+            budget_tokens: maximum tokens of the context.
             by_paragraph: form paragraphs, if the chunks have them; else each chunk is a passage.
         """
         nodes, pairs = leaves
@@ -58,7 +63,8 @@ class Passages:
             names[in_paragraph] = (documents << 32) + starts
             n_tokens[in_paragraph] = tokens
             passage = group_numbers(names)
-            is_over = np.bincount(passage, weights=n_tokens)[passage] > budget_tokens
+            limit = min(budget_tokens, max(MIN_LIMIT_TOKENS, MAX_SHARE * budget_tokens))
+            is_over = np.bincount(passage, weights=n_tokens)[passage] > limit
             names[is_over] = single[is_over]
         passage = group_numbers(names)
         return cls(chunk, passage, n_tokens, np.zeros(len(chunk)))

@@ -186,7 +186,7 @@ def test_the_command_shows_what_waits_and_approves_it(workshop):
     workshop.write("guide/a.md", prose(14, seed=3))
     workshop.build()
     parts = SETTINGS
-    workshop.home.settings.write_text(settings_text(workshop.docs, **parts), encoding="utf-8")
+    workshop.home.settings_path.write_text(settings_text(workshop.docs, **parts), encoding="utf-8")
     home = ["--home", workshop.home.path]
     with embedder_made_by(lambda *_, **__: workshop.embedder):
         printed = raptor("versions", "diff", TREE, "--staged", "--markdown", *home)

@@ -85,7 +85,7 @@ def test_a_chunk_is_set_aside_by_its_characters_before_anything_is_published(tmp
     first = re.search(r"over the chunks (\S+),", reason)[1]
     document, start, end = SPAN.fullmatch(first).groups()
     assert (document, start) == ("a.md", "0")
-    workshop.home.settings.write_text("", encoding="utf-8")
+    workshop.home.settings_path.write_text("", encoding="utf-8")
     curator, author = Curator(workshop.home.path), Author("Ines")
     with pytest.raises(CurationError, match=r"no build made a chunk of 'a\.md'"):
         curator.set_span_aside(document, 1, int(end), author)

@@ -93,7 +93,7 @@ def test_a_text_that_is_set_aside_leaves_the_corpus_tree_in_the_same_step(corpus
         corpus.write(name, f"---\nreaders: '*'\n---\n{prose(8, seed=ord(name[-4]))}")
     corpus.build()
     update_corpus_tree(corpus.home, corpus.settings, components=corpus.components)
-    corpus.home.settings.write_text(settings_text(corpus.docs, grouping=grouping))
+    corpus.home.settings_path.write_text(settings_text(corpus.docs, grouping=grouping))
     curator = Curator(corpus.home.path)
     curator.set_document_aside("mix/a.md", Author("Ines"))
     with corpus.access().store.open() as store:
@@ -154,7 +154,7 @@ def test_rights_are_revoked_though_another_part_of_the_source_is_missing(corpus,
 def test_an_import_brings_back_no_right_and_no_chunk_that_was_set_aside(corpus, tmp_path):
     folder = str(tmp_path / "export")
     export_home(corpus.home, corpus.settings, folder)
-    corpus.home.settings.write_text(settings_text(corpus.docs))
+    corpus.home.settings_path.write_text(settings_text(corpus.docs))
     with corpus.access().store.open() as store:
         chunk = next(n for n in store.nodes(Where(layers=(0,))) if n.documents == ("b",))
     Curator(corpus.home.path).set_chunk_aside(chunk.id, Author("Ines"))
@@ -188,7 +188,7 @@ def test_a_pinned_tree_follows_readers_and_decisions_and_stays_pinned(corpus):
     text = (corpus.docs / "rows.jsonl").read_text()
     (corpus.docs / "rows.jsonl").write_text(text.replace('"text": "', '"text": "Later on. ', 1))
     corpus.build()
-    corpus.home.settings.write_text(settings_text(corpus.docs))
+    corpus.home.settings_path.write_text(settings_text(corpus.docs))
     roll_back(corpus.access(), "a", "", "worse")
     with corpus.access().store.open() as store:
         chunk = next(n for n in store.nodes(Where(layers=(0,))) if n.documents == ("a",))
@@ -246,7 +246,7 @@ def test_what_the_source_says_during_a_build_holds_for_what_it_publishes_and_dro
 def test_plan_build_and_status_name_rules_and_documents_that_nobody_may_read(corpus):
     write_rows(corpus, a=[], b=["ana"], c=["ana"])
     rule = '[[source.readers]]\npaths = ["hr/**"]\nreaders = ["ana"]\n'
-    corpus.home.settings.write_text(settings_text(corpus.docs) + rule)
+    corpus.home.settings_path.write_text(settings_text(corpus.docs) + rule)
     home = ["--home", corpus.home.path]
     with embedder_made_by(lambda *_, **__: corpus.embedder):
         for command in ("plan", "build", "status"):

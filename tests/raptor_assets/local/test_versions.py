@@ -222,7 +222,7 @@ def test_builds_are_listed_with_run_nodes_checks_and_cost_and_compared(workshop)
 
 def test_the_command_lists_compares_goes_back_and_releases(workshop):
     home = workshop.home.path
-    workshop.home.settings.write_text(
+    workshop.home.settings_path.write_text(
         f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
     )
 

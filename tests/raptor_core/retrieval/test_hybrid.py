@@ -101,6 +101,21 @@ def test_documents_count_only_where_several_compete():
     )
 
 
+@pytest.mark.parametrize(
+    ("budget", "n_tokens", "is_whole"),
+    [(2000, 250, True), (2000, 251, False), (400, 100, True), (400, 101, False), (150, 80, False)],
+)
+def test_a_paragraph_over_200_tokens_and_a_quarter_of_the_budget_is_taken_by_chunk(
+    budget, n_tokens, is_whole
+):
+    leaves = [
+        chunk(name, at, n_tokens=n_tokens, paragraphs=((90, n_tokens),))
+        for at, name in enumerate("ab")
+    ]
+    passages = Passages.from_chunks(outlined(leaves), budget, by_paragraph=True)
+    assert len(set(passages.passage.tolist())) == (1 if is_whole else 2)
+
+
 def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
     leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=30)]
     packing = packed(leaves, [3, 2, 1])

@@ -70,6 +70,15 @@ def test_the_exact_form_scores_above_one_that_shares_a_part(asked, exact, near):
     assert score(asked, exact + FILLER) > score(asked, near + FILLER)
 
 
+def test_both_terms_of_a_long_word_weigh_together_one_and_a_half_short_words():
+    def weights(question):
+        return sorted(query_vector(question).values)
+
+    assert weights("cat") == [1]
+    assert weights("connection") == [0.75, 0.75]
+    assert weights("cat cat connection E-1047") == [0.75, 0.75, 1, 1, 1, 2]
+
+
 @pytest.mark.parametrize("run", ["aB", "1,", "a-", "1 234"])
 def test_a_word_without_end_takes_linear_time(run):
     assert passage_vector(run * 50_000) is not None
