@@ -20,7 +20,7 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import fit_budget
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.lexical import Sparse, passage_vector, query_vector
+from raptor_core.store.lexical import SparseVector, passage_vector, query_vector
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
@@ -136,7 +136,7 @@ class _ParagraphChunker(SentenceChunker):
 
 
 @lru_cache(maxsize=1)
-def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | None]]:
+def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[SparseVector | None]]:
     components = index.components
     chunker = _ParagraphChunker(components.settings.chunking, components.counter)
     parts = Components(
@@ -155,7 +155,7 @@ def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | N
     return nodes, vectors, [passage_vector(node.text) for node in nodes]
 
 
-def _bm25_scores(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
+def _bm25_scores(question: str, terms: Sequence[SparseVector | None]) -> NDArray[np.float64]:
     """Compute the BM25 score of each passage, shape ``(n_passages,)``, with the engines' IDF."""
     query = query_vector(question)
     weights = [dict(zip(v.indices, v.values, strict=True)) if v else {} for v in terms]

@@ -16,7 +16,7 @@ from raptor_core.models.embedding.base import Embedder, SegmentingEmbedder
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general.wording import is_courtesy, read_wording
 from raptor_core.store.base import Where
-from raptor_core.store.lexical import tokens
+from raptor_core.store.lexical import stemmed_words
 from raptor_core.store.store import VectorStore
 from raptor_core.text.words import words
 from raptor_core.vectors import Vectors
@@ -223,8 +223,10 @@ def _is_general(question: str, retrieval: Retrieval) -> bool:
 
 def _has_words(question: str, retrieval: Retrieval) -> bool:
     """Return whether the context contains most of the question's longer words."""
-    sought = {t for t in tokens(question) if len(t) > SHORT_WORD_CHARS or not t.isascii()}
+    sought = {t for t in stemmed_words(question) if len(t) > SHORT_WORD_CHARS or not t.isascii()}
     if not sought:
         return False
     texts = (f"{hit.node.context}\n{hit.node.text}" for hit in retrieval.hits)
-    return len(sought.intersection(*[tokens("\n".join(texts))])) >= ANSWERED_SHARE * len(sought)
+    return len(sought.intersection(*[stemmed_words("\n".join(texts))])) >= ANSWERED_SHARE * len(
+        sought
+    )

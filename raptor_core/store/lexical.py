@@ -49,19 +49,19 @@ _SIGNED = re.compile(r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class SparseVector:
     """Sparse vector: distinct ascending ``indices`` (32 bits), and their ``values``."""
 
     indices: tuple[int, ...]
     values: tuple[float, ...]
 
 
-def tokens(text: str) -> list[str]:
+def stemmed_words(text: str) -> list[str]:
     """Return the words of a text in order, cut to ``STEM_CHARS`` unless they contain a digit."""
-    return list(map(_stem, words(text)))
+    return list(map(_stem, fold_identifier_words(text)))
 
 
-def words(text: str) -> list[str]:
+def fold_identifier_words(text: str) -> list[str]:
     """Return the folded words of a text in order; a name such as maxTokens gives two words."""
     return folded_words(_CAMEL.sub(" ", text))
 
@@ -92,12 +92,12 @@ def _number_form(number: str) -> str:
     return number.replace(",", ".")
 
 
-def _terms(text: str, long_word_weight: float = 1.0) -> tuple[dict[str, float], float]:
+def _count_terms(text: str, long_word_weight: float = 1.0) -> tuple[dict[str, float], float]:
     """Count the terms of a text; also return its length in words.
 
     A word that is longer than its stem adds ``long_word_weight`` to the counts of both.
     """
-    all_words = words(text)
+    all_words = fold_identifier_words(text)
     counts: defaultdict[str, float] = defaultdict(float)
     for word in all_words:
         stem = _stem(word)
@@ -113,32 +113,32 @@ def _terms(text: str, long_word_weight: float = 1.0) -> tuple[dict[str, float], 
 
 
 @lru_cache(maxsize=1 << 17)
-def _index(term: str) -> int:
+def _term_index(term: str) -> int:
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
-def passage_vector(text: str) -> Sparse | None:
+def passage_vector(text: str) -> SparseVector | None:
     """Return the saturated term weights of a node's text; None if it contains no word."""
-    terms, n_words = _terms(text)
+    terms, n_words = _count_terms(text)
     norm = K1 * (1 - B + B * n_words / AVERAGE_TOKENS)
-    counts = _by_index(terms)
-    return _sparse({index: tf * (K1 + 1) / (tf + norm) for index, tf in counts.items()})
+    counts = _counts_by_index(terms)
+    return _to_sparse_vector({index: tf * (K1 + 1) / (tf + norm) for index, tf in counts.items()})
 
 
-def query_vector(text: str) -> Sparse | None:
+def query_vector(text: str) -> SparseVector | None:
     """Return the term weights of a question, which the engine multiplies by IDF; None if empty."""
-    return _sparse(_by_index(_terms(text, LONG_WORD_WEIGHT)[0]))
+    return _to_sparse_vector(_counts_by_index(_count_terms(text, LONG_WORD_WEIGHT)[0]))
 
 
-def _by_index(terms: Mapping[str, float]) -> dict[int, float]:
+def _counts_by_index(terms: Mapping[str, float]) -> dict[int, float]:
     counts: defaultdict[int, float] = defaultdict(float)
     for term, count in terms.items():
-        counts[_index(term)] += count
+        counts[_term_index(term)] += count
     return counts
 
 
-def _sparse(weights: dict[int, float]) -> Sparse | None:
+def _to_sparse_vector(weights: dict[int, float]) -> SparseVector | None:
     if not weights:
         return None
     indices = sorted(weights)
-    return Sparse(tuple(indices), tuple(weights[index] for index in indices))
+    return SparseVector(tuple(indices), tuple(weights[index] for index in indices))

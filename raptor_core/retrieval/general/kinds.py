@@ -19,7 +19,7 @@ from raptor_core.retrieval.general.numerals import (
 )
 from raptor_core.retrieval.general.terms import TermTable, read_term_table
 from raptor_core.retrieval.general.wording import Wording, read_wording
-from raptor_core.store.lexical import tokens
+from raptor_core.store.lexical import stemmed_words
 from raptor_core.store.store import VectorStore
 from raptor_core.text.words import words
 
@@ -107,12 +107,12 @@ def _subject_names(names: Sequence[str], table: TermTable, chunks: Sequence[Node
     has a single name, one chunk is enough.
     """
     least = 1.5 / max(table.is_chunk.sum(), 1) if len(names) > 1 else 0.0
-    in_headings = set(tokens(" ".join(" ".join(_heading_path(chunk)) for chunk in chunks)))
+    in_headings = set(stemmed_words(" ".join(" ".join(_heading_path(chunk)) for chunk in chunks)))
     is_identifier = re.compile(r"(?=.*\d).{3,}").match
     return [
         name
         for name in names
-        if in_headings.issuperset(tokens(name))
+        if in_headings.issuperset(stemmed_words(name))
         or is_identifier(name)
         or (table.share_of_chunks(name) > least and not name.isdigit())
     ]
@@ -126,7 +126,7 @@ def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> li
 
 def _matching_headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
     """Yield for each chunk the highest of its headings whose path contains all names."""
-    sought = set(tokens(" ".join(names)))
+    sought = set(stemmed_words(" ".join(names)))
     for chunk in chunks:
         title, *path = _heading_path(chunk)
         headings = (tuple(path[:end]) for end in range(1, len(path) + 1))
@@ -136,7 +136,7 @@ def _matching_headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator
 def _heading_terms(title: str, heading: Heading) -> set[str]:
     """Return the terms of a title and a heading path, with numbers of chapters and sections."""
     numbers = (find_heading_numbers(words(part.casefold())) for part in heading[1:])
-    return {*tokens(" ".join((title, *heading)))}.union(*numbers)
+    return {*stemmed_words(" ".join((title, *heading)))}.union(*numbers)
 
 
 def _heading_path(chunk: Node) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Where
-from raptor_core.store.lexical import STEM_CHARS, words
+from raptor_core.store.lexical import STEM_CHARS, fold_identifier_words
 from raptor_core.store.store import VectorStore
 
 MAX_NODES = 4096
@@ -70,7 +70,7 @@ class TermTable:
     @classmethod
     def from_nodes(cls, nodes: Sequence[Node]) -> "TermTable":
         """Make the table of nodes; common words are not terms."""
-        texts = [words(node.text) for node in nodes]
+        texts = [fold_identifier_words(node.text) for node in nodes]
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         terms = np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64)
@@ -112,7 +112,9 @@ class TermTable:
         Words with the same first letters are forms of a long word; a form of a short word may have
         up to two letters more.
         """
-        counts = [int(self.df[self._word_numbers(word)].sum()) for word in words(name)]
+        counts = [
+            int(self.df[self._word_numbers(word)].sum()) for word in fold_identifier_words(name)
+        ]
         return min(counts, default=0) / max(int(self.is_chunk.sum()), 1)
 
     def _word_numbers(self, word: str) -> list[int]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.base import sort_by_document
-from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.scoring import Numbers, Ranked, Scores, group_numbers
+from raptor_core.retrieval.hybrid.passages import ContextParts, Passages, cut_chunk
+from raptor_core.retrieval.hybrid.scoring import Numbers, RankedNodes, Scores, group_numbers
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.store import VectorStore
@@ -21,7 +21,7 @@ MIN_PASSAGE_TOKENS = 8
 
 
 @dataclass(slots=True)
-class Packing:
+class ContextPacking:
     """A context that is being filled.
 
     Attributes:
@@ -33,8 +33,8 @@ class Packing:
         n_passed_over: number of summaries and passages that did not fit, with higher scores than
             one that was added later; if none was added, all of them.
         why: parts of each score, by node id.
-        cuts: parts of those chunks that are not added completely, by node id.
-        read: chunks whose texts were read, by node id; all others are as stored.
+        kept_parts: parts of those chunks that are not added completely, by node id.
+        read_nodes: chunks whose texts were read, by node id; all others are as stored.
     """
 
     budget_tokens: int
@@ -44,13 +44,13 @@ class Packing:
     n_tokens: int = 0
     n_passed_over: int = 0
     why: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    cuts: dict[str, slice] = field(default_factory=dict)
-    read: Mapping[str, Node] = field(default_factory=dict)
+    kept_parts: dict[str, slice] = field(default_factory=dict)
+    read_nodes: Mapping[str, Node] = field(default_factory=dict)
 
-    def add_summaries(self, ranked: Ranked) -> None:
+    def add_summaries(self, ranked: RankedNodes) -> None:
         """Add the summaries that fit, best first; ties are broken by node id."""
         summaries, scores = ranked.outlines, ranked.scores
-        for row in _best_first(summaries, scores):
+        for row in _rows_best_first(summaries, scores):
             n_tokens = self.n_tokens + summaries.nodes["n_tokens"][row]
             if self._is_full() or n_tokens > self.budget_tokens:
                 self.n_passed_over += 1
@@ -60,7 +60,7 @@ class Packing:
 
     def add_leaves(
         self,
-        leaves: Ranked,
+        leaves: RankedNodes,
         passages: Passages,
         diversity: float = 0.0,
         max_per_document: int | None = None,
@@ -78,12 +78,14 @@ class Packing:
             diversity: weight of the penalty for passages of the same document.
             max_per_document: maximum number of passages of a document; None is no limit.
         """
-        scores = passages.scores(leaves.scores)
-        filling = Filling(passages)
+        scores = passages.mean_scores(leaves.scores)
+        filling = ContextParts(passages)
         first_chunks = leaves.outlines.select_rows(passages.first_chunks())
-        rows = _best_first(first_chunks, scores)
+        rows = _rows_best_first(first_chunks, scores)
         document = group_numbers(first_chunks.nodes["document"][rows])
-        is_unsupported = ~passages.any_of(leaves.is_supported)[rows] & (self.max_nodes is None)
+        is_unsupported = ~passages.contain_any_chunk(leaves.is_supported)[rows] & (
+            self.max_nodes is None
+        )
         is_fragment = filling.n_tokens[rows] < MIN_PASSAGE_TOKENS
         open_scores = scores[rows].astype(np.float64)
         n_added = np.zeros(document.max() + 1, dtype=np.int64)
@@ -106,35 +108,39 @@ class Packing:
             open_scores[passed_over] = open_scores[best] = -np.inf
             passage = rows[best]
             self.n_tokens += int(filling.n_tokens[passage])
-            for chunk in filling.add(passage):
+            for chunk in filling.add_passage(passage):
                 self._add(leaves, chunk, float(scores[passage]))
             n_added[document[best]] += 1
             if n_added[document[best]] == max_per_document:
                 open_scores[document == document[best]] = -np.inf
-        self.cuts |= {leaves.id(chunk): parts for chunk, parts in filling.cuts().items()}
+        self.kept_parts |= {
+            leaves.node_id(chunk): parts for chunk, parts in filling.incomplete_chunks().items()
+        }
 
     def _is_full(self) -> bool:
         return self.max_nodes is not None and len(self.ids) >= self.max_nodes
 
-    def _add(self, nodes: Ranked, row: int, score: float) -> None:
+    def _add(self, nodes: RankedNodes, row: int, score: float) -> None:
         """Record a node with the score of its summary or of its first passage."""
-        node_id = nodes.id(row)
+        node_id = nodes.node_id(row)
         if node_id not in self.why:
-            parts = {part: round(float(scores[row]), 6) for part, scores in nodes.parts.items()}
+            parts = {
+                part: round(float(scores[row]), 6) for part, scores in nodes.score_parts.items()
+            }
             parts["paragraph"] = round(score - sum(parts.values()), 6)
             self.why[node_id] = {part: value for part, value in parts.items() if value}
             self.ids.append(node_id)
             self.scores.append(round(score, 6))
 
-    def hits(self, store: VectorStore) -> list[Hit]:
+    def read_hits(self, store: VectorStore) -> list[Hit]:
         """Return the nodes in document order, without any that were removed in the meantime."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))
-        cuts, read = self.cuts, self.read
-        nodes = [cut(read.get(n.id, n), cuts[n.id]) if n.id in cuts else n for n in nodes]
+        cuts, read = self.kept_parts, self.read_nodes
+        nodes = [cut_chunk(read.get(n.id, n), cuts[n.id]) if n.id in cuts else n for n in nodes]
         return sort_by_document([Hit(node, score_of[node.id], self.why[node.id]) for node in nodes])
 
 
-def _best_first(nodes: Outlines, scores: Scores) -> Numbers:
+def _rows_best_first(nodes: Outlines, scores: Scores) -> Numbers:
     """Return the rows by score, then by node id."""
     return np.lexsort((nodes.nodes["low"], nodes.nodes["high"], -scores))

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from raptor_core.retrieval.base import Query, Questions
-from raptor_core.retrieval.hybrid.hop import Hop
-from raptor_core.retrieval.hybrid.naming import name_searches, score_named
+from raptor_core.retrieval.hybrid.hop import SecondHop
+from raptor_core.retrieval.hybrid.naming import question_name_searches, score_named
 from raptor_core.retrieval.hybrid.scoring import (
     BEST_OF_DOCUMENT,
     SHORT_DOCUMENT,
-    Pool,
-    Ranked,
+    CandidatePool,
+    RankedNodes,
     Scores,
     add_surroundings,
     best_means,
@@ -32,7 +32,9 @@ LEADING_SUMMARIES = 8
 """Number of the best summaries whose children become candidates, in any document."""
 
 
-def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
+def gather_candidates(
+    questions: Questions, query: Query, store: VectorStore
+) -> list[CandidatePool]:
     """Search for the candidates of each question, first in all nodes, then in the best documents.
 
     If the first search returned every node that the filter allows, only names are searched for, in
@@ -54,19 +56,19 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
 
 def _complete_pool(
     question: Questions, query: Query, dense: Candidates, lexical: Candidates, store: VectorStore
-) -> Pool:
+) -> CandidatePool:
     """Search again in the best documents and for names, and add the results and scores."""
     limit = query.hybrid.candidates
     is_cut = len(lexical.scores) == limit
-    pool = _merge([dense], [lexical], (), is_cut=is_cut)
-    filters = _filters(pool, query) if len(dense.scores) == limit else []
+    pool = _merge_candidates([dense], [lexical], (), is_cut=is_cut)
+    filters = _second_search_filters(pool, query) if len(dense.scores) == limit else []
     size = pool.document_size
     are_short = size is not None and size < SHORT_DOCUMENT
     may_be_named = size is not None and not are_short and query.hybrid.named > 0
-    hop = _hop(question.texts[0], pool, query, store) if are_short else None
-    by_names = hop.searches(query.where) if hop else []
+    hop = _read_second_hop(question.texts[0], pool, query, store) if are_short else None
+    by_names = hop.name_searches(query.where) if hop else []
     if may_be_named and filters:
-        by_names = name_searches(question.texts[0], query.where)
+        by_names = question_name_searches(question.texts[0], query.where)
     inside = [
         CandidateSearch(each, MAX_INSIDE, where)
         for each in (question.vectors[0], question.texts[0])
@@ -76,20 +78,22 @@ def _complete_pool(
     n_filters = len(filters)
     name_hits = answers[2 * n_filters :]
     if answers:
-        pool = _merge(
+        pool = _merge_candidates(
             [dense, *answers[:n_filters]],
             [lexical, *answers[n_filters : 2 * n_filters]],
             name_hits if hop else (),
             is_cut=is_cut,
         )
     if hop:
-        return replace(pool, names=hop.scores(name_hits, pool.outlines))
+        return replace(pool, hop_scores=hop.score_by_names(name_hits, pool.outlines))
     if may_be_named:
-        return replace(pool, named=score_named(question.texts[0], name_hits, pool.outlines.nodes))
+        return replace(
+            pool, name_scores=score_named(question.texts[0], name_hits, pool.outlines.nodes)
+        )
     return pool
 
 
-def _filters(pool: Pool, query: Query) -> list[Where]:
+def _second_search_filters(pool: CandidatePool, query: Query) -> list[Where]:
     """Return filters for the best documents, and for children of the best summaries."""
     filters = []
     if documents := _best_documents(pool.leaves, query):
@@ -101,24 +105,30 @@ def _filters(pool: Pool, query: Query) -> list[Where]:
     return filters
 
 
-def _hop(question: str, pool: Pool, query: Query, store: VectorStore) -> Hop | None:
+def _read_second_hop(
+    question: str, pool: CandidatePool, query: Query, store: VectorStore
+) -> SecondHop | None:
     """Read the best chunk for a second hop; return None if the hop is switched off."""
     if not query.hybrid.hop:
         return None
-    ranked = add_surroundings(Ranked.from_pool(pool.leaves, query.hybrid.lexical), query.hybrid)
-    best = ranked.id(int(np.argmax(ranked.scores)))
+    ranked = add_surroundings(
+        RankedNodes.from_pool(pool.leaves, query.hybrid.lexical), query.hybrid
+    )
+    best = ranked.node_id(int(np.argmax(ranked.scores)))
     nodes = store.nodes(Where(ids=(best,)))
-    return Hop.of(nodes[0], question) if nodes else None  # a publication may have removed it
+    return (
+        SecondHop.from_chunk(nodes[0], question) if nodes else None
+    )  # a publication may have removed it
 
 
-def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
+def _best_documents(leaves: CandidatePool, query: Query) -> tuple[str, ...]:
     """Return the documents whose best chunks have the highest scores; ties are broken by name."""
     _, first, groups = np.unique(
         leaves.outlines.nodes["document"], return_index=True, return_inverse=True
     )
     if not len(first):
         return ()
-    scores = Ranked.from_pool(leaves, query.hybrid.lexical).scores
+    scores = RankedNodes.from_pool(leaves, query.hybrid.lexical).scores
     means = best_means(groups, scores, BEST_OF_DOCUMENT)
     least = np.sort(means)[::-1][: query.hybrid.documents].min()
     is_best = means >= least
@@ -127,20 +137,20 @@ def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
     return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
 
 
-def _leading_children(summaries: Pool, query: Query) -> Keys:
+def _leading_children(summaries: CandidatePool, query: Query) -> Keys:
     """Return the ids of the best summaries' children, as two integers each, without duplicates."""
-    scores = Ranked.from_pool(summaries, query.hybrid.lexical).scores
+    scores = RankedNodes.from_pool(summaries, query.hybrid.lexical).scores
     best = np.argsort(-scores, kind="stable")[:LEADING_SUMMARIES]
     return np.unique(summaries.outlines.select_rows(best).children, axis=0)
 
 
-def _merge(
+def _merge_candidates(
     dense: Sequence[Candidates],
     lexical: Sequence[Candidates],
     unscored: Sequence[Candidates],
     *,
     is_cut: bool,
-) -> Pool:
+) -> CandidatePool:
     """Merge the candidates of several searches without duplicates, in the order of appearance.
 
     Args:
@@ -167,10 +177,10 @@ def _merge(
     similarities, words = scores(0, n_dense), scores(n_dense, n_scored)
     least_dense = np.nanmin(similarities) if np.isfinite(similarities).any() else 0.0
     least_lexical = np.nanmin(words) if is_cut and np.isfinite(words).any() else 0.0
-    return Pool(
+    return CandidatePool(
         every.select_rows(first[order]),
         np.where(np.isnan(similarities), least_dense, similarities),
         np.where(np.isnan(words), least_lexical, words),
-        names=np.zeros(len(first)),
-        named=np.zeros(len(first)),
+        hop_scores=np.zeros(len(first)),
+        name_scores=np.zeros(len(first)),
     )

@@ -36,14 +36,14 @@ MAX_NAME_CHUNKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class SecondHop:
     """Words of the best chunk that may be names and are not in the question."""
 
     chunk: Node
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, chunk: Node, question: str) -> "Hop":
+    def from_chunk(cls, chunk: Node, question: str) -> "SecondHop":
         """Select words of a chunk, first those with a capital or a digit, then the longest."""
         question_vector = query_vector(question)
         question_terms = set(question_vector.indices) if question_vector else set()
@@ -60,14 +60,14 @@ class Hop:
         is_in_pairs = len(new) > 0 and is_split_into_pairs(new[0])
         return cls(chunk, tuple(new[: N_PAIRS if is_in_pairs else N_NAMES]))
 
-    def searches(self, where: Where) -> list[CandidateSearch]:
+    def name_searches(self, where: Where) -> list[CandidateSearch]:
         """Return for each word a search for the chunks that contain it, if they are few."""
         leaves = where.narrow(layers=(0,))
         return [
             CandidateSearch(word, MAX_NAME_CHUNKS, leaves, only_rare=True) for word in self.names
         ]
 
-    def scores(self, name_hits: Sequence[Candidates], outlines: Outlines) -> Scores:
+    def score_by_names(self, name_hits: Sequence[Candidates], outlines: Outlines) -> Scores:
         """Return the scores of nodes by the names that they share with the best chunk.
 
         Only other documents get scores, because neighbours and the same document have their own
@@ -75,7 +75,7 @@ class Hop:
         it stays ahead of most others.
 
         Args:
-            name_hits: results of ``searches``.
+            name_hits: results of ``name_searches``.
             outlines: the nodes, including all results.
         """
         ids = outlines.nodes["high"]

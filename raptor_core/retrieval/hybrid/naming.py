@@ -39,13 +39,15 @@ _FISCAL = re.compile(
 )
 
 
-def name_searches(question: str, where: Where) -> list[CandidateSearch]:
+def question_name_searches(question: str, where: Where) -> list[CandidateSearch]:
     """Return for each name in a question a search for the chunks that contain it."""
     leaves = where.narrow(layers=(0,))
-    return [CandidateSearch(n, MAX_NAME_CHUNKS, leaves, only_rare=True) for n in _names(question)]
+    return [
+        CandidateSearch(n, MAX_NAME_CHUNKS, leaves, only_rare=True) for n in _find_names(question)
+    ]
 
 
-def _names(question: str) -> list[str]:
+def _find_names(question: str) -> list[str]:
     """Return the words with a capital or a digit, except for generic words."""
     all_words = words(normalize("NFKC", question))
     candidates = {w.casefold() for w in all_words if w != w.lower() or any(map(str.isdigit, w))}
@@ -57,7 +59,7 @@ def score_named(question: str, name_hits: Sequence[Candidates], nodes: Rows) -> 
     """Return 1 for nodes of a named document, a negative score for other editions, else 0.
 
     Args:
-        name_hits: results of ``name_searches``.
+        name_hits: results of ``question_name_searches``.
         nodes: the nodes, of dtype ``NODE``.
     """
     by_name = [candidates.outlines.nodes["document"] for candidates in name_hits]
@@ -67,13 +69,13 @@ def score_named(question: str, name_hits: Sequence[Candidates], nodes: Rows) -> 
         if len(documents) >= MIN_NAME_CHUNKS and len(np.unique(documents)) == 1
     ]
     scores = np.isin(nodes["document"], named).astype(np.float64)
-    editions = _other_editions(question, nodes["name"].tolist())
+    editions = _score_other_editions(question, nodes["name"].tolist())
     for name, score in editions.items():
         scores[nodes["name"] == name] = score
     return scores
 
 
-def _other_editions(question: str, names: Sequence[str]) -> dict[str, float]:
+def _score_other_editions(question: str, names: Sequence[str]) -> dict[str, float]:
     """Return the negative scores of documents of the same series but of another year.
 
     Names of editions differ only in their digits, which contain the year. A question with several
@@ -85,14 +87,14 @@ def _other_editions(question: str, names: Sequence[str]) -> dict[str, float]:
     if not sought or _names_a_period(question, question_words):
         return {}
     scores: dict[str, float] = {}
-    for series, years in _series(names).items():
+    for series, years in _years_by_series(names).items():
         inside = {name for name, year in years.items() if min(sought) <= year <= max(sought)}
-        score = OTHER_EDITION if _asks_for(question_words, series) else OTHER_YEAR
+        score = OTHER_EDITION if _asks_for_edition(question_words, series) else OTHER_YEAR
         scores |= dict.fromkeys(years.keys() - inside, score) if inside else {}
     return scores
 
 
-def _series(names: Iterable[str]) -> dict[str, dict[str, int]]:
+def _years_by_series(names: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return the years of editions by name, grouped by the name without digits."""
     series: dict[str, dict[str, int]] = {}
     for name in set(names):
@@ -101,7 +103,7 @@ def _series(names: Iterable[str]) -> dict[str, dict[str, int]]:
     return series
 
 
-def _near_years(question_words: Sequence[str], before: int, after: int) -> Iterator[str]:
+def _words_near_years(question_words: Sequence[str], before: int, after: int) -> Iterator[str]:
     """Yield each year and the words near it, at most ``before`` and ``after`` words away."""
     for at, word in enumerate(question_words):
         if _YEAR.search(word):
@@ -111,14 +113,16 @@ def _near_years(question_words: Sequence[str], before: int, after: int) -> Itera
 def _names_a_period(question: str, question_words: Sequence[str]) -> bool:
     """Return whether there is a word for a period near a year, such as "after" or "compared"."""
     periods = read_wording(question).period
-    near = set(_near_years(question_words, 4, 3))
+    near = set(_words_near_years(question_words, 4, 3))
     return any(word in near or is_unspaced(word) for word in periods)
 
 
-def _asks_for(question_words: Sequence[str], series: str) -> bool:
+def _asks_for_edition(question_words: Sequence[str], series: str) -> bool:
     """Return whether a question asks for an edition, and does not only contain its year.
 
     There must be a word for a fiscal year, or a word of the edition's name, near the year.
     """
     name = set(words(series.rpartition(".")[0].casefold() or series.casefold()))
-    return any(word in name or _FISCAL.match(word) for word in _near_years(question_words, 3, 3))
+    return any(
+        word in name or _FISCAL.match(word) for word in _words_near_years(question_words, 3, 3)
+    )

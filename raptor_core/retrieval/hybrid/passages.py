@@ -1,6 +1,6 @@
 """Passages, which are paragraphs that are joined from parts of chunks.
 
-``Filling`` counts which parts a context contains; ``context_packing`` selects passages.
+``ContextParts`` counts which parts a context contains; ``context_packing`` selects passages.
 """
 
 from dataclasses import dataclass, replace
@@ -32,13 +32,13 @@ class Passages:
         chunk: row of each part's chunk, ascending, shape ``(n_parts,)``.
         passage: number of each part's passage, from 0 without a gap.
         n_tokens: tokens of each part.
-        words: share of the question's words in each part, minus the mean of its chunk.
+        word_shares: share of the question's words in each part, minus the mean of its chunk.
     """
 
     chunk: Numbers
     passage: Numbers
     n_tokens: Numbers
-    words: Scores
+    word_shares: Scores
 
     @classmethod
     def from_chunks(cls, leaves: Outlines, budget_tokens: int, *, by_paragraph: bool) -> "Passages":
@@ -69,35 +69,35 @@ class Passages:
         passage = group_numbers(names)
         return cls(chunk, passage, n_tokens, np.zeros(len(chunk)))
 
-    def with_words(self, shares: Scores) -> "Passages":
+    def with_word_shares(self, shares: Scores) -> "Passages":
         """Return the passages with the share of the question's words in each part."""
         n_tokens = np.maximum(np.bincount(self.chunk, weights=self.n_tokens), 1)
         means = np.bincount(self.chunk, weights=self.n_tokens * shares) / n_tokens
-        return replace(self, words=shares - means[self.chunk])
+        return replace(self, word_shares=shares - means[self.chunk])
 
     def first_chunks(self) -> Numbers:
         """Return the row of each passage's first chunk."""
         return self.chunk[np.unique(self.passage, return_index=True)[1]]
 
-    def any_of(self, chunks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def contain_any_chunk(self, chunks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return for each passage whether a mask over the chunks is true for any of its chunks."""
         counts = np.bincount(self.passage, weights=chunks[self.chunk])
         any_of: NDArray[np.bool_] = counts > 0
         return any_of
 
-    def scores(self, chunk_scores: Scores) -> Scores:
+    def mean_scores(self, chunk_scores: Scores) -> Scores:
         """Return the mean score of each passage's parts, weighted by tokens.
 
-        The score of a part is that of its chunk plus ``WORDS_WEIGHT`` times its ``words``.
+        The score of a part is that of its chunk plus ``WORDS_WEIGHT`` times its ``word_shares``.
         """
         total = np.bincount(self.passage, weights=self.n_tokens)
         share = self.n_tokens / np.maximum(total, 1)[self.passage]
-        weights = share * (chunk_scores[self.chunk] + WORDS_WEIGHT * self.words)
+        weights = share * (chunk_scores[self.chunk] + WORDS_WEIGHT * self.word_shares)
         scores: Scores = np.bincount(self.passage, weights=weights).astype(np.float64)
         return scores
 
 
-class Filling:
+class ContextParts:
     """The parts of chunks that a context contains, a contiguous range of each chunk.
 
     Attributes:
@@ -116,10 +116,10 @@ class Filling:
         self.n_tokens: Numbers = sizes.astype(np.int64)
         self._ranges: dict[int, tuple[int, int]] = {}
 
-    def add(self, passage: int) -> list[int]:
+    def add_passage(self, passage: int) -> list[int]:
         """Add a passage, update ``n_tokens``, and return the rows of its chunks."""
         chunks = []
-        for part in self._parts(passage):
+        for part in self._parts_of_passage(passage):
             chunk = self._chunk[part]
             first, last = self._ranges.get(chunk, (part, part))
             self._ranges[chunk] = (min(first, part), max(last, part))
@@ -130,10 +130,10 @@ class Filling:
             for part in range(self._begins[chunk], self._begins[chunk + 1])
         }
         for number in overlapping:
-            self.n_tokens[number] = sum(map(self._added_tokens, self._parts(number)))
+            self.n_tokens[number] = sum(map(self._added_tokens, self._parts_of_passage(number)))
         return chunks
 
-    def _parts(self, passage: int) -> list[int]:
+    def _parts_of_passage(self, passage: int) -> list[int]:
         return self._order[self._bounds[passage] : self._bounds[passage + 1]]
 
     def _added_tokens(self, part: int) -> int:
@@ -142,7 +142,7 @@ class Filling:
         n_leading = self._ends[first] - self._ends[min(first, part)]
         return n_leading + self._ends[max(last, part) + 1] - self._ends[last + 1]
 
-    def cuts(self) -> dict[int, slice]:
+    def incomplete_chunks(self) -> dict[int, slice]:
         """Return which parts of each incomplete chunk the context contains, numbered from 0."""
         cuts = {}
         for chunk, (first, last) in self._ranges.items():
@@ -152,7 +152,7 @@ class Filling:
         return cuts
 
 
-def columns_at(node: Node, start: int) -> str:
+def column_names_at(node: Node, start: int) -> str:
     """Return the column names for the table row at a character of a chunk, or "".
 
     They are in the context if the table began in an earlier chunk, else in its first row. A record
@@ -166,7 +166,7 @@ def columns_at(node: Node, start: int) -> str:
     return node.table_header if node.table_header and not above else first if is_row else ""
 
 
-def cut(node: Node, parts: slice) -> Node:
+def cut_chunk(node: Node, parts: slice) -> Node:
     """Reduce a chunk to some of its paragraph parts: its text, span, tokens and context."""
     kept = node.paragraphs[parts]
     if len(kept) == len(node.paragraphs):
@@ -176,7 +176,7 @@ def cut(node: Node, parts: slice) -> Node:
     end = following[0][0] if following else node.end
     text = node.text[start - node.start : end - node.start].rstrip()
     n_tokens = sum(n for _, n in kept)
-    label, columns = node.context.partition("\n")[0], columns_at(node, start)
+    label, columns = node.context.partition("\n")[0], column_names_at(node, start)
     context = f"{label}\n{columns}" if columns else label
     return replace(
         node,

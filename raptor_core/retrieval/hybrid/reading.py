@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.passages import Passages, columns_at, cut
-from raptor_core.retrieval.hybrid.scoring import Ranked, Scores
+from raptor_core.retrieval.hybrid.passages import Passages, column_names_at, cut_chunk
+from raptor_core.retrieval.hybrid.scoring import RankedNodes, Scores
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import STEM_CHARS
 from raptor_core.store.store import VectorStore
@@ -29,7 +29,9 @@ _LINE = re.compile(r"^.*\w", re.MULTILINE)
 """Start of a line with a word; following lines without words, such as rules, belong to it."""
 
 
-def read_best(leaves: Ranked, budget_tokens: int, store: VectorStore) -> dict[int, Node]:
+def read_best_chunks(
+    leaves: RankedNodes, budget_tokens: int, store: VectorStore
+) -> dict[int, Node]:
     """Read the best chunks that have paragraphs.
 
     Paragraphs that exceed the budget are split into lines, such as rows of a table, or into
@@ -39,16 +41,16 @@ def read_best(leaves: Ranked, budget_tokens: int, store: VectorStore) -> dict[in
         The chunks by row, ascending; some may be missing because a publication removed them.
     """
     best = np.argsort(-leaves.scores, kind="stable")[:MAX_READ]
-    rows = {leaves.id(row): row for row in np.sort(best).tolist()}
+    rows = {leaves.node_id(row): row for row in np.sort(best).tolist()}
     read = {rows[node.id]: node for node in store.nodes(Where(ids=tuple(rows)))}
     return {
-        row: replace(read[row], paragraphs=tuple(_parts(read[row], budget_tokens)))
+        row: replace(read[row], paragraphs=tuple(_split_into_parts(read[row], budget_tokens)))
         for row in sorted(read)
         if read[row].paragraphs
     }
 
 
-def _parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
+def _split_into_parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a chunk: its paragraphs, or pieces of those that exceed the budget.
 
     The tokens of pieces are estimated from characters, with the column names in each row.
@@ -57,17 +59,17 @@ def _parts(node: Node, budget_tokens: int) -> Iterator[tuple[int, int]]:
     for (start, n_tokens), end in zip(node.paragraphs, ends, strict=True):
         begin = max(start, node.start)
         text = node.text[begin - node.start : end - node.start].rstrip()
-        pieces = [begin + at for at in _pieces(text)] if n_tokens > budget_tokens else []
+        pieces = [begin + at for at in _piece_starts(text)] if n_tokens > budget_tokens else []
         if len(pieces) < 2:
             yield start, n_tokens
             continue
         n_chars = len(text) + (len(node.table_header) if begin == node.start else 0)
         for at, following in pairwise([*pieces, begin + len(text)]):
-            n_shown = following - at + len(columns_at(node, at))
+            n_shown = following - at + len(column_names_at(node, at))
             yield at, -(-n_tokens * n_shown // n_chars)
 
 
-def _pieces(text: str) -> list[int]:
+def _piece_starts(text: str) -> list[int]:
     """Return the starts of a paragraph's lines, or of the sentences in its only line."""
     lines = [line.start() for line in _LINE.finditer(text)]
     if len(lines) > 1:
@@ -76,19 +78,19 @@ def _pieces(text: str) -> list[int]:
     return [0, *(end + len(text[end:]) - len(text[end:].lstrip()) for end in ends)]
 
 
-def with_words(question: str, passages: Passages, nodes: Mapping[int, Node]) -> Passages:
+def add_word_shares(question: str, passages: Passages, nodes: Mapping[int, Node]) -> Passages:
     """Add the share of the question's words in each part of these chunks to the passages.
 
-    ``nodes`` are the chunks by row, from ``read_best``.
+    ``nodes`` are the chunks by row, from ``read_best_chunks``.
     """
     parts, texts = list[int](), list[str]()
     for row, node in nodes.items():
         first = int(np.searchsorted(passages.chunk, row))
         parts += range(first, first + len(node.paragraphs))
-        texts += (cut(node, slice(n, n + 1)).text for n in range(len(node.paragraphs)))
+        texts += (cut_chunk(node, slice(n, n + 1)).text for n in range(len(node.paragraphs)))
     shares = np.zeros(len(passages.chunk))
     shares[parts] = word_shares(question, texts)
-    return passages.with_words(shares)
+    return passages.with_word_shares(shares)
 
 
 def word_shares(question: str, texts: Sequence[str]) -> Scores:
@@ -97,8 +99,8 @@ def word_shares(question: str, texts: Sequence[str]) -> Scores:
     Words are weighted by their inverse document frequency among the texts; words that no text
     contains are ignored.
     """
-    sought = list(dict.fromkeys(map(_form, folded_words(question))))
-    present = [set(map(_form, folded_words(text))) for text in texts]
+    sought = list(dict.fromkeys(map(_word_form, folded_words(question))))
+    present = [set(map(_word_form, folded_words(text))) for text in texts]
     has = np.array([[word in words for word in sought] for words in present], dtype=np.float64)
     if not has.any():
         return np.zeros(len(texts))
@@ -109,5 +111,5 @@ def word_shares(question: str, texts: Sequence[str]) -> Scores:
 
 
 @lru_cache(maxsize=1 << 16)
-def _form(word: str) -> str:
+def _word_form(word: str) -> str:
     return stem(word)[:STEM_CHARS]

@@ -36,7 +36,7 @@ MAX_NAME_SCORE = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class CandidatePool:
     """The candidates of a question and their scores.
 
     A node that only one of the searches returned gets the lowest score of the other search, or the
@@ -46,25 +46,25 @@ class Pool:
         outlines: the nodes.
         dense: cosine similarities, shape ``(len(outlines.nodes),)``.
         lexical: BM25 scores.
-        names: BM25 scores of rare names in the best chunk; see ``hop``.
-        named: 1 in a document that the question names, negative in other editions, else 0.
+        hop_scores: BM25 scores of rare names in the best chunk; see ``hop``.
+        name_scores: 1 in a document that the question names, negative in other editions, else 0.
     """
 
     outlines: Outlines
     dense: Scores
     lexical: Scores
-    names: Scores
-    named: Scores
+    hop_scores: Scores
+    name_scores: Scores
 
     @property
-    def leaves(self) -> "Pool":
+    def leaves(self) -> "CandidatePool":
         """Chunks of the pool."""
-        return self._select(self.outlines.nodes["layer"] == 0)
+        return self._select_rows(self.outlines.nodes["layer"] == 0)
 
     @property
-    def summaries(self) -> "Pool":
+    def summaries(self) -> "CandidatePool":
         """Summaries of the pool."""
-        return self._select(self.outlines.nodes["layer"] != 0)
+        return self._select_rows(self.outlines.nodes["layer"] != 0)
 
     @property
     def document_size(self) -> float | None:
@@ -77,25 +77,25 @@ class Pool:
         np.maximum.at(last, documents, nodes["position"])
         return float(np.median(last))
 
-    def _select(self, mask: NDArray[np.bool_]) -> "Pool":
-        scores = (self.dense, self.lexical, self.names, self.named)
-        return Pool(self.outlines.select_rows(mask), *(each[mask] for each in scores))
+    def _select_rows(self, mask: NDArray[np.bool_]) -> "CandidatePool":
+        scores = (self.dense, self.lexical, self.hop_scores, self.name_scores)
+        return CandidatePool(self.outlines.select_rows(mask), *(each[mask] for each in scores))
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedNodes:
     """Nodes with their scores, as parts that are added up.
 
     Attributes:
         outlines: the nodes.
-        parts: scores by name of the signal, each of shape ``(len(outlines.nodes),)``.
+        score_parts: scores by name of the signal, each of shape ``(len(outlines.nodes),)``.
     """
 
     outlines: Outlines
-    parts: Mapping[str, Scores]
+    score_parts: Mapping[str, Scores]
 
     @classmethod
-    def from_pool(cls, pool: Pool, lexical: float) -> "Ranked":
+    def from_pool(cls, pool: CandidatePool, lexical: float) -> "RankedNodes":
         """Score the nodes of a pool by their texts; ``lexical`` is the weight of BM25, 0 to 1."""
         dense, words = standardize(pool.dense), standardize(pool.lexical)
         return cls(pool.outlines, {"dense": (1 - lexical) * dense, "lexical": lexical * words})
@@ -103,7 +103,7 @@ class Ranked:
     @property
     def scores(self) -> Scores:
         """Sums of all parts."""
-        return sum(self.parts.values(), np.zeros(len(self.outlines.nodes)))
+        return sum(self.score_parts.values(), np.zeros(len(self.outlines.nodes)))
 
     @property
     def is_supported(self) -> NDArray[np.bool_]:
@@ -112,56 +112,56 @@ class Ranked:
         Shared names count only in the sum. A node is also supported if all parts are 0, which is
         the case for a single node.
         """
-        parts = np.array([part for name, part in self.parts.items() if name != HOP])
+        parts = np.array([part for name, part in self.score_parts.items() if name != HOP])
         supported: NDArray[np.bool_] = (parts > 0).any(axis=0) | (parts == 0).all(axis=0)
         return supported | (self.scores > UNSUPPORTED)
 
-    def plus(self, part: str, scores: Scores) -> "Ranked":
+    def add_part(self, part: str, scores: Scores) -> "RankedNodes":
         """Return the nodes with another part added to their scores."""
-        return Ranked(self.outlines, {**self.parts, part: scores})
+        return RankedNodes(self.outlines, {**self.score_parts, part: scores})
 
-    def with_parts(self, parts: Mapping[int, Sequence[tuple[int, int]]]) -> "Ranked":
+    def with_paragraphs(self, parts: Mapping[int, Sequence[tuple[int, int]]]) -> "RankedNodes":
         """Return the nodes with the paragraphs of some chunks, given by row, replaced."""
-        return Ranked(self.outlines.with_children(parts), self.parts) if parts else self
+        return RankedNodes(self.outlines.with_children(parts), self.score_parts) if parts else self
 
-    def id(self, row: int) -> str:
+    def node_id(self, row: int) -> str:
         """Return the id of the node in a row."""
         node = self.outlines.nodes[row]
         return join_id(int(node["high"]), int(node["low"]))
 
 
-def add_surroundings(leaves: Ranked, weights: HybridSettings) -> Ranked:
+def add_surroundings(leaves: RankedNodes, weights: HybridSettings) -> RankedNodes:
     """Add parts for neighbours and documents to the scores of chunks."""
     nodes, text_scores = leaves.outlines.nodes, leaves.scores
     neighbours = np.zeros(len(text_scores))
-    places = _places(nodes, len(weights.neighbours))
+    places = _chunk_positions(nodes, len(weights.neighbours))
     for distance, weight in enumerate(weights.neighbours, 1):
         neighbours += weight * _neighbour_scores(places, text_scores, distance)
-    parts = {**leaves.parts, "neighbours": neighbours}
+    parts = {**leaves.score_parts, "neighbours": neighbours}
     documents = group_numbers(nodes["document"])
     if weights.document and documents.any():
         means = best_means(documents, text_scores, BEST_OF_DOCUMENT)[documents]
         parts["document"] = weights.document * means
-    return Ranked(leaves.outlines, parts)
+    return RankedNodes(leaves.outlines, parts)
 
 
-def add_hop(leaves: Ranked, names: Scores, weight: float) -> Ranked:
+def add_second_hop(leaves: RankedNodes, names: Scores, weight: float) -> RankedNodes:
     """Add a part for names that chunks share with the best chunk.
 
     It has the same scale as the scores so far, whatever their weights are.
 
     Args:
         leaves: the chunks.
-        names: ``Pool.names`` of the chunks, whose square roots are standardized.
+        names: ``CandidatePool.hop_scores`` of the chunks, whose square roots are standardized.
         weight: weight of this part.
     """
     spread = leaves.scores.std()
-    return leaves.plus(
+    return leaves.add_part(
         HOP, weight * spread * np.clip(standardize(np.sqrt(names)), 0, MAX_NAME_SCORE)
     )
 
 
-def _places(leaves: Rows, max_distance: int) -> Numbers:
+def _chunk_positions(leaves: Rows, max_distance: int) -> Numbers:
     """Return positions of chunks on a common line; documents are over ``max_distance`` apart."""
     positions = leaves["position"].astype(np.int64)
     stride = positions.max() + 1 + max_distance

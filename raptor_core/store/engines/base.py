@@ -24,7 +24,7 @@ from raptor_core.store.facts import (
     read_bounds,
     to_items,
 )
-from raptor_core.store.lexical import Sparse
+from raptor_core.store.lexical import SparseVector
 from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors
 
@@ -53,7 +53,7 @@ READ_POINTS = 1000
 Fields = Sequence[str] | None
 """Payload fields to read; None reads all."""
 
-QueryVector = Vectors | Sparse
+QueryVector = Vectors | SparseVector
 """Query that scores points by the inner product with their vector: a unit vector of shape
 ``(n_dims,)``, or terms, each weighted by its IDF over the nodes of ``idf_condition``."""
 
@@ -85,10 +85,10 @@ class Point:
     id: str
     payload: Payload
     dense: Vectors | None = None
-    lexical: Sparse | None = None
+    lexical: SparseVector | None = None
 
 
-def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, Any]:
+def named_vectors(point: Point, sparse: Callable[[SparseVector], Any]) -> dict[str, Any]:
     """Return the vectors of a point by name; ``sparse`` converts its sparse vector."""
     vectors: dict[str, Any] = {}
     if point.dense is not None:

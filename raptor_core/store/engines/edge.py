@@ -37,7 +37,7 @@ from raptor_core.store.engines.base import (
     payload_selection,
     read_point,
 )
-from raptor_core.store.lexical import Sparse
+from raptor_core.store.lexical import SparseVector
 
 UPDATE_POINTS = 2000
 """Points per operation, which limits the vectors that are lists of numbers at a time."""
@@ -244,7 +244,7 @@ def _convert_search(request: SearchRequest, fields: Fields) -> Any:
     ones until it compacts them.
     """
     params = None
-    if isinstance(request.query, Sparse):
+    if isinstance(request.query, SparseVector):
         query = edge.Query.Nearest(_convert_sparse(request.query), using=LEXICAL)
         corpus = _convert_condition(idf_condition(request.condition))
         params = edge.SearchParams(idf=edge.IdfParams(corpus=corpus))
@@ -276,5 +276,5 @@ def _convert_match(match: Match | Between) -> Any:
     return edge.FieldCondition(key=match.field, match=edge.MatchAny(values))
 
 
-def _convert_sparse(sparse: Sparse) -> Any:
+def _convert_sparse(sparse: SparseVector) -> Any:
     return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))

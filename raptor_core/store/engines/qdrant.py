@@ -35,7 +35,7 @@ from raptor_core.store.engines.base import (
 )
 from raptor_core.store.engines.layout import CollectionLayout
 from raptor_core.store.engines.retries import CollectionPlace
-from raptor_core.store.lexical import Sparse
+from raptor_core.store.lexical import SparseVector
 
 
 class ClientEngine(Engine):
@@ -112,7 +112,7 @@ class ClientEngine(Engine):
 
     def _convert_search(self, request: SearchRequest, fields: Fields) -> models.QueryRequest:
         query, condition, limit, is_exact = request
-        if isinstance(query, Sparse):
+        if isinstance(query, SparseVector):
             # By default a server counts all points, even deleted ones until it compacts them.
             corpus = models.IdfCorpusParams(corpus=_convert_condition(idf_condition(condition)))
             vector, using, params = _convert_sparse(query), LEXICAL, models.SearchParams(idf=corpus)
@@ -189,7 +189,7 @@ def _convert_operation(operation: Operation) -> Any:
     return models.UpsertOperation(upsert=models.PointsList(points=points))
 
 
-def _convert_sparse(sparse: Sparse) -> models.SparseVector:
+def _convert_sparse(sparse: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 

@@ -9,13 +9,13 @@ from support.trees import leaf, outlined, summary, uid
 
 from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
-from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
+from raptor_core.retrieval.hybrid.context_packing import ContextPacking, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.scoring import (
     MAX_NAME_SCORE,
-    Pool,
-    Ranked,
-    add_hop,
+    CandidatePool,
+    RankedNodes,
+    add_second_hop,
     add_surroundings,
     standardize,
 )
@@ -43,20 +43,20 @@ def over(name, children, **fields):
 def pool(nodes, dense, lexical=None):
     zeros = np.zeros(len(nodes))
     words = zeros if lexical is None else lexical
-    return Pool(outlined(nodes), np.array(dense, float), words, zeros, zeros)
+    return CandidatePool(outlined(nodes), np.array(dense, float), words, zeros, zeros)
 
 
 def scores(leaves, **weights):
-    ranked = Ranked.from_pool(leaves, LEXICAL)
+    ranked = RankedNodes.from_pool(leaves, LEXICAL)
     return add_surroundings(ranked, HybridSettings(**{**NOTHING, **weights})).scores
 
 
 def ranked(nodes, given):
-    return Ranked(outlined(nodes), {"dense": np.array(given, float)})
+    return RankedNodes(outlined(nodes), {"dense": np.array(given, float)})
 
 
 def packed(nodes, given, budget=100, most=None, **how):
-    return add(Packing(budget, most), nodes, given, **how)
+    return add(ContextPacking(budget, most), nodes, given, **how)
 
 
 def add(packing, nodes, given, **how):
@@ -74,7 +74,9 @@ def test_scores_are_in_standard_deviations_and_equal_ones_are_zero():
 
 def test_dense_and_lexical_scores_are_mixed_by_their_weight():
     both = pool([chunk("a", 0), chunk("b", 1)], [0.2, 0.6], np.array([9.0, 1.0]))
-    np.testing.assert_allclose(Ranked.from_pool(both, 0.25).scores, [-0.75 + 0.25, 0.75 - 0.25])
+    np.testing.assert_allclose(
+        RankedNodes.from_pool(both, 0.25).scores, [-0.75 + 0.25, 0.75 - 0.25]
+    )
 
 
 def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
@@ -150,7 +152,7 @@ def test_a_paragraph_is_taken_with_all_of_its_parts_and_nothing_else():
     ]
     packing = packed(nodes, [5, 4, 0], budget=60)
     assert packing.n_tokens == 55
-    assert packing.cuts == {uid("b"): slice(0, 1)}
+    assert packing.kept_parts == {uid("b"): slice(0, 1)}
     everything = packed(nodes, [5, 4, 0], budget=100)
     assert everything.n_tokens == 100
 
@@ -277,7 +279,7 @@ def test_shared_names_count_by_their_roots_and_up_to_a_bound():
     leaves = ranked([chunk(f"a{n}", n) for n in range(200)], [3.0, 5.0] * 100)
     names = np.zeros(200)
     names[:2] = 16, 1
-    part = add_hop(leaves, names, 2.0).parts["hop"]
+    part = add_second_hop(leaves, names, 2.0).score_parts["hop"]
     assert part[0] == pytest.approx(2 * MAX_NAME_SCORE)
     assert part[0] > part[1] > part[2] == 0
 

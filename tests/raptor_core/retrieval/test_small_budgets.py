@@ -10,7 +10,7 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.general.wording import is_courtesy
-from raptor_core.retrieval.hybrid.passages import cut
+from raptor_core.retrieval.hybrid.passages import cut_chunk
 from raptor_core.retrieval.hybrid.reading import word_shares
 from raptor_core.retrieval.questions import complete_follow_up
 from raptor_core.settings.retrieval import HybridSettings
@@ -188,8 +188,8 @@ def test_a_line_of_a_chunk_has_the_columns_of_its_table_alone(context, line, sho
     parts = tuple((start, 5) for start in starts)
     node = replace(leaf("a"), text=ROWS, start=0, end=len(ROWS), context=context, paragraphs=parts)
     at = starts.index(ROWS.index(line))
-    assert cut(node, slice(at, at + 1)).shown_text == shown
-    assert cut(node, slice(0, len(parts))).shown_text == node.shown_text
+    assert cut_chunk(node, slice(at, at + 1)).shown_text == shown
+    assert cut_chunk(node, slice(0, len(parts))).shown_text == node.shown_text
 
 
 WEEKENDS = "Is this course also given on weekends?"
