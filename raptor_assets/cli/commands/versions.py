@@ -9,7 +9,7 @@ import click
 
 from raptor_assets.cli.commands.curate import user_name
 from raptor_assets.cli.commands.golden import describe_changed_ranks
-from raptor_assets.cli.options import home_and_json
+from raptor_assets.cli.options import combine_options, home_and_json
 from raptor_assets.cli.output import print_json, print_wide, usd_text
 from raptor_assets.home.folder import Home
 from raptor_assets.local.versions import (
