@@ -213,7 +213,7 @@ def test_builds_are_listed_with_run_nodes_checks_and_cost_and_compared(workshop)
     assert new.run_id != old.run_id
     assert new.notes["n_added"] > 0
     assert new.notes["cost"]["summaries_made"] > 0
-    assert new.failed == ()
+    assert new.failed_checks == ()
     go_back(workshop)
     after, holds = builds(workshop)
     assert (holds.state, holds.run_id, holds.notes) == ("pinned", old.run_id, old.notes)
