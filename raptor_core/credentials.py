@@ -11,7 +11,7 @@ MAX_KEY_CHARS = 4096
 """Maximum length of a key; most servers accept headers of this length."""
 
 
-def check_key(key: str, variable: str, use: str) -> str:
+def require_sendable_key(key: str, variable: str, use: str) -> str:
     """Return the key if it can be sent in an HTTP header, else raise MissingKeyError.
 
     ``use`` is what needs the key, for the message, such as "the summarizer".

@@ -59,7 +59,7 @@ class Decision:
     undone: str = ""
 
     @property
-    def content_key(self) -> str:
+    def corrected_content_key(self) -> str:
         """Content key of the corrected summary with the decision's text."""
         return digest("curated", self.kind, self.subject, self.value)
 
@@ -83,12 +83,12 @@ class Curation:
         return frozenset(d.subject for d in self.decisions if d.kind == "document")
 
     @cached_property
-    def set_aside_chunks(self) -> frozenset[str]:
+    def set_aside_chunk_subjects(self) -> frozenset[str]:
         """Subjects of chunks that are set aside."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
     @cached_property
-    def documents_missing_chunks(self) -> frozenset[str]:
+    def documents_with_excluded_chunks(self) -> frozenset[str]:
         """Ids of documents with excluded chunks."""
         chunks = (d for d in self.decisions if d.kind == "chunk")
         return frozenset(name for decision in chunks for name in decision.documents)
@@ -96,8 +96,8 @@ class Curation:
     def excludes_chunk(self, document: str, content_key: str) -> bool:
         """Return whether a chunk is set aside."""
         return (
-            bool(self.set_aside_chunks)
-            and subject_of_chunk(document, content_key) in self.set_aside_chunks
+            bool(self.set_aside_chunk_subjects)
+            and subject_of_chunk(document, content_key) in self.set_aside_chunk_subjects
         )
 
     def summary_decision(
@@ -133,13 +133,13 @@ class Curation:
         rows = sorted(
             (d.kind, d.subject, d.value)
             for document in ids
-            for d in self._decisions_by_document.get(document, ())
+            for d in self._part_decisions_by_document.get(document, ())
             if ids.issuperset(d.documents)
         )
         return digest("curation", json.dumps(rows)) if rows else ""
 
     @cached_property
-    def _decisions_by_document(self) -> dict[str, list[Decision]]:
+    def _part_decisions_by_document(self) -> dict[str, list[Decision]]:
         """Decisions on chunks, summaries and findings, by the first of their documents."""
         decisions: dict[str, list[Decision]] = {}
         for decision in self.decisions:
@@ -153,7 +153,7 @@ class Curation:
 
     @cached_property
     def _corrected_texts(self) -> dict[str, str]:
-        return {d.content_key: d.value for d in self.decisions if d.kind == "summary"}
+        return {d.corrected_content_key: d.value for d in self.decisions if d.kind == "summary"}
 
 
 def subject_of_chunk(document: str, content_key: str) -> str:

@@ -97,7 +97,7 @@ class Node:
         return (*numbers, *numbers)[:2] if self.is_leaf else ()  # a row may have only one page
 
     @property
-    def document_order(self) -> tuple[str, int, str]:
+    def document_order_key(self) -> tuple[str, int, str]:
         """Sort key for document order within a layer: first document, position, id."""
         return (self.documents[0], self.position, self.id)
 
@@ -135,7 +135,7 @@ NODE_FIELDS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The nodes of a layer in document order (``Node.document_order``), and their vectors.
+    """The nodes of a layer in document order (``Node.document_order_key``), and their vectors.
 
     ``vectors`` has shape ``(len(nodes), n_dims)``, float32, unit norm.
     """

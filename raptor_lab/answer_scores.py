@@ -28,7 +28,7 @@ _CHOICE = re.compile(r"\b\d+\b")
 def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
     """Score an answer with the measures that apply to its question; empty without a reference."""
     if question.gold is not None:
-        right = float(find_chosen_option(answer, question.options) == question.gold)
+        right = float(find_chosen_option_index(answer, question.options) == question.gold)
         return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})
     if not question.answers:
         return {}
@@ -37,7 +37,7 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
     return {"answer_f1": max(answer_f1(answer, gold) for gold in question.answers)}
 
 
-def find_chosen_option(answer: str, options: Sequence[str]) -> int | None:
+def find_chosen_option_index(answer: str, options: Sequence[str]) -> int | None:
     """Return the index of the option that an answer names by number or in words, or None."""
     plain = _normalize_words(answer)
     for at, option in enumerate(options):

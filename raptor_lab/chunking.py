@@ -12,7 +12,7 @@ from raptor_core.tree.custom_components import make_token_counter
 _WORD = re.compile(r"\S+")
 
 
-class WindowChunker(GreedyChunker):
+class FixedWordsChunker(GreedyChunker):
     """Chunker that makes windows of ``max_tokens`` words, whatever the sentences are."""
 
     method = "windows"
@@ -21,6 +21,6 @@ class WindowChunker(GreedyChunker):
         return (SentenceSpan(*match.span()) for match in _WORD.finditer(document.text))
 
 
-def windows(settings: Settings) -> WindowChunker:
+def windows(settings: Settings) -> FixedWordsChunker:
     """Make the chunker; ``components.chunker`` may name this function."""
-    return WindowChunker(settings.chunking, make_token_counter(settings))
+    return FixedWordsChunker(settings.chunking, make_token_counter(settings))

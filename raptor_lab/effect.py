@@ -34,7 +34,7 @@ class _PublishedTreesSystem:
         return strategy.make_contexts(index, replace(batch, where=where), budget_tokens)
 
 
-def measure_effect(
+def compare_without_nodes(
     store: VectorStore,
     components: Components,
     cases: Sequence[Question],

@@ -116,7 +116,7 @@ def nodes(made):
     """Every live node by tree."""
     with made.access().store.open() as store:
         found = {manifest.tree: [] for manifest in store.manifests()}
-        for node in sorted(store.nodes(), key=lambda node: (node.layer, *node.document_order)):
+        for node in sorted(store.nodes(), key=lambda node: (node.layer, *node.document_order_key)):
             found[node.tree].append(node)
     return found
 

@@ -169,7 +169,7 @@ class ChainRun:
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
             self._run_context.forget_published()  # other runs may have published
-            self._log.begin_batch(batch)
+            self._log.switch_to_batch(batch)
             yield from (
                 self._build_batch(states) if self._selected else self._check_recorded_assets(states)
             )

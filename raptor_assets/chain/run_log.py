@@ -59,9 +59,9 @@ class RunLog:
         self._tree = tree
         self._checks = checks
         self._watch = watch
-        self.begin_batch(())
+        self.switch_to_batch(())
 
-    def begin_batch(self, batch: Sequence[str]) -> None:
+    def switch_to_batch(self, batch: Sequence[str]) -> None:
         """Begin a batch of partitions; what was read for an earlier batch is forgotten."""
         parents = self._names.parents_by_asset(self._settings.tree.max_layers)
         self._provenance = Provenance(self._context.instance, batch, self._versions, parents)

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from raptor_assets.cli.exits import EXITS, exit_with_error
-from raptor_assets.shown.terminal import clean_streams, say_text
+from raptor_assets.shown.terminal import install_clean_streams, say_text
 from raptor_core.errors import MissingExtraError
 from raptor_core.tracing import set_up_tracing, span
 
@@ -93,7 +93,7 @@ class RaptorGroup(LazyGroup):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8")  # documents may contain any character
-        clean_streams()
+        install_clean_streams()
         arguments = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in arguments
         command = next((each for each in arguments if each in COMMANDS), "")

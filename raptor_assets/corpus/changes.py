@@ -2,7 +2,7 @@
 
 ``decide_run`` returns the actions in their order, and ``corpus.sync`` executes them; the sensor
 requests that job, the command and `raptor plan` print the same list. Dagster's log says what
-happened; nothing here reads it. ``decide_removals`` judges documents that are missing.
+happened; nothing here reads it. ``decide_partitions_to_keep`` judges documents that are missing.
 """
 
 from collections import defaultdict
@@ -26,9 +26,15 @@ from raptor_assets.home.published import (
     documents_by_tree,
     find_current_pins,
 )
-from raptor_assets.home.rollback import trees_to_forget
+from raptor_assets.home.rollback import pinned_trees_with_gone_texts
 from raptor_core.curation import Curation
-from raptor_core.documents import Document, DocumentEntry, Inventory, decide_removals, partition_key
+from raptor_core.documents import (
+    Document,
+    DocumentEntry,
+    Inventory,
+    decide_partitions_to_keep,
+    partition_key,
+)
 from raptor_core.errors import SourceError, StoreMismatchError
 from raptor_core.home.published import require_existing
 from raptor_core.settings import Settings
@@ -278,7 +284,7 @@ def decide_run(
         partitions: build only these, changed or not where ``force`` says so, and drop nothing.
         force: also build what is up to date; finished work is reused.
         asks_again: also build partitions with summaries that the model refused to write.
-        is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
+        is_confirmed: a person confirmed that documents are gone; see ``decide_partitions_to_keep``.
 
     Raises:
         SourceError: no source is named, or a named partition is pinned.
@@ -306,7 +312,7 @@ def decide_run(
     if changes.removal_doubt:
         error = SourceError(changes.explain_doubt())
         return SyncDecision(changes, inventory, (*actions, RefuseRun(error)))
-    if to_forget := trees_to_forget(access, changes.pin_notes, inventory):
+    if to_forget := pinned_trees_with_gone_texts(access, changes.pin_notes, inventory):
         actions.append(ForgetBuilds(to_forget))
     if to_build := _select_partitions(
         changes, partitions, access.settings, force=force, again=asks_again
@@ -431,7 +437,7 @@ def find_changes(
         begun: partitions that a build has begun, published or not.
         unfinished: trees whose last build was not published. Its tables and answers may contain
             documents that are gone since, so the tree is built again, from finished work.
-        is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
+        is_confirmed: a person confirmed that documents are gone; see ``decide_partitions_to_keep``.
     """
     grouping = settings.grouping
     source, pins = inventory.group_into_partitions(grouping), {}
@@ -495,7 +501,7 @@ def _judge_removals(
     present = known.intersection(inventory.document_ids()) if known else known
     renames = find_renames(source, stale, previous, present)
     aside = inventory.set_aside_ids.union(curation.set_aside_documents if curation else ())
-    removals = decide_removals(
+    removals = decide_partitions_to_keep(
         previous,
         present.union(aside),
         inventory.skipped,

@@ -68,7 +68,7 @@ def _digest_of_published(below: CorpusAccess) -> str:
     if not below.store.exists():
         return digest_of_published(below, ())
     with below.store.open_existing() as opened:
-        return digest_of_published(below, opened.marks())
+        return digest_of_published(below, opened.short_manifests())
 
 
 def read_top_documents(below: CorpusAccess) -> list[Document]:

@@ -29,7 +29,7 @@ from raptor_assets.corpus.upstream import explain_older_than_upstream
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.publication import update_readers, withdraw_texts
 from raptor_assets.home.reembed import reembed
-from raptor_assets.home.rollback import forget_gone_documents
+from raptor_assets.home.rollback import delete_builds_with_gone_texts
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_assets.shown.rights import describe_unmatched_rules
 from raptor_core.errors import SourceError
@@ -170,7 +170,7 @@ def _execute_action(
         case RefuseRun(error):
             raise SourceError(f"{error}{_how_to_confirm(access, decision)}") from error
         case ForgetBuilds(trees):
-            forget_gone_documents(access, trees, decision.inventory)
+            delete_builds_with_gone_texts(access, trees, decision.inventory)
         case WithdrawTexts(trees):
             if n_nodes := withdraw_texts(access, access.source.current_inventory(), trees):
                 context.log.info(f"{n_nodes} nodes were withdrawn: set aside, or gone")

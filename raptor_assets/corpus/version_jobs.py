@@ -110,7 +110,7 @@ def _approve_builds(
         access.waiting_builds.delete(partition)
         cache.forget_trees([each.manifest.tree for each in published])
         yield from _materialize_approved(context, access, partition, published)
-    yield from execute_actions(context, access, _decide_drops(context, access))
+    yield from execute_actions(context, access, _decide_removals(context, access))
 
 
 def _compare_golden(access: CorpusAccess, partitions: Sequence[str]) -> Events:
@@ -153,7 +153,7 @@ def _materialize_approved(
     yield from (_to_materialization(access, each, "approved", tags) for each in published)
 
 
-def _decide_drops(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
+def _decide_removals(context: dg.OpExecutionContext, access: CorpusAccess) -> SyncDecision:
     """Decide what the published builds replace; the decision builds nothing."""
     begun = context.instance.get_dynamic_partitions(access.names.partitions_name)
     decision = decide_run(access, begun)

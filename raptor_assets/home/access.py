@@ -19,7 +19,7 @@ from raptor_core.documents import Scan, partition_key
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import Settings, StoreSettings
 from raptor_core.store import VectorStore, open_replacement_store, open_store, read_stored_identity
-from raptor_core.store.base import Manifest, ManifestMark
+from raptor_core.store.base import Manifest, ShortManifest
 from raptor_core.store.collection import check_embedder
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
@@ -99,7 +99,7 @@ class CorpusAccess:
         if not self.store.exists():
             return set()
         with self.store.open_existing() as store:
-            return {mark.tree for mark in store.marks(list(names)) if mark.pin}
+            return {short.tree for short in store.short_manifests(list(names)) if short.pin}
 
     def read_build_notes(self, published: Manifest) -> dict[str, object]:
         """Return the notes on a published build: its changes and cost, if they are recorded."""
@@ -149,7 +149,7 @@ class CorpusAccess:
 
     def find_begun_or_published(self, begun: Collection[str]) -> set[str]:
         """Return the partitions that a build began or that are published, also by an import."""
-        return {*begun, *self.read_published().marks}
+        return {*begun, *self.read_published().short_manifests}
 
     def read_published(self) -> PublishedState:
         """Read what is published, by partition."""
@@ -203,14 +203,14 @@ class StoreAccess:
 
     def list_trees(self) -> list[str]:
         """Return the names of the stored trees."""
-        return [mark.tree for mark in self._read_marks()]
+        return [short.tree for short in self._read_short_manifests()]
 
     def list_built_trees(self) -> list[str]:
         """Return the names of the trees that builds published."""
-        return [mark.tree for mark in self._read_marks() if mark.inputs]
+        return [short.tree for short in self._read_short_manifests() if short.inputs]
 
-    def _read_marks(self) -> list[ManifestMark]:
+    def _read_short_manifests(self) -> list[ShortManifest]:
         if not self.exists():
             return []
         with self.open_existing() as store:
-            return store.marks()
+            return store.short_manifests()

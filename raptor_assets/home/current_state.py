@@ -19,18 +19,18 @@ from raptor_core.documents.base import readers_of_both
 from raptor_core.documents.removal import UnreadPlaces
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
-from raptor_core.store.base import Manifest, ManifestMark, TreeEdition, readers_digest
+from raptor_core.store.base import Manifest, ShortManifest, TreeEdition, readers_digest
 from raptor_core.store.publishing import UNFINISHED
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.corpus_tree import top_readers
-from raptor_core.tree.publish import forbidden_nodes, without_nodes
+from raptor_core.tree.publish import forbidden_node_ids, without_nodes
 
 Readers = Mapping[str, tuple[str, ...]]
 """Readers by document."""
 
 
-def _names_of_trees(marks: Iterable[ManifestMark]) -> list[str]:
-    return [mark.tree for mark in marks]
+def _names_of_trees(short_manifests: Iterable[ShortManifest]) -> list[str]:
+    return [short.tree for short in short_manifests]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class CurrentState:
     curation: Curation
     readers_of: Callable[[Manifest, PublishedDocument], tuple[str, ...]]
     is_gone: Callable[[str, str, str], bool]
-    trees_with_changed_readers: Callable[[Iterable[ManifestMark]], list[str]] = field(
+    trees_with_changed_readers: Callable[[Iterable[ShortManifest]], list[str]] = field(
         default=_names_of_trees
     )
     entries: Sequence[DocumentEntry] = ()
@@ -100,19 +100,19 @@ class CurrentState:
                 return False
             return not unread.place_of(document, source)
 
-        def trees_with_changed_readers(marks: Iterable[ManifestMark]) -> list[str]:
+        def trees_with_changed_readers(short_manifests: Iterable[ShortManifest]) -> list[str]:
             return [
-                mark.tree
-                for mark in marks
-                if mark.readers
-                != readers_digest({e.id: e.readers for e in trees.get(mark.tree, ()) if e.readers})
-                or (mark.readers and not is_current(mark))
+                short.tree
+                for short in short_manifests
+                if short.readers
+                != readers_digest({e.id: e.readers for e in trees.get(short.tree, ()) if e.readers})
+                or (short.readers and not is_current(short))
             ]
 
-        def is_current(mark: ManifestMark) -> bool:
-            name = partition_key(mark.tree, access.settings.grouping)
+        def is_current(short: ShortManifest) -> bool:
+            name = partition_key(short.tree, access.settings.grouping)
             digest = documents_version(partitions.get(name, {}), curation)
-            return TreeVersion.of(name, digest, access.tree_code_version).text == mark.inputs
+            return TreeVersion.of(name, digest, access.tree_code_version).text == short.inputs
 
         return cls(
             curation,
@@ -197,7 +197,7 @@ class CurrentState:
         if aside.isdisjoint(manifest.documents) and not self.curation.digest(manifest.documents):
             return False
         return bool(
-            forbidden_nodes(nodes_of(manifest.tree), self.curation, self.set_aside_documents)
+            forbidden_node_ids(nodes_of(manifest.tree), self.curation, self.set_aside_documents)
         )
 
     def apply_to_edition(self, edition: TreeEdition, gone: Collection[str] = ()) -> TreeEdition:
@@ -208,12 +208,13 @@ class CurrentState:
             gone or self.curation.set_aside_documents or self.curation.digest(manifest.documents)
         ):
             return edition
-        forbidden = forbidden_nodes(edition.nodes, self.curation, gone)
+        forbidden = forbidden_node_ids(edition.nodes, self.curation, gone)
         if not forbidden:
             return edition
         shown = without_nodes(edition, forbidden)
         return replace(
-            shown, manifest=replace(shown.manifest, inputs=_stale_inputs(manifest.inputs))
+            shown,
+            manifest=replace(shown.manifest, inputs=_inputs_matching_no_build(manifest.inputs)),
         )
 
 
@@ -221,10 +222,10 @@ STAMP = "stamp.json"
 """File beside the kept rows of a corpus tree: the trees whose top nodes they are."""
 
 
-def digest_of_published(below: CorpusAccess, marks: Iterable[ManifestMark]) -> str:
+def digest_of_published(below: CorpusAccess, short_manifests: Iterable[ShortManifest]) -> str:
     """Return the digest of published trees below a corpus tree."""
     least = str(below.settings.corpus_tree.min_trees)
-    return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in marks))
+    return digest(least, *(f"{m.tree}\0{m.build_id}\0{m.readers}" for m in short_manifests))
 
 
 def are_rows_of_trees(above: CorpusAccess, published: Sequence[Manifest]) -> bool:
@@ -232,7 +233,7 @@ def are_rows_of_trees(above: CorpusAccess, published: Sequence[Manifest]) -> boo
     file = above.home.upstream_folder / STAMP
     if above.corpus_below is None or not file.exists():
         return False
-    stamp = digest_of_published(above.corpus_below, (manifest.mark for manifest in published))
+    stamp = digest_of_published(above.corpus_below, (manifest.short_form for manifest in published))
     return bool(json.loads(file.read_text(encoding="utf-8"))["stamp"] == stamp)
 
 
@@ -249,7 +250,7 @@ def _published_readers(manifest: Manifest, document: PublishedDocument) -> tuple
     return manifest.readers.get(document.id, ())
 
 
-def _stale_inputs(inputs: str) -> str:
+def _inputs_matching_no_build(inputs: str) -> str:
     """Return ``Manifest.inputs`` that match no build, so that the next one replaces the tree."""
     if not inputs or inputs == UNFINISHED:
         return inputs

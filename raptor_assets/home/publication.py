@@ -81,7 +81,7 @@ class Publication:
             for edition in editions
         ]
         for edition in ready:
-            self._keep_replaced_build(live.get(edition.manifest.tree), edition.manifest)
+            self._keep_replaced_delete_outdated(live.get(edition.manifest.tree), edition.manifest)
         pairs = [(live[e.manifest.tree], e.manifest) for e in ready if e.manifest.tree in live]
         self.shortened.update(old.tree for old, new in pairs if self._loses_text(old, new))
         counts = self._batch.publish(ready)
@@ -127,7 +127,7 @@ class Publication:
         """Return the part of an edition to publish; raise a SourceError if the tree is pinned."""
         tree = edition.manifest.tree
         manifest = replace(
-            edition.manifest, pin=pin or "", readers=_reader_bounds(edition.manifest, live)
+            edition.manifest, pin=pin or "", readers=_reader_upper_bounds(edition.manifest, live)
         )
         deleted = set() if manifest.inputs else self._today.find_deleted_documents(manifest)
         edition = self._today.apply_to_edition(replace(edition, manifest=manifest), deleted)
@@ -160,7 +160,7 @@ class Publication:
             live, lambda tree: self._store.nodes(Where(trees=(tree,)))
         )
 
-    def _keep_replaced_build(self, live: Manifest | None, new: Manifest) -> None:
+    def _keep_replaced_delete_outdated(self, live: Manifest | None, new: Manifest) -> None:
         """Keep the replaced build, and delete kept builds that contain a deleted document."""
         access, kept, tree = self._access, self._access.kept_builds, new.tree
         if live is None:
@@ -176,7 +176,7 @@ class Publication:
         kept.prune(new, access.settings.runs.keep_builds)
 
 
-def _reader_bounds(new: Manifest, live: Manifest | None) -> Readers:
+def _reader_upper_bounds(new: Manifest, live: Manifest | None) -> Readers:
     """Return upper bounds of the readers of documents whose text is older or cannot be read now.
 
     An earlier build may have readers that were revoked since; the published manifest has not.
@@ -263,7 +263,7 @@ def have_readers_changed(access: CorpusAccess, inventory: Inventory) -> bool:
         return bool(_find_outdated_corpus_trees(access, store)[-1])
 
 
-def count_changed_readers(access: CorpusAccess, inventory: Inventory) -> int:
+def count_nodes_with_new_readers(access: CorpusAccess, inventory: Inventory) -> int:
     """Return the number of published nodes whose readers differ from those of today."""
     if not access.store.exists():
         return 0
@@ -298,7 +298,7 @@ def update_readers(access: CorpusAccess, inventory: Inventory | None = None) -> 
 
 
 def _find_changed_readers(store: VectorStore, today: CurrentState) -> list[Manifest]:
-    trees = today.trees_with_changed_readers(store.marks())
+    trees = today.trees_with_changed_readers(store.short_manifests())
     manifests = store.manifests(trees) if trees else []
     return [
         manifest
@@ -343,7 +343,7 @@ def withdraw_texts(
         return 0
     today = CurrentState.of(access, inventory)
     with access.store.open_existing() as store:
-        pinned = {mark.tree for mark in store.marks() if mark.pin}
+        pinned = {short.tree for short in store.short_manifests() if short.pin}
         decided = {name for decision in today.curation.decisions for name in decision.documents}
         chunks = store.nodes(Where(documents=tuple(decided), layers=(0,))) if decided else ()
         trees = sorted(pinned.union((node.tree for node in chunks), resting))

@@ -11,10 +11,10 @@ from raptor_assets.assets.versions import TreeVersion
 from raptor_core.documents import Document, DocumentEntry, PublishedDocument
 from raptor_core.documents.grouping import partition_key
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Manifest, ManifestMark
+from raptor_core.store.base import Manifest, ShortManifest
 from raptor_core.store.store import VectorStore
 
-Marks = Mapping[str, Sequence[ManifestMark]]
+Marks = Mapping[str, Sequence[ShortManifest]]
 """Short forms of the published manifests, by partition."""
 
 Previous = Mapping[str, Sequence[PublishedDocument]]
@@ -29,7 +29,7 @@ class PublishedState:
     ``read_waiting_inputs`` returns the inputs of builds of these partitions that wait for approval.
     """
 
-    marks: Marks = field(default_factory=dict)
+    short_manifests: Marks = field(default_factory=dict)
     read_documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
@@ -42,16 +42,19 @@ class PublishedState:
         """Return what is published, without these trees."""
         if not trees:
             return self
-        marks = {name: [m for m in of if m.tree not in trees] for name, of in self.marks.items()}
-        return replace(self, marks=marks)
+        short_manifests = {
+            name: [m for m in of if m.tree not in trees]
+            for name, of in self.short_manifests.items()
+        }
+        return replace(self, short_manifests=short_manifests)
 
     def built_partitions(self) -> set[str]:
         """Return the partitions that a build of this corpus published."""
-        return set(filter(self.is_built, self.marks))
+        return set(filter(self.is_built, self.short_manifests))
 
     def is_built(self, partition: str) -> bool:
         """Return whether a build published a tree of a partition."""
-        return any(mark.inputs for mark in self.marks.get(partition, ()))
+        return any(short.inputs for short in self.short_manifests.get(partition, ()))
 
     def is_published_as(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
         """Return whether all trees of a partition are published in this version.
@@ -71,32 +74,32 @@ class PublishedState:
     def _versions_of_trees(self, partition: str, trees: Collection[str]) -> set[TreeVersion]:
         if not self.is_built(partition):
             return set()
-        marks = self.marks[partition]
-        return {TreeVersion.parse(m.inputs) for m in marks if m.inputs or m.tree in trees}
+        short_manifests = self.short_manifests[partition]
+        return {TreeVersion.parse(m.inputs) for m in short_manifests if m.inputs or m.tree in trees}
 
     def has_refused_summary(self, partition: str) -> bool:
         """Return whether a model refused a summary of a partition."""
-        return any(mark.is_refused for mark in self.marks[partition])
+        return any(short.is_refused for short in self.short_manifests[partition])
 
 
 def read_published(
     open_store: Callable[[], VectorStore], grouping: GroupingSettings
 ) -> PublishedState:
-    """Read the marks of the store that ``open_store`` opens.
+    """Read the short manifests of the store that ``open_store`` opens.
 
     Raises:
         StoreError: the store cannot be read.
         StoreLockedError: another process has it open for longer than the settings wait.
     """
     with open_store() as store:
-        marks = store.marks()
-        names = [mark.tree for mark in marks if mark.pin]
+        short_manifests = store.short_manifests()
+        names = [short.tree for short in short_manifests if short.pin]
         pins = store.manifests(names) if names else ()
-    by_partition = _group_by_partition(marks, grouping)
+    by_partition = _group_by_partition(short_manifests, grouping)
 
     def documents(partitions: Collection[str]) -> Previous:
         read: dict[str, list[PublishedDocument]] = {name: [] for name in partitions}
-        trees = {mark.tree: name for name in partitions for mark in by_partition.get(name, ())}
+        trees = {short.tree: name for name in partitions for short in by_partition.get(name, ())}
         if trees:
             with open_store() as store:
                 for manifest in store.manifests(list(trees)):
@@ -132,10 +135,12 @@ def find_current_pins(
     }
 
 
-def _group_by_partition(marks: Iterable[ManifestMark], grouping: GroupingSettings) -> Marks:
-    by_partition: defaultdict[str, list[ManifestMark]] = defaultdict(list)
-    for mark in marks:
-        by_partition[partition_key(mark.tree, grouping)].append(mark)
+def _group_by_partition(
+    short_manifests: Iterable[ShortManifest], grouping: GroupingSettings
+) -> Marks:
+    by_partition: defaultdict[str, list[ShortManifest]] = defaultdict(list)
+    for short in short_manifests:
+        by_partition[partition_key(short.tree, grouping)].append(short)
     return by_partition
 
 

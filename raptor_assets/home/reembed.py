@@ -41,7 +41,7 @@ def plan_reembedding(access: CorpusAccess) -> ReembeddingCost:
     with access.store.open_existing() as store:
         if store.identity.embedder_fingerprint == components.embedder.fingerprint:
             return ReembeddingCost()
-        n_trees, nodes = len(store.marks()), store.nodes()
+        n_trees, nodes = len(store.short_manifests()), store.nodes()
     chunking = {node.fingerprint for node in nodes if node.is_leaf}
     if chunking - {components.chunker.fingerprint}:
         raise StoreMismatchError(

@@ -79,7 +79,7 @@ def require_no_gone_document(
         )
 
 
-def trees_to_forget(
+def pinned_trees_with_gone_texts(
     access: CorpusAccess, pins: Collection[str], inventory: Inventory
 ) -> tuple[str, ...]:
     """Return the pinned trees whose kept builds or tables contain a deleted document."""
@@ -95,7 +95,7 @@ def trees_to_forget(
     return tuple(trees)
 
 
-def forget_gone_documents(
+def delete_builds_with_gone_texts(
     access: CorpusAccess, trees: Collection[str], inventory: Inventory
 ) -> None:
     """Delete kept builds and tables of pinned trees that contain a deleted document.

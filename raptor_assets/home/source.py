@@ -168,7 +168,7 @@ class SourceAccess:
         ``read`` reads documents by id; each text is cut only once.
         """
         curation = self._read_curation()
-        cut, chunks = curation.documents_missing_chunks, curation.set_aside_chunks
+        cut, chunks = curation.documents_with_excluded_chunks, curation.set_aside_chunk_subjects
         keys = {d.id: (d.id, d.content_hash, chunks) for d in documents if d.id in cut}
         unknown = {name for name, key in keys.items() if key not in self._is_emptied}
         for document in read(unknown) if unknown else ():
@@ -183,7 +183,7 @@ class SourceAccess:
         Nothing is scanned.
         """
         curation = self._read_curation()
-        cut = curation.documents_missing_chunks - curation.set_aside_documents
+        cut = curation.documents_with_excluded_chunks - curation.set_aside_documents
         cut = cut.difference(*(manifest.documents for manifest in manifests))
         readings = load_catalog(self._tables, self.settings).values() if cut else ()
         return sorted(

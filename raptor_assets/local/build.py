@@ -15,7 +15,7 @@ from raptor_assets.corpus.changes import Changes, PartitionChange, SyncDecision,
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_catalog, rescan
-from raptor_assets.local.dagster import open_instance, read_begun_partitions, run_job
+from raptor_assets.local.dagster import open_instance_and_clean_up, read_begun_partitions, run_job
 from raptor_assets.shown.progress import FailedCheck, Failure, Progress, Watch, ignore_progress
 from raptor_core.checks.document_text import document_text
 from raptor_core.documents import Scan, Skipped
@@ -114,7 +114,7 @@ def build(
     """
     scan = scan or rescan(home.table_store(settings), settings.source, is_whole=False)
     access = CorpusAccess(settings, home, components=components, scan=scan)
-    with open_instance(home) as instance:
+    with open_instance_and_clean_up(home) as instance:
         keep_catalog(access.tables, settings.source, scan)
         if reembeds:
             _run_reembedding(instance, access, scan)
@@ -140,7 +140,7 @@ def build(
         if decision.refusal:
             raise decision.refusal
     if report.failed and not (used := access.components()).is_extractive:
-        report.n_kept_answers = used.cache.count_texts()
+        report.n_kept_answers = used.cache.count_wanted_summaries()
     return report
 
 
@@ -263,7 +263,7 @@ def drop_partitions(home: Home, settings: Settings, partitions: Sequence[str]) -
     from raptor_assets.corpus.jobs import build_drop_job, to_run_config
 
     access, report = CorpusAccess(settings, home), BuildReport(Changes())
-    with open_instance(home) as instance:
+    with open_instance_and_clean_up(home) as instance:
         begun = instance.get_dynamic_partitions(access.names.partitions_name)
         require_existing("partition is called", partitions, access.find_begun_or_published(begun))
         config = to_run_config(access.names, DROP, {"partitions": list(partitions)})

@@ -24,7 +24,7 @@ CODE_LOCATION = "raptor_assets.local.definitions"
 
 
 @contextmanager
-def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
+def open_instance_and_clean_up(home: Home) -> Iterator[dg.DagsterInstance]:
     """Open Dagster's instance of a home, or of ``DAGSTER_HOME``, and mark killed runs as failed."""
     from raptor_assets.chain.runs import fail_dead_runs
     from raptor_assets.home.records import open_records
@@ -80,7 +80,7 @@ def read_begun_partitions(home: Home) -> list[str]:
     """Return the partitions that builds of a home have begun; none in a home without a build."""
     if not (home.owner.dagster_home.exists() or home.owner.read_names().corpus):
         return []
-    with open_instance(home) as instance:
+    with open_instance_and_clean_up(home) as instance:
         return list(instance.get_dynamic_partitions(home.read_names().partitions_name))
 
 

@@ -11,9 +11,9 @@ from raptor_assets.chain.context import StoredVectorsAndTexts
 from raptor_assets.corpus.changes import Changes, PartitionChange, decide_run
 from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
-from raptor_assets.home.publication import count_changed_readers
+from raptor_assets.home.publication import count_nodes_with_new_readers
 from raptor_assets.home.published import TreeIndex
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_core.checks.document_text import find_odd_text
 from raptor_core.documents import Document, DocumentEntry, Partitions, Scan, Skipped, partition_key
 from raptor_core.documents.base import EVERYONE
@@ -72,7 +72,7 @@ def forecast_build(
     if owner.read_names().corpus or (
         owner.dagster_home.exists() and not owner.has_default_instance()
     ):
-        with open_instance(home) as instance:
+        with open_instance_and_clean_up(home) as instance:
             access.components(instance)  # shares the cache of builds
     decision = decide_run(access)
     if decision.refusal and not decision.changes.removal_doubt:
@@ -100,7 +100,7 @@ def forecast_build(
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
     sets = _count_reader_sets(inventory.group_into_partitions(settings.grouping))
-    n_readers_changed = count_changed_readers(access, inventory)
+    n_readers_changed = count_nodes_with_new_readers(access, inventory)
     return Forecast(
         changes,
         plan,

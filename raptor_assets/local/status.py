@@ -11,7 +11,7 @@ from raptor_assets.assets import names
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.record_file import CheckOutcomes, read_failure_file, read_record_file
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.settings import Settings
@@ -172,7 +172,7 @@ def _read_records(home: Home, checks: names.Checks) -> _DagsterRecords:
     from raptor_assets.home.records import read_failures, read_outcomes
 
     corpus = home.read_names()
-    with open_instance(home) as instance:
+    with open_instance_and_clean_up(home) as instance:
         return _DagsterRecords(
             sorted(instance.get_dynamic_partitions(corpus.partitions_name)),
             read_outcomes(instance, checks),

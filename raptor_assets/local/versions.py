@@ -11,7 +11,7 @@ from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.regression import compare_golden
-from raptor_assets.local.dagster import open_instance, run_job
+from raptor_assets.local.dagster import open_instance_and_clean_up, run_job
 from raptor_assets.shown.versions import SummaryChange
 from raptor_core.documents import partition_key
 from raptor_core.errors import CheckError, UnknownTreeError
@@ -106,7 +106,7 @@ def _runs_by_data_version(
     from raptor_assets.chain.provenance import DATA_VERSION
 
     runs: dict[str, str] = {}
-    with open_instance(home) as instance:
+    with open_instance_and_clean_up(home) as instance:
         asset = dg.AssetRecordsFilter(access.names.tree.key, asset_partitions=[partition])
         for record in instance.fetch_materializations(asset, limit=_LOOKED_AT).records:
             event = record.asset_materialization
@@ -241,7 +241,7 @@ def _run_version_job(access: CorpusAccess, name: str, config: Mapping[str, Any])
     from raptor_assets.corpus.version_jobs import build_version_jobs
 
     jobs = {job.name: job for job in build_version_jobs(access)}
-    with open_instance(access.home) as instance:
+    with open_instance_and_clean_up(access.home) as instance:
         job = jobs[access.names.full_name(name)]
         run_id, error = run_job(access, instance, job, to_run_config(access.names, name, config))
     if error.startswith(f"check {GOLDEN_REGRESSION.name}"):

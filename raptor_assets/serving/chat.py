@@ -259,7 +259,7 @@ def chat_router(reader: HomeService, threads: AnswerThreads[Answer]) -> APIRoute
         answer = await cancel_on_disconnect(request, threads.run(work))
         stopped = StopTextCutter(chat.stop_texts)
         stopped.add_piece(answer.text or _no_answer_text(retrieval), is_last=True)
-        sources = _cut_citations(to_citations(answer, retrieval, reader.link_of), stopped)
+        sources = _citations_of_cut_text(to_citations(answer, retrieval, reader.link_of), stopped)
         text = stopped.text + ("" if stopped.is_over else sources_text(sources))
         return to_json_response(completion.to_complete_answer(answer, text, sources))
 
@@ -291,7 +291,9 @@ def _no_answer_text(retrieval: Retrieval) -> str:
     return f"Nothing in the documents answers this: {retrieval.explanation}."
 
 
-def _cut_citations(citations: Sequence[Citation], stopped: StopTextCutter) -> list[Citation]:
+def _citations_of_cut_text(
+    citations: Sequence[Citation], stopped: StopTextCutter
+) -> list[Citation]:
     """Return the citations of a text that may have been cut."""
     numbers = {int(number) for number in _CITATION.findall(stopped.text)}
     return [c for c in citations if not stopped.is_over or c.number in numbers]
@@ -332,7 +334,7 @@ def _end_of_stream(
 ) -> Iterator[dict[str, Any]]:
     """Yield the events after the last piece of an answer: the rest, and the sources."""
     rest = stopped.add_piece("" if retrieval.hits else _no_answer_text(retrieval), is_last=True)
-    sources = _cut_citations(to_citations(answer, retrieval, reader.link_of), stopped)
+    sources = _citations_of_cut_text(to_citations(answer, retrieval, reader.link_of), stopped)
     rest += "" if stopped.is_over else sources_text(sources)
     if rest:
         yield completion.to_stream_event(content=rest)

@@ -68,7 +68,12 @@ from raptor_assets.serving.streams import (
     encode_event,
 )
 from raptor_assets.serving.values import ApiModel, AskResponse, SearchResponse
-from raptor_assets.serving.window import call_on_corpus_of, corpus_values, map_values, read_report
+from raptor_assets.serving.window import (
+    call_on_corpus_of,
+    map_values,
+    published_tree_values,
+    read_report,
+)
 from raptor_core.errors import AccessError, RaptorError, SettingsError
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer
@@ -119,7 +124,7 @@ def make_app(
         summary="Reads published trees of chunks and summaries.",
         version=version("raptor-assets"),
     )
-    app.add_middleware(BodyLimitMiddleware)
+    app.add_middleware(BodyLimitAndHeadMiddleware)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     for kind, *_ in REQUEST_ERRORS:
@@ -130,7 +135,7 @@ def make_app(
     app.get("/health")(health)
     app.include_router(_page_router())
     described = [] if callers.is_open else [Depends(SCHEME)]
-    reads = [*described, _make_identifying_dependency(callers), Depends(_refuse_unknown)]
+    reads = [*described, _make_identifying_dependency(callers), Depends(_refuse_malformed_request)]
     reader, threads = (
         HomeService(retriever),
         AnswerThreads[Answer](retriever.settings.reader.max_concurrent_calls),
@@ -243,7 +248,7 @@ def _page_data_router(retriever: HomeRetriever, reader: HomeService) -> APIRoute
         return call_on_corpus_of(retriever.for_readers(current_readers()), tree, call)
 
     def corpus() -> bytes:
-        values = read(None, corpus_values)
+        values = read(None, published_tree_values)
         try:
             require_reader(retriever.settings)
         except RaptorError as error:
@@ -274,7 +279,7 @@ def _encode_json(values: object) -> bytes:
     return json.dumps(values, ensure_ascii=False).encode(errors="replace")
 
 
-async def _refuse_unknown(request: Request) -> None:
+async def _refuse_malformed_request(request: Request) -> None:
     """Reject a query parameter that the route does not have, and a body that is not JSON.
 
     The parameter could be a misspelt filter. Pages of other sites may send other bodies unasked.
@@ -335,7 +340,7 @@ def _problem_response(
     return JSONResponse(content, shown_status, headers)
 
 
-class BodyLimitMiddleware:
+class BodyLimitAndHeadMiddleware:
     """ASGI middleware that answers 413 if a body is too long, and HEAD like GET without a body.
 
     It stops reading a body that is too long.

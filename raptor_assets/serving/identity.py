@@ -142,7 +142,7 @@ class KnownCallers(Callers):
                 "access.required needs a way to identify callers: set access.keys to a file of "
                 "keys, or access.jwt_issuer to the issuer of their tokens"
             )
-        self._keys = ReloadedFile(folder / access.keys, parse_keys) if access.keys else None
+        self._keys = ReloadedFile(folder / access.keys, parse_key_holders) if access.keys else None
         self._tokens = IssuerTokens(access, folder) if access.jwt_issuer else None
         self._deciders = frozenset(map(to_nfc, access.deciders))
         self.can_decide = bool(access.deciders)
@@ -206,7 +206,7 @@ class _KeyFile(BaseModel):
     keys: tuple[_KeyEntry, ...]
 
 
-def parse_keys(text: str) -> dict[str, KeyHolder]:
+def parse_key_holders(text: str) -> dict[str, KeyHolder]:
     """Parse TOML with a table ``[[keys]]`` for each key; return the holders by digest of their key.
 
     ``digest`` is the key's SHA-256, 64 hexadecimal digits. Decisions are recorded under the key's
@@ -269,13 +269,13 @@ class IssuerTokens:
         except jwt.PyJWTError:
             return None
         subject = next(_names_in_claim(claims, "sub"), "")
-        self._warn_of_overage(claims, subject)
+        self._warn_of_omitted_groups(claims, subject)
         readers = {
             name for claim in self._access.jwt_claims for name in _names_in_claim(claims, claim)
         }
         return KeyHolder(subject, readers)
 
-    def _warn_of_overage(self, claims: Mapping[str, Any], subject: str) -> None:
+    def _warn_of_omitted_groups(self, claims: Mapping[str, Any], subject: str) -> None:
         """Log that a token omits groups, as some login services do above 200 groups."""
         elsewhere = claims.get("_claim_names")
         missing = set(self._access.jwt_claims).intersection(elsewhere or ())

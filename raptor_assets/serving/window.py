@@ -30,7 +30,7 @@ from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.report.data import published_findings, rebuild_documents, settings_text
-from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, compute_layout, tree_titles
+from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, compute_node_points, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -62,7 +62,7 @@ def call_on_corpus_of(
     )
 
 
-def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
+def published_tree_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
     """Return each published tree with titles, sizes, checks and cost.
 
     Checks and costs are about whole partitions, so callers with readers do not get them.
@@ -210,7 +210,7 @@ def read_map_points(
     cached = _read_layout(path, key, len(nodes))
     if cached is not None:
         return cached
-    points = compute_layout(nodes, store.vectors(node.embedding_key for node in nodes))
+    points = compute_node_points(nodes, store.vectors(node.embedding_key for node in nodes))
     try:
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:

@@ -258,7 +258,7 @@ def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
         "n_summaries": report.population,
         "n_audited": len(report.audited_nodes),
         "n_judged": report.n_judged,
-        "n_unsupported": len(report.unsupported_nodes),
+        "n_unsupported": len(report.unsupported_node_ids),
         "n_sentences": len(report.findings),
         "n_sentences_unsupported": len(report.unsupported_findings),
         "n_sentences_not_judged": len(report.unjudged_findings),
@@ -279,6 +279,6 @@ def audit_metadata(audits: Collection[AuditReport], usage: Usage) -> Metadata:
     return {
         "summaries_audited": sum(len(report.audited_nodes) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
-        "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
+        "summaries_unsupported": sum(len(report.unsupported_node_ids) for report in audits),
         **usage_metadata(usage, "audit_"),
     }

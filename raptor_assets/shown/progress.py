@@ -29,7 +29,7 @@ class FailedCheck:
     summary: str
 
 
-def describe_checks(failed: Iterable[FailedCheck]) -> str:
+def describe_failed_check_counts(failed: Iterable[FailedCheck]) -> str:
     """Count failed checks in a line: "1 error (junk_text), 3 warnings (coverage 2, store)"."""
     parts = []
     for severity, noun in (("error", "error"), ("warn", "warning")):

@@ -1,7 +1,7 @@
 """Printing to a terminal: control characters are removed, so that no text can control it.
 
-``say`` and ``say_text`` print for people, instead of ``click.echo``. ``clean_streams`` cleans all
-other output: logs, warnings, tracebacks.
+``say`` and ``say_text`` print for people, instead of ``click.echo``. ``install_clean_streams``
+cleans all other output: logs, warnings, tracebacks.
 """
 
 import json
@@ -58,7 +58,7 @@ def _escape_uncolored(match: re.Match[str]) -> str:
     return match["color"] or escape_control_characters(match.group())
 
 
-def clean_streams() -> None:
+def install_clean_streams() -> None:
     """Replace standard output and error by clean streams, once."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

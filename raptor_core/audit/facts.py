@@ -137,7 +137,7 @@ def _is_rounded_value(exact: Decimal, value: Decimal, *, is_about: bool) -> bool
     return exact.quantize(value) == value
 
 
-def find_foreign_facts(
+def separate_foreign_facts(
     summary: str, leaves: Sequence[str], embed: Embed | None = None
 ) -> ForeignFacts:
     """Return the foreign facts of a summary, and the summary without the sentences with them.

@@ -24,7 +24,7 @@ def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
     return all(finding.judgement != "not judged" for finding in findings)
 
 
-def _findings_for_equal_texts(
+def _transfer_findings(
     item: AuditedSummary, findings: Sequence[SentenceFinding]
 ) -> tuple[SentenceFinding, ...]:
     """Return findings, made on equal texts, with the ids of this node and its children."""
@@ -95,7 +95,7 @@ class AuditReport:
         return [finding for finding in self.findings if finding.judgement == "not judged"]
 
     @property
-    def unsupported_nodes(self) -> list[str]:
+    def unsupported_node_ids(self) -> list[str]:
         """Ids of audited nodes with at least one unsupported sentence, in order."""
         return list(dict.fromkeys(finding.node_id for finding in self.unsupported_findings))
 
@@ -103,8 +103,8 @@ class AuditReport:
     def unsupported_share(self) -> float:
         """Share of judged nodes with an unsupported sentence; 0 if none was judged."""
         not_judged = {finding.node_id for finding in self.unjudged_findings}
-        n_judged = len(self.audited_nodes) - len(not_judged - set(self.unsupported_nodes))
-        return len(self.unsupported_nodes) / n_judged if n_judged else 0.0
+        n_judged = len(self.audited_nodes) - len(not_judged - set(self.unsupported_node_ids))
+        return len(self.unsupported_node_ids) / n_judged if n_judged else 0.0
 
 
 def apply_decisions(
@@ -180,7 +180,7 @@ def run_audits(
             audited_nodes=tuple(nodes),
             audit_keys=tuple(of_layer),
             findings_by_node=tuple(
-                _findings_for_equal_texts(item, findings[key])
+                _transfer_findings(item, findings[key])
                 for key, item in zip(of_layer, audited, strict=True)
             ),
             n_judged=sum(key in new for key in of_layer),

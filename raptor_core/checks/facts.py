@@ -4,7 +4,7 @@
 what a build does about them, and ``registry.layer_checks`` how severe they are.
 """
 
-from raptor_core.audit.facts import find_foreign_facts
+from raptor_core.audit.facts import separate_foreign_facts
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.curation import CURATED
 
@@ -20,7 +20,8 @@ def foreign_facts(layer: CheckedLayer) -> CheckMeasurement:
     written = [node for node in layer.written_by_model if CURATED not in node.quality]
     checked = [node for node in written if node.id in layer.leaf_texts]
     found = [
-        (node, find_foreign_facts(node.text, layer.leaf_texts[node.id]).facts) for node in checked
+        (node, separate_foreign_facts(node.text, layer.leaf_texts[node.id]).facts)
+        for node in checked
     ]
     foreign = sorted((pair for pair in found if pair[1]), key=lambda pair: -len(pair[1]))
     n_facts = sum(len(facts) for _, facts in foreign)

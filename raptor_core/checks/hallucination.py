@@ -20,7 +20,7 @@ HALLUCINATION = CheckInfo(
 def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
     """Compare the share of summaries with an unsupported sentence with ``max_unsupported``."""
     share, n_audited = report.unsupported_share, len(report.audited_nodes)
-    n_bad, n_unknown = len(report.unsupported_nodes), len(report.unjudged_findings)
+    n_bad, n_unknown = len(report.unsupported_node_ids), len(report.unjudged_findings)
     numbers: dict[str, float] = {
         "summaries": report.population,
         "audited": n_audited,

@@ -146,7 +146,7 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
 )
 def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement:
     """Measure the share of chunks over the token limits."""
-    limit, embedded = settings.chunking.max_tokens, settings.known_embedder_limit or math.inf
+    limit, embedded = settings.chunking.max_tokens, settings.known_embedder_token_limit or math.inf
     over = [node for node in chunks if node.n_tokens > min(limit, embedded)]
     over.sort(key=lambda node: (-node.n_tokens, node.id))
     n_over, n_long = (sum(n.n_tokens > most for n in over) for most in (limit, embedded))

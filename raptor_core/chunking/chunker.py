@@ -19,8 +19,18 @@ from raptor_core.chunking.outline import (
     find_tables,
     outline_blocks,
 )
-from raptor_core.chunking.packing import OpenedUnit, SentenceSpan, hash_text, pack_stably
-from raptor_core.chunking.sentences import Span, SpanWeights, block_sentence_spans, cut_sentence
+from raptor_core.chunking.packing import (
+    OpenedUnit,
+    SentenceSpan,
+    hash_ignoring_spaces,
+    stable_chunk_ends,
+)
+from raptor_core.chunking.sentences import (
+    Span,
+    SpanWeights,
+    block_sentence_spans,
+    find_sentence_cuts,
+)
 from raptor_core.documents.base import CHUNK_ID, Document, lists_to_tuples
 from raptor_core.documents.data_runs import find_data_runs
 from raptor_core.errors import SourceError
@@ -87,7 +97,7 @@ class SentenceChunker:
 
     def _pack_into_chunks(self, _text: str, units: list[SentenceSpan]) -> list[Span]:
         """Return the spans of chunks."""
-        ends = pack_stably(units, self._limit)
+        ends = stable_chunk_ends(units, self._limit)
         return [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
 
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
@@ -97,7 +107,7 @@ class SentenceChunker:
             opens, spans = part.opened_unit, block_sentence_spans(text, part.block)
             for number, (start, end) in enumerate(spans, 1):
                 leads = part.introduces_next and number == len(spans)
-                key = hash_text(text[start:end])
+                key = hash_ignoring_spaces(text[start:end])
                 yield SentenceSpan(start, end, 0, key, opens, part.level, leads)
                 opens = OpenedUnit.NOTHING
 
@@ -107,7 +117,7 @@ class SentenceChunker:
         Tokens are counted piece by piece, because those of a whole text need much memory.
         """
         weighed: list[SentenceSpan] = []
-        for piece in _group_by_length(units):
+        for piece in _group_by_chars(units):
             measure = SpanWeights(text, self._counter, piece[0].start, piece[-1].end)
             weights = self._sentence_weights(text, [unit[:2] for unit in piece], measure)
             for unit, weight in zip(piece, weights, strict=True):
@@ -135,12 +145,12 @@ class SentenceChunker:
     ) -> Iterator[SentenceSpan]:
         """Cut a unit that is over the limit into parts within it."""
         opens = unit.opened_unit
-        cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
+        cuts = find_sentence_cuts(text, unit.start, unit.end, measure, self._limit)
         spans = list(split_at_bounds(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
             leads = unit.introduces_next and end == spans[-1][1]
-            key = hash_text(text[start:end])
+            key = hash_ignoring_spaces(text[start:end])
             yield SentenceSpan(start, end, weight, key, opens, unit.level, leads)
             opens = OpenedUnit.NOTHING
 
@@ -177,8 +187,8 @@ class SentenceChunker:
             return list(split_at_bounds(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = SpanWeights(part, self._counter, 0, len(part))
-        half = max(1, -(-len(measure.token_starts(0, len(part))) // 2))
-        cuts = cut_sentence(part, 0, len(part), measure, half)
+        half = max(1, -(-len(measure.weight_unit_starts(0, len(part))) // 2))
+        cuts = find_sentence_cuts(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
         return list(split_at_bounds(text, [start, middle, end]))
 
@@ -231,7 +241,7 @@ def _split_at_gaps(text: str, units: list[SentenceSpan]) -> Iterator[list[Senten
             yield units[first:last]
 
 
-def _group_by_length(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
+def _group_by_chars(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
     """Group the units into runs of about ``PIECE_CHARS`` characters."""
     first = 0
     for at, unit in enumerate(units, 1):
@@ -254,7 +264,7 @@ def _split_at_data_runs(text: str, units: list[SentenceSpan]) -> list[list[Sente
         for number, span in enumerate(zip(bounds[::2], bounds[1::2], strict=True), first):
             for start, end in split_at_bounds(text, span):
                 if any(map(str.isalnum, text[start:end])):
-                    key = hash_text(text[start:end])
+                    key = hash_ignoring_spaces(text[start:end])
                     groups[number].append(unit._replace(start=start, end=end, text_hash=key))
     return [group for group in groups if group] or [units]
 

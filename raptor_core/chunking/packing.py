@@ -51,7 +51,7 @@ class SentenceSpan(NamedTuple):
     introduces_next: bool = False
 
 
-def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
+def stable_chunk_ends(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens.
 
     Each stretch is packed into chunks of the lowest total price.
@@ -60,12 +60,12 @@ def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     prices = [0, *(_border_price(*pair) for pair in pairwise(sentences))]
     return [
         start + end
-        for start, stop in pairwise(stretch_borders(sentences, limit))
-        for end in cheapest_borders(weights[start:stop], prices[start:stop], limit)
+        for start, stop in pairwise(merged_section_borders(sentences, limit))
+        for end in cheapest_run_ends(weights[start:stop], prices[start:stop], limit)
     ]
 
 
-def stretch_borders(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
+def merged_section_borders(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     """Return the borders (indices) of the stretches, including the first and the last.
 
     Sections of at least ``SECTION_SHARE`` of the limit stand alone. A smaller section joins the
@@ -85,7 +85,7 @@ def stretch_borders(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
     return [*(borders if weight >= least else borders[:-1] or [0]), n]
 
 
-def cheapest_borders(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
+def cheapest_run_ends(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
     """Return the ends (indices, exclusive) of runs of lowest price, in linear time for any limit.
 
     ``prices[i]`` is the price of a border before ``i``. A run weighs at most ``limit`` and, if
@@ -127,7 +127,7 @@ def _border_price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
     return int(least * CHUNK_PRICE + (most - least) * (sentence.text_hash % CHUNK_PRICE))
 
 
-def hash_text(text: str) -> int:
+def hash_ignoring_spaces(text: str) -> int:
     """Hash a text to 64 bits, ignoring differences in white space."""
     folded = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(folded, digest_size=8).digest(), "big")

@@ -53,7 +53,7 @@ class SpanWeights:
     def __init__(self, text: str, counter: TokenCounter, first: int, last: int) -> None:
         piece = text[first:last]
         anchors = (
-            _first_visible_char(piece, start, end) for start, end in counter.token_spans(piece)
+            _first_visible_offset(piece, start, end) for start, end in counter.token_spans(piece)
         )
         starts = np.fromiter(anchors, dtype=np.int32)
         self._anchors = np.maximum.accumulate(starts) + np.int32(first)
@@ -64,13 +64,13 @@ class SpanWeights:
         counts: list[int] = (last - first).tolist()
         return counts
 
-    def token_starts(self, start: int, end: int) -> NDArray[np.int32]:
+    def weight_unit_starts(self, start: int, end: int) -> NDArray[np.int32]:
         """Return the characters at which a unit of weight begins, ascending, with repeats."""
         first, last = np.searchsorted(self._anchors, [start, end])
         return self._anchors[first:last]
 
 
-def _first_visible_char(text: str, start: int, end: int) -> int:
+def _first_visible_offset(text: str, start: int, end: int) -> int:
     """Return the first character of a token that is not white space; its start if all are."""
     if end > start and text[start].isspace():
         word = _WORD.search(text, start, end)
@@ -89,30 +89,32 @@ _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
 _SHARE = 0.5
 
 
-def cut_sentence(text: str, start: int, end: int, measure: SpanWeights, limit: int) -> list[int]:
+def find_sentence_cuts(
+    text: str, start: int, end: int, measure: SpanWeights, limit: int
+) -> list[int]:
     """Return the characters at which to cut the span, so that each part weighs at most ``limit``.
 
     They are ascending. The best kind of place wins: after clause punctuation, then at white space,
     then between tokens; within a kind, the last place that fits. A character stays together with
     its combining marks.
     """
-    starts = measure.token_starts(start, end)
+    starts = measure.weight_unit_starts(start, end)
     distinct = map(int, starts[np.diff(starts, prepend=-1) > 0])
     borders = (place for place in distinct if start < place and _keeps_combining_marks(text, place))
     places = array("q", borders)  # a sheet without a full stop is a sentence of a million tokens
     cuts: list[int] = []
     at, since = 0, start
     while at < len(places):
-        stop = _last_that_fits(places, at, since, end, measure, limit)
+        stop = _last_fitting_index(places, at, since, end, measure, limit)
         if stop is None:
             break
-        best = _best_cut(text, places, at, stop)
+        best = _best_cut_index(text, places, at, stop)
         cuts.append(places[best])
         since, at = places[best], best + 1
     return cuts
 
 
-def _last_that_fits(
+def _last_fitting_index(
     places: Sequence[int], at: int, since: int, end: int, measure: SpanWeights, limit: int
 ) -> int | None:
     """Return the index of the last place up to which the part fits, or None if all fits."""
@@ -122,7 +124,7 @@ def _last_that_fits(
     return None if fitting == len(window) else max(at, at + fitting - 1)
 
 
-def _best_cut(text: str, places: Sequence[int], at: int, stop: int) -> int:
+def _best_cut_index(text: str, places: Sequence[int], at: int, stop: int) -> int:
     """Return the index of the place to cut at, among the last that fit."""
     low = at + int((stop - at) * _SHARE)
     return max(range(low, stop + 1), key=lambda i: (_cut_strength(text, places[i]), i))

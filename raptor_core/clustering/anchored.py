@@ -135,7 +135,7 @@ class _AnchoredLayer:
         assigned: set[int] = set()
         for group in self.cluster_rows(rows):
             earlier = np.mean([nearest[row] for row in group.tolist()])
-            if len(group) >= LEAST_NEW and mutual_similarity(self.guard.grid[group]) > earlier:
+            if len(group) >= LEAST_NEW and mean_cosine_to_others(self.guard.grid[group]) > earlier:
                 self.changed_groups.add(len(self.groups))
                 self.groups.append(group)
                 assigned.update(group.tolist())
@@ -184,7 +184,7 @@ class _AnchoredLayer:
         return [rows[list(members)] for members in clusters.members]
 
 
-def mutual_similarity(grid: Grid) -> float:
+def mean_cosine_to_others(grid: Grid) -> float:
     """Return the mean cosine of each row to the centre of the other rows."""
     rows = unit_rows(grid)
     rest = rows.sum(axis=0) - rows

@@ -14,8 +14,8 @@ from .grouping import Partitions as Partitions
 from .grouping import document_tree_name as document_tree_name
 from .grouping import partition_key as partition_key
 from .grouping import tree_name as tree_name
-from .removal import RemovalDecision as RemovalDecision
+from .removal import PartitionsToKeep as PartitionsToKeep
 from .removal import UnreadPlaces as UnreadPlaces
-from .removal import decide_removals as decide_removals
+from .removal import decide_partitions_to_keep as decide_partitions_to_keep
 from .sources.base import SourceFile as SourceFile
 from .sources.load import load_documents as load_documents

@@ -1,7 +1,7 @@
 """The decision whether a published document may be dropped because the source lacks it.
 
-``decide_removals`` is the only code that decides this. The command, the sensor, upstream assets and
-`raptor plan` use its result (``raptor_assets.corpus.changes``); runs of the chain use
+``decide_partitions_to_keep`` is the only code that decides this. The command, the sensor, upstream
+assets and `raptor plan` use its result (``raptor_assets.corpus.changes``); runs of the chain use
 ``UnreadPlaces``. Listing and reading of sources is in ``sources``.
 
 | published document | state | action |
@@ -78,7 +78,7 @@ def _places_above(path: str) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class RemovalDecision:
+class PartitionsToKeep:
     """The partitions that stay published as they are, because documents are missing.
 
     Attributes:
@@ -92,7 +92,7 @@ class RemovalDecision:
     reason: str = ""
 
 
-def decide_removals(
+def decide_partitions_to_keep(
     published: Mapping[str, Sequence[PublishedDocument]],
     present: Collection[str],
     skipped: Sequence[Skipped],
@@ -103,7 +103,7 @@ def decide_removals(
     empty_sources: Sequence[str] = (),
     n_others: int = 0,
     is_confirmed: bool = False,
-) -> RemovalDecision:
+) -> PartitionsToKeep:
     """Decide which partitions stay as published, by the table of this module.
 
     Args:
@@ -137,7 +137,7 @@ def decide_removals(
         reason = _explain_confirmation(
             sum(n_missing.values()), n_published, empty_sources, settings
         )
-    return RemovalDecision(unknown, frozenset(n_missing) if reason else frozenset(), reason)
+    return PartitionsToKeep(unknown, frozenset(n_missing) if reason else frozenset(), reason)
 
 
 def _explain_confirmation(

@@ -108,7 +108,7 @@ def _expected_layer(
         for node, n_tokens in zip(drafts, usual, strict=True)
     ]
     return ExpectedLayer(
-        clustering, tuple(sorted(nodes, key=lambda node: node.document_order)), texts
+        clustering, tuple(sorted(nodes, key=lambda node: node.document_order_key)), texts
     )
 
 

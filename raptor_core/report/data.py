@@ -173,7 +173,7 @@ def _node_values(
     section, "p" first and last page, and the offsets "s" and "e" in the document instead of "x" if
     the document's text is in the report.
     """
-    spans = _leaf_spans(tree)
+    spans = _utf16_leaf_offsets(tree)
     added = set(tree.change.added) if tree.change else set()
     for node in tree.nodes:
         values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
@@ -203,7 +203,7 @@ def _mark_values(node: Node) -> Values:
     return next(({"f": mark} for mark in (FALLBACK, *KEPT_MARKS) if mark in node.quality), {})
 
 
-def _leaf_spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
+def _utf16_leaf_offsets(tree: ReportTree) -> dict[str, tuple[int, int]]:
     """Return the UTF-16 offsets of leaves in their documents, for leaves that agree with these."""
     documents = {document.id: document for document in tree.documents}
     leaves: dict[str, list[Node]] = {}

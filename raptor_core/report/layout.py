@@ -32,7 +32,7 @@ SPREAD = 0.45
 Points = NDArray[np.float64]
 
 
-def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
+def first_parent_indices(nodes: Sequence[Node]) -> NDArray[np.int32]:
     """Return the index of each node's first parent in ``nodes``, or -1; shape ``(n_nodes,)``."""
     rows = {node.id: row for row, node in enumerate(nodes)}
     parents = np.full(len(nodes), -1, dtype=np.int32)
@@ -44,18 +44,20 @@ def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
 
 
 @one_blas_thread
-def compute_layout(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
+def compute_node_points(
+    nodes: Sequence[Node], vectors: Mapping[str, Vectors]
+) -> NDArray[np.float32]:
     """Compute a point for each node, shape ``(len(nodes), 2)``, float32, from 0 to 1.
 
     ``vectors`` are by embedding key; a node without a vector gets the point of its parent.
     """
     if not nodes:
         return np.zeros((0, 2), dtype=np.float32)
-    parents = first_parents(nodes)
+    parents = first_parent_indices(nodes)
     layers = np.array([node.layer for node in nodes])
     rows = _vector_rows(nodes, vectors)
     points = np.zeros((len(nodes), 2))
-    lowest = _lowest_laid_out(layers, parents)
+    lowest = _lowest_umap_layer(layers, parents)
     upper = np.flatnonzero((layers >= lowest) | (parents < 0))
     points[upper] = _umap_points(rows[upper])
     for layer in range(lowest - 1, -1, -1):
@@ -72,7 +74,7 @@ def _vector_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vecto
     return np.stack([vectors.get(node.embedding_key, missing) for node in nodes])
 
 
-def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> int:
+def _lowest_umap_layer(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> int:
     """Return the lowest layer that UMAP places; it also places all roots of lower layers."""
     top = int(layers.max())
     sizes = (np.count_nonzero((layers >= layer) | (parents < 0)) for layer in range(top))
@@ -119,7 +121,7 @@ def atlas_values(
 ) -> dict[str, Any]:
     """Return the map's columns as base64 of little-endian numbers, and the names of summaries.
 
-    ``points`` have shape ``(len(nodes), 2)``, as from ``compute_layout``; ``titles`` are by tree.
+    ``points`` have shape ``(len(nodes), 2)``, see ``compute_node_points``; ``titles`` are by tree.
     """
     names = list(dict.fromkeys(node.tree for node in nodes))
     numbers = {name: number for number, name in enumerate(names)}
@@ -128,7 +130,7 @@ def atlas_values(
         "id": _to_base64(b"".join(uuid.UUID(node.id).bytes for node in nodes)),
         "place": _to_base64(np.rint(points * _SCALE).astype("<u2").tobytes()),
         "layer": _to_base64(np.array([node.layer for node in nodes], dtype="u1").tobytes()),
-        "parent": _to_base64(first_parents(nodes).astype("<i4").tobytes()),
+        "parent": _to_base64(first_parent_indices(nodes).astype("<i4").tobytes()),
         "tree": _to_base64(np.array([numbers[n.tree] for n in nodes], dtype="<i4").tobytes()),
         "names": [node_name(node) for node in nodes if node.layer],
     }

@@ -66,7 +66,7 @@ def _render_page(title: str, values: Mapping[str, Any], reach: str = "") -> str:
         reach,
         TITLE=html.escape(_LONE_SURROGATE.sub("\ufffd", title)),
         DATA=embedded_json(values),
-        PACKED=_compress_script(script),
+        PACKED=_deflate_to_base64(script),
         UNPACK=unpack,
     )
 
@@ -118,7 +118,7 @@ def _page_scripts() -> tuple[str, str]:
 
 
 @functools.cache
-def _compress_script(script: str) -> str:
+def _deflate_to_base64(script: str) -> str:
     return base64.b64encode(zlib.compress(script.encode(), 9)).decode()
 
 

@@ -67,7 +67,7 @@ class Report:
         settings: settings of the trees, as ``settings_text`` returns them.
         cost: figures of the build, in the order in which they are shown; a name ends in its unit
             (``_tokens``, ``_usd``). None if nothing is known.
-        points: points of all nodes from ``compute_layout``; None for a page without a map.
+        points: points of all nodes from ``compute_node_points``; None for a page without a map.
         link_of: returns the address at which people read a leaf's document, or "".
     """
 

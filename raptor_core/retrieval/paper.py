@@ -33,7 +33,7 @@ class NearestNodes:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
-        where = restrict_to_chunks(query) if self.only_chunks else query.where
+        where = filter_for_chunks(query) if self.only_chunks else query.where
 
         def nearest(questions: Questions, query: Query) -> list[Retrieval]:
             def search(limit: int) -> Sequence[Sequence[Hit]]:
@@ -71,7 +71,7 @@ def _retrieve_by_kind(
     return results
 
 
-def restrict_to_chunks(query: Query) -> Where:
+def filter_for_chunks(query: Query) -> Where:
     """Restrict the query's filter to chunks.
 
     Raises:

@@ -16,7 +16,7 @@ from raptor_core.models.embedding.base import Embedder, SegmentingEmbedder
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general.wording import is_courtesy, read_wording
 from raptor_core.store.base import Where
-from raptor_core.store.lexical import stemmed_words
+from raptor_core.store.lexical import words_cut_to_stems
 from raptor_core.store.store import VectorStore
 from raptor_core.text.words import words
 from raptor_core.vectors import Vectors
@@ -201,7 +201,9 @@ def warn_of_chance_hits(
     doubtful = [
         row
         for row, (text, retrieval) in enumerate(zip(questions.texts, retrievals, strict=True))
-        if retrieval.hits and not _is_general(text, retrieval) and not _has_words(text, retrieval)
+        if retrieval.hits
+        and not _is_general(text, retrieval)
+        and not _context_has_most_words(text, retrieval)
     ]
     if not doubtful:
         return notes
@@ -221,12 +223,14 @@ def _is_general(question: str, retrieval: Retrieval) -> bool:
     return retrieval.kind == "general" or read_wording(question).is_generic
 
 
-def _has_words(question: str, retrieval: Retrieval) -> bool:
+def _context_has_most_words(question: str, retrieval: Retrieval) -> bool:
     """Return whether the context contains most of the question's longer words."""
-    sought = {t for t in stemmed_words(question) if len(t) > SHORT_WORD_CHARS or not t.isascii()}
+    sought = {
+        t for t in words_cut_to_stems(question) if len(t) > SHORT_WORD_CHARS or not t.isascii()
+    }
     if not sought:
         return False
     texts = (f"{hit.node.context}\n{hit.node.text}" for hit in retrieval.hits)
-    return len(sought.intersection(*[stemmed_words("\n".join(texts))])) >= ANSWERED_SHARE * len(
-        sought
-    )
+    return len(
+        sought.intersection(*[words_cut_to_stems("\n".join(texts))])
+    ) >= ANSWERED_SHARE * len(sought)

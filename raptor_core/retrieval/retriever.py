@@ -141,7 +141,7 @@ class Retriever(Searcher):
         if not trees:
             raise EmptySourceError("a retriever needs at least one tree")
         components = components or Components()
-        _check_names(trees)
+        _check_distinct_tree_names(trees)
         _check_embedder(trees, components.embedder)
         settings = StoreSettings(corpus=components.settings.store.corpus)
         folder = TemporaryDirectory(prefix="raptor-trees-")
@@ -260,7 +260,7 @@ def _remove_store(store: VectorStore, folder: "TemporaryDirectory[str]") -> None
     folder.cleanup()
 
 
-def _check_names(trees: Sequence[Tree]) -> None:
+def _check_distinct_tree_names(trees: Sequence[Tree]) -> None:
     """Raise SettingsError if trees have the same name, because one would replace the other."""
     counts = Counter(tree.name for tree in trees)
     if names := [repr(name) for name, n_trees in counts.items() if n_trees > 1]:

@@ -69,7 +69,7 @@ def trace_node(store: VectorStore, node_id: str) -> Trace:
 def trace_from_nodes(nodes: Sequence[Node]) -> Trace:
     """Return the trace of the first node; the others are all nodes below it."""
     leaves = {node.id: node for node in nodes if node.is_leaf and not node.copied_node_id}
-    spans = map(_source_span, sorted(leaves.values(), key=lambda leaf: leaf.document_order))
+    spans = map(_source_span, sorted(leaves.values(), key=lambda leaf: leaf.document_order_key))
     return Trace(nodes[0], tuple(spans))
 
 

@@ -315,7 +315,7 @@ class Settings(SettingsSection):
         return endpoints
 
     @property
-    def known_embedder_limit(self) -> int | None:
+    def known_embedder_token_limit(self) -> int | None:
         """Limit of the embedder in tokens; None if the model must be loaded to know it."""
         is_bundled = self.embedder.kind == "bundled" and not self.components.embedder
         return BUNDLED_TEXT_TOKENS if is_bundled else None
@@ -323,7 +323,7 @@ class Settings(SettingsSection):
     @property
     def long_text_warning(self) -> str:
         """Warning that texts may exceed the embedder's limit, with a remedy, or ""."""
-        limit = self.known_embedder_limit
+        limit = self.known_embedder_token_limit
         texts = {
             "chunking.max_tokens": self.chunking.max_tokens + self.chunking.max_context_tokens,
             "summarizer.max_tokens": self.summarizer.max_tokens,

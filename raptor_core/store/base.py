@@ -86,7 +86,7 @@ class Where:
         if not isinstance(self.metadata, Mapping):
             raise SettingsError(f"where.metadata: expected values by key, got {self.metadata!r}")
         for key, accepted in self.metadata.items():
-            _check_accepted(key, accepted)
+            _check_filter_value(key, accepted)
         if self.exclude is not None and self.exclude.exclude is not None:
             raise SettingsError("where.exclude has an exclude of its own; leave that out")
         if self.exclude is not None and self.exclude.readers is not None:
@@ -167,7 +167,7 @@ def check_reader_names(readers: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(to_nfc, names))
 
 
-def _check_accepted(key: str, accepted: Any) -> None:
+def _check_filter_value(key: str, accepted: Any) -> None:
     """Raise SettingsError unless ``accepted`` is a value, a list of values, or a range."""
     if isinstance(accepted, Mapping):
         if unknown := sorted(set(accepted) - set(BOUNDS)):
@@ -222,7 +222,7 @@ class PublicationCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestMark:
+class ShortManifest:
     """Short form of a manifest, to compare a published tree with its source; see ``Manifest``.
 
     ``readers`` is the digest of the documents' readers.
@@ -277,10 +277,10 @@ class Manifest:
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def mark(self) -> ManifestMark:
+    def short_form(self) -> ShortManifest:
         """The short form of the manifest."""
         readers = readers_digest(self.readers)
-        return ManifestMark(
+        return ShortManifest(
             self.tree, self.build_id, self.inputs, self.is_refused, self.pin, readers
         )
 

@@ -56,9 +56,9 @@ class SparseVector:
     values: tuple[float, ...]
 
 
-def stemmed_words(text: str) -> list[str]:
+def words_cut_to_stems(text: str) -> list[str]:
     """Return the words of a text in order, cut to ``STEM_CHARS`` unless they contain a digit."""
-    return list(map(_stem, fold_identifier_words(text)))
+    return list(map(_cut_to_stem, fold_identifier_words(text)))
 
 
 def fold_identifier_words(text: str) -> list[str]:
@@ -67,7 +67,7 @@ def fold_identifier_words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
+def _cut_to_stem(word: str) -> str:
     return word if len(word) <= STEM_CHARS or _DIGIT.search(word) else word[:STEM_CHARS]
 
 
@@ -100,7 +100,7 @@ def _count_terms(text: str, long_word_weight: float = 1.0) -> tuple[dict[str, fl
     all_words = fold_identifier_words(text)
     counts: defaultdict[str, float] = defaultdict(float)
     for word in all_words:
-        stem = _stem(word)
+        stem = _cut_to_stem(word)
         if stem == word:
             counts[word] += 1
         else:

@@ -25,7 +25,7 @@ from raptor_core.documents.base import flat_metadata_entries, lists_to_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import NODE_FIELDS, ClusterFit, Node
-from raptor_core.store.base import Manifest, ManifestMark
+from raptor_core.store.base import Manifest, ShortManifest
 from raptor_core.store.facts import NodeFacts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
 
@@ -123,12 +123,12 @@ def _decode_node(payload: Payload) -> Node:
 def manifest_to_payload(manifest: Manifest) -> Payload:
     """Convert a manifest to a payload."""
     values = {field.name: getattr(manifest, field.name) for field in fields(Manifest)}
-    mark = manifest.mark
+    short = manifest.short_form
     return {
         "state": "manifest",
         "tree": manifest.tree,
         "content_key": manifest.content_digest,
-        "mark": json.dumps(astuple(mark)),
+        "mark": json.dumps(astuple(short)),
         "manifest": json.dumps(values, sort_keys=True, default=_to_plain_value),
     }
 
@@ -137,13 +137,13 @@ def _to_plain_value(value: Any) -> Any:
     return asdict(value) if isinstance(value, ClusterFit) else dict(value)
 
 
-def payload_to_mark(payload: Payload) -> ManifestMark:
+def payload_to_short_manifest(payload: Payload) -> ShortManifest:
     """Decode the short form in a manifest's payload; raise DamagedTreeError if that fails."""
     try:
-        return ManifestMark(*json.loads(payload["mark"]))
+        return ShortManifest(*json.loads(payload["mark"]))
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged_manifest_error(
-            f"{payload.get('mark')!r:.80} is not the mark of one"
+            f"{payload.get('mark')!r:.80} is not the short form of one"
         ) from error
 
 

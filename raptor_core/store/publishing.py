@@ -179,7 +179,7 @@ class PublicationBatch:
             raise self._failure
         updates, self._updates = list(self._updates.values()), {}
         operations: list[Operation] = [
-            *_set_readers(updates),
+            *_group_reader_changes(updates),
             Upsert(_manifest_points(each.unfinished_manifest for each in updates if each.n_points)),
             SetLive(tuple(name for each in updates for name in each.staged_ids)),
             Delete(tuple(name for each in updates for name in each.deleted_ids)),
@@ -197,7 +197,7 @@ class PublicationBatch:
             raise
 
 
-def _set_readers(updates: Sequence[TreeUpdate]) -> list[SetReaders]:
+def _group_reader_changes(updates: Sequence[TreeUpdate]) -> list[SetReaders]:
     """Group the changes of readers by points that get the same readers."""
     ids: defaultdict[Readers, list[str]] = defaultdict(list)
     for update in updates:

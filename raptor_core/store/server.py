@@ -18,7 +18,7 @@ import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.qdrant_remote import QdrantRemote
 
-from raptor_core.credentials import check_key
+from raptor_core.credentials import require_sendable_key
 from raptor_core.errors import StoreError
 from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
@@ -139,7 +139,7 @@ def connect_to_server(settings: StoreSettings) -> tuple[QdrantClient, Collection
     """Return a client of the server or of its cluster's nodes, without sending a request."""
     secret = os.environ.get(settings.api_key_env, "").strip() or None
     if secret:
-        check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
+        require_sendable_key(secret, settings.api_key_env, "the Qdrant server in store.url")
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
     through = proxy_hint(urls[0]) if urls else ""

@@ -27,8 +27,8 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import (
     Hit,
     Manifest,
-    ManifestMark,
     PublicationCounts,
+    ShortManifest,
     StoreIdentity,
     TreeEdition,
     Where,
@@ -56,8 +56,8 @@ from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import OUTLINED, Candidates, CandidateSearch, Outline
 from raptor_core.store.payload import (
     payload_to_manifest,
-    payload_to_mark,
     payload_to_node,
+    payload_to_short_manifest,
     point_id,
 )
 from raptor_core.store.publishing import PublicationBatch, write_staged_points
@@ -98,8 +98,9 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         """Restrict the store to what these readers may read: nothing if empty, everything for None.
 
         The result returns no node, vector, text, title or manifest of anything else. If they may
-        read only part of a tree, its manifest is restricted to that part. Only ``marks`` still
-        include all trees. Restricting a store again keeps the readers in both lists, and everyone.
+        read only part of a tree, its manifest is restricted to that part. Only
+        ``short_manifests`` still include all trees. Restricting a store again keeps the readers in
+        both lists, and everyone.
         """
         if readers is None:
             return self
@@ -226,10 +227,10 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return rows
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
-        """Return live nodes by tree, layer, ``Node.document_order``."""
+        """Return live nodes by tree, layer, ``Node.document_order_key``."""
         records = self._points(live_condition(where, self._rights_conditions), None)
         nodes = [payload_to_node(record.payload) for record in records]
-        return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.document_order))
+        return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.document_order_key))
 
     def _points(
         self, condition: Condition | None, fields: Fields, *, dense: bool = False
@@ -305,13 +306,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             n_tokens=sum(node["n_tokens"] for node in nodes),
         )
 
-    def marks(self, trees: Sequence[str] | None = None) -> list[ManifestMark]:
+    def short_manifests(self, trees: Sequence[str] | None = None) -> list[ShortManifest]:
         """Return short forms of these manifests, or of all, sorted by tree name; they cost less.
 
         They include all trees, whoever the caller is.
         """
         records = self._manifest_points(trees, ("mark",))
-        return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
+        return sorted(
+            (payload_to_short_manifest(r.payload) for r in records), key=attrgetter("tree")
+        )
 
     def _manifest_points(self, trees: Sequence[str] | None, fields: Fields) -> list[Point]:
         if trees is None:

@@ -269,8 +269,8 @@ def read_editions(folder: ExportFolder, export: Export) -> Iterator[list[TreeEdi
 def differing_trees(store: VectorStore, export: Export) -> list[str]:
     """Return the trees of the export that are published with other content, sorted."""
     exported = {file.tree: file.build for file in export.trees}
-    live = store.marks(sorted(exported))
-    return sorted(mark.tree for mark in live if mark.build_id != exported[mark.tree])
+    live = store.short_manifests(sorted(exported))
+    return sorted(short.tree for short in live if short.build_id != exported[short.tree])
 
 
 def _read_edition(folder: ExportFolder, file: ExportedFile) -> TreeEdition:

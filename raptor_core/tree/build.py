@@ -20,7 +20,7 @@ from raptor_core.tree.cluster import Clustering, cluster_top_layer
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.naming import name_summaries
+from raptor_core.tree.naming import add_names_and_key_terms
 from raptor_core.tree.summarize import SummarizedLayers, summarize_clusters
 
 Progress = Callable[[str, int], None]
@@ -119,7 +119,7 @@ def build_trees(
         lower = {tree: [layer.nodes for layer in of[:-1]] for tree, of in layers.items()}
         report(f"layer_{number + 1}/clusters", sum(len(result.groups) for _, result in work))
         top = {
-            tree: name_summaries(
+            tree: add_names_and_key_terms(
                 nodes, [layer.nodes for layer in layers[tree]], previous.get(tree), components
             )
             for tree, nodes in _summarize_layers(

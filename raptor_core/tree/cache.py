@@ -190,7 +190,7 @@ class NodeCache:
             raise self._explain(error) from error
         return sorted(tree for (tree,) in found)
 
-    def count_texts(self) -> int:
+    def count_wanted_summaries(self) -> int:
         """Return the number of kept summaries that unfinished trees want."""
         return sum(count for (count,) in self._read(_COUNT_TEXTS, corpus=self._corpus))
 

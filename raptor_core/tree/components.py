@@ -11,7 +11,7 @@ from typing import Any
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
 from raptor_core.audit.facts import VERSION as FACTS_VERSION
-from raptor_core.audit.facts import find_foreign_facts
+from raptor_core.audit.facts import separate_foreign_facts
 from raptor_core.checks.junk import find_unfit_reason
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunk, Chunker
@@ -25,7 +25,7 @@ from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import N_PROBED, Embedder, ProbedEmbedder
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
-from raptor_core.models.summarizing.base import Grounding, Summarizer, SummaryFunction
+from raptor_core.models.summarizing.base import ForeignFactRemoval, Summarizer, SummaryFunction
 from raptor_core.settings import EmbedderSettings, Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
@@ -173,7 +173,7 @@ class Components:
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit_reason,
-            grounding=self._grounding,
+            foreign_fact_removal=self._foreign_fact_removal,
         )
 
     def summarizer_fingerprint(self, embedder_fingerprint: str) -> str:
@@ -199,21 +199,21 @@ class Components:
         return self.calls_model and self.settings.summarizer.titles
 
     @property
-    def _grounding(self) -> Grounding | None:
+    def _foreign_fact_removal(self) -> ForeignFactRemoval | None:
         """How to remove foreign facts; None if the settings only report them."""
         mode = self.settings.summarizer.foreign_facts
         if mode == "strict":
-            find = partial(find_foreign_facts, embed=self._bundled_embedder.embed)
-            return Grounding(f"{FACTS_VERSION}-quoted", find, self._extractive_summarizer)
+            find = partial(separate_foreign_facts, embed=self._bundled_embedder.embed)
+            return ForeignFactRemoval(f"{FACTS_VERSION}-quoted", find, self._extractive_summarizer)
         removes = mode == "remove"
         return (
-            Grounding(FACTS_VERSION, find_foreign_facts, self._extractive_summarizer)
+            ForeignFactRemoval(FACTS_VERSION, separate_foreign_facts, self._extractive_summarizer)
             if removes
             else None
         )
 
     @property
-    def is_grounded(self) -> bool:
+    def searches_foreign_facts(self) -> bool:
         """Whether a chat model writes the summaries, so that foreign facts are searched for."""
         return self.settings.summarizer.kind != "extractive" and not self._custom_component(
             "summarizer"

@@ -33,7 +33,9 @@ def draft_summaries(
         documents = tuple(sorted({d for child in children for d in child.documents}))
         curated = components.curation.summary_decision(documents, keys)
         content_key = (
-            curated.content_key if curated else identity.summary_content_key(keys, summarizer)
+            curated.corrected_content_key
+            if curated
+            else identity.summary_content_key(keys, summarizer)
         )
         node = Node(
             id=identity.summary_id(clustering.tree, number, content_key, occurrences[content_key]),

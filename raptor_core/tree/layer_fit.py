@@ -17,7 +17,7 @@ from raptor_core.clustering.anchored import (
     ClusterBounds,
     cluster_anchored,
     match_earlier_clusters,
-    mutual_similarity,
+    mean_cosine_to_others,
 )
 from raptor_core.clustering.base import Clusters
 from raptor_core.identity import slot_id
@@ -64,8 +64,8 @@ class LayerClusterer:
         """Cluster the layer from scratch; the fit records the ``reason``."""
         clusters = self._clusterer.cluster(self._vectors, self._n_tokens)
         by_members = dict(zip(clusters.members, clusters.responsibilities, strict=False))
-        if self._splits_fits and max(map(len, clusters.members)) > self._bounds.max_members:
-            split = self._split_large(clusters.members)
+        if self._limits_first_fits and max(map(len, clusters.members)) > self._bounds.max_members:
+            split = self._split_large_and_limit(clusters.members)
             clusters = Clusters(split.members, {**clusters.details, **split.details})
         value = mean_cohesion(self._vectors, clusters.members)
         fit = ClusterFit(self._clusterer.fingerprint, 0, value, value, reason, self._embedder)
@@ -74,7 +74,7 @@ class LayerClusterer:
         return ArrangedClusters(replace(clusters, responsibilities=shares), slots, fit)
 
     @property
-    def _splits_fits(self) -> bool:
+    def _limits_first_fits(self) -> bool:
         """Whether ``rebuild.max_members`` also limits first fits, which the paper does not do."""
         keeps = getattr(self._clusterer, "keeps_fits", False)
         return self._is_anchored and self._clusterer.anchorable and not keeps
@@ -145,14 +145,14 @@ class LayerClusterer:
         vectors = self._vectors
         new = self._clusterer.cluster(vectors[rows], self._n_tokens[rows]).members
         groups = [*sorted(unchanged), *(rows[list(members)].tolist() for members in new)]
-        refit = self._split_large(groups)
+        refit = self._split_large_and_limit(groups)
         fitted = [members for members in refit.members if members not in unchanged]
         previous, current = (mean_cohesion(vectors, members) for members in (changed, fitted))
         is_more_cohesive = previous < current * (1 - COHESION_LOSS)
         current = mean_cohesion(vectors, refit.members)
-        if not is_more_cohesive or _mean_closeness(vectors, fitted) <= _mean_closeness(
-            vectors, changed
-        ):
+        if not is_more_cohesive or _mean_cosine_to_others(
+            vectors, fitted
+        ) <= _mean_cosine_to_others(vectors, changed):
             return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")
         n_placed = round(fit.n_placed * (1 - len(rows) / len(self._nodes)))
         reason = f"{fit.reason}: {len(changed)} touched clusters fitted again"
@@ -160,7 +160,7 @@ class LayerClusterer:
             fit.fingerprint, n_placed, current, current, reason, self._embedder
         )
 
-    def _split_large(self, members: Members) -> AnchoredClusters:
+    def _split_large_and_limit(self, members: Members) -> AnchoredClusters:
         """Split clusters with more than ``rebuild.max_members``, and apply all limits."""
         most = self._bounds.max_members
         return self._apply_limits(
@@ -200,10 +200,10 @@ class LayerClusterer:
         return tuple(slots)
 
 
-def _mean_closeness(vectors: Vectors, members: Members) -> float:
+def _mean_cosine_to_others(vectors: Vectors, members: Members) -> float:
     """Return the mean cosine of each member to the centre of the other members."""
     rows_of = [vectors[list(rows)].astype(np.float64) for rows in members]
-    return float(np.average([*map(mutual_similarity, rows_of)], weights=[*map(len, rows_of)]))
+    return float(np.average([*map(mean_cosine_to_others, rows_of)], weights=[*map(len, rows_of)]))
 
 
 def mean_cohesion(vectors: Vectors, members: Members) -> float:

@@ -43,7 +43,7 @@ Key = tuple[str, ...]
 """The singular of a word, or of two words side by side."""
 
 
-def name_summaries(
+def add_names_and_key_terms(
     nodes: Sequence[Node],
     below: Sequence[Sequence[Node]],
     previous: Tree | None,

@@ -16,7 +16,7 @@ from typing import TypeVar
 from raptor_core.curation import CURATED, Curation
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, digest, fingerprint
-from raptor_core.models.local.files import digest_model_file
+from raptor_core.models.local.files import digest_size_and_file_ends
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, TreeEdition
@@ -47,7 +47,7 @@ def content_settings(
         values.pop("foreign_facts", None)  # because quoted sentences invent nothing
     if getattr(part, "is_local", False):
         with suppress(OSError):  # because applications that only search do not need the file
-            values["model"] = digest_model_file(part.model)
+            values["model"] = digest_size_and_file_ends(part.model)
     return {**values, "own": custom[group]} if custom.get(group) else values
 
 
@@ -82,7 +82,7 @@ def make_manifest(
     )
 
 
-def forbidden_nodes(
+def forbidden_node_ids(
     nodes: Sequence[Node], curation: Curation, gone: Collection[str] = ()
 ) -> set[str]:
     """Return the ids of a tree's nodes that must not be published.

@@ -63,7 +63,7 @@ def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) ->
 
 def _sort_layer(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
     nodes = [by_id[node.id] for node in layer.nodes]
-    rows = sorted(range(len(nodes)), key=lambda row: nodes[row].document_order)
+    rows = sorted(range(len(nodes)), key=lambda row: nodes[row].document_order_key)
     return Layer(tuple(nodes[row] for row in rows), layer.vectors[rows])
 
 

@@ -69,7 +69,7 @@ class HtmlTableWriter:
             names_column = tag == "th" or in_head
             self._blocks.begin_cell(names_column=names_column)
             n_rows, n_columns = (
-                _parse_cell_count(attributes.get(n, "")) for n in ("rowspan", "colspan")
+                _parse_cell_span(attributes.get(n, "")) for n in ("rowspan", "colspan")
             )
             table.cell, table.label = _Cell(n_rows, n_columns, names_column), ""
 
@@ -102,7 +102,7 @@ class HtmlTableWriter:
             self._blocks.add_text(cell.label if self._n_repeated <= _MAX_REPEATED_CHARS else "")
 
 
-def _parse_cell_count(text: str) -> int:
+def _parse_cell_span(text: str) -> int:
     """Parse a number of rows or columns; 0 means all that follow."""
     number = int(text.strip()[:9]) if text.strip().isdecimal() else 1
     return min(number, _MAX_SPAN) or _MAX_SPAN

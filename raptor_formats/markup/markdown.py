@@ -103,7 +103,7 @@ class _MarkdownReader:
         yield from self._read_unclaimed_lines(at, len(self._lines))
 
     def _find_leaf_blocks(self) -> Iterator[_LeafBlock]:
-        skeleton, rows = self._reduce_lines()
+        skeleton, rows = self._structural_lines()
         if all(line.strip() == "" or _UNMARKED.match(line) for line in skeleton):
             yield from _plain_paragraphs(skeleton, rows)
             return
@@ -127,7 +127,7 @@ class _MarkdownReader:
             begins_item = False
             yield _LeafBlock(kind, first, last, token.type, depth, title)
 
-    def _reduce_lines(self) -> tuple[list[str], list[int]]:
+    def _structural_lines(self) -> tuple[list[str], list[int]]:
         """Return the lines that decide the block structure, and their row numbers in the text.
 
         Fewer lines make the parser many times faster. A line that begins no block and contains no

@@ -67,14 +67,14 @@ def read_printed_blocks(
 
 def _count_column_name_lines(lines: Sequence[_Line]) -> int | None:
     """Count the lines above the rows of a table; None if the lines are not a table."""
-    numbered = [_has_number(line.text) for line in lines]
+    numbered = [_has_number_except_year(line.text) for line in lines]
     n_names = numbered.index(True) if True in numbered else len(lines)
     n_rows = sum(numbered)
     is_table = n_rows >= MIN_ROWS and n_rows >= MIN_NUMBERED_SHARE * (len(lines) - n_names)
     return n_names if is_table and n_names <= MAX_NAMES_LINES else None
 
 
-def _has_number(line: str) -> bool:
+def _has_number_except_year(line: str) -> bool:
     """Return whether a line has a number other than a year, which may name a column."""
     words = (word.strip(_SIGNS).replace(",", "").replace(".", "") for word in line.split())
     return any(word.isdigit() and not _YEAR.match(word) for word in words)
@@ -83,7 +83,7 @@ def _has_number(line: str) -> bool:
 def _is_title(line: str) -> bool:
     first = next((char for char in line if char.isalpha()), "a")
     is_short = len(line) <= MAX_TITLE_CHARS and not line.rstrip().endswith(_NO_TITLE_END)
-    return is_short and not first.islower() and not _has_number(line)
+    return is_short and not first.islower() and not _has_number_except_year(line)
 
 
 def _read_table_rows(text: str, lines: Sequence[_Line], n_names: int) -> Iterator[Block]:

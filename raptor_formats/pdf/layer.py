@@ -64,7 +64,7 @@ def read_page(document: Any, at: int) -> PageText:
     layer = page.get_textpage()
     try:
         glyphs = _Glyphs(layer)
-        n_unknown = glyphs.repair_text()
+        n_unknown = glyphs.compose_and_drop_glyphs()
         lines = list(glyphs.read_lines())
         shown = _remove_white_space("".join(line.text for line in lines)) if notes else ""
         notes = [note for note in notes if _remove_white_space(note) not in shown]
@@ -137,7 +137,7 @@ class _Glyphs:
         self._is_aligned = n_chars == len(self._text)
         self._has_ideograms = bool(_IDEOGRAMS.search(self._text))
 
-    def repair_text(self) -> int:
+    def compose_and_drop_glyphs(self) -> int:
         """Compose accents, drop private-use glyphs, and return how many were dropped."""
         if _ACCENT.search(self._text):
             self._combine_accents()

@@ -16,7 +16,12 @@ from raptor_formats.metadata import clean_metadata
 from raptor_formats.pdf.blocks import read_printed_blocks
 from raptor_formats.pdf.layer import IDEOGRAM, read_page
 from raptor_formats.pdf.pages import DIVIDED, PrintedLine, without_running_lines
-from raptor_formats.pdf.sections import HEADING_SIZE, find_larger_lines, place_outline, read_outline
+from raptor_formats.pdf.sections import (
+    HEADING_SIZE,
+    find_headings_by_size,
+    place_outline,
+    read_outline,
+)
 from raptor_formats.sections import nest_headings
 from raptor_formats.text import one_line
 
@@ -84,7 +89,7 @@ def parse_pdf(data: bytes) -> Parsed:
     except pdfium.PdfiumError as error:
         raise UnreadableError(_explain_pdfium_error(str(error))) from error
     headings = place_outline(outline, printed, flow.line_starts, flow.page_starts)
-    headings = headings or find_larger_lines(printed, flow.line_starts)
+    headings = headings or find_headings_by_size(printed, flow.line_starts)
     about = {
         "pages": len(printed),
         "author": info.get("Author", ""),

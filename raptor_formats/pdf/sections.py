@@ -135,7 +135,7 @@ def _find_lines_of_title(title: str, plain: Sequence[str]) -> list[int]:
     return [at for at, text in enumerate(joined) if plain[at] and text.startswith(title)]
 
 
-def find_larger_lines(
+def find_headings_by_size(
     pages: Sequence[Sequence[PrintedLine]], line_starts: Sequence[Sequence[int]]
 ) -> list[Heading]:
     """Find headings by font size; the largest are the outermost."""
@@ -148,7 +148,7 @@ def find_larger_lines(
     candidates = [
         (size, title, start)
         for lines, starts in zip(pages, line_starts, strict=True)
-        for size, title, start in _find_larger_lines_of_page(lines, starts, HEADING_SIZE * body)
+        for size, title, start in _find_page_headings_by_size(lines, starts, HEADING_SIZE * body)
     ]
     n_equal = Counter(title.casefold() for _, title, _ in candidates)
     kept = [row for row in candidates if n_equal[row[1].casefold()] <= HEADING_REPEATS]
@@ -159,7 +159,7 @@ def find_larger_lines(
     return [Heading(title, ranks[size], start) for size, title, start in kept]
 
 
-def _find_larger_lines_of_page(
+def _find_page_headings_by_size(
     lines: Sequence[PrintedLine], starts: Sequence[int], least_size: float
 ) -> Iterator[tuple[float, str, int]]:
     """Yield size, title and start of the headings of a page; join wrapped ones."""

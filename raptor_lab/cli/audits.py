@@ -23,7 +23,7 @@ from raptor_lab import sheet
 from raptor_lab.cli.reader import make_reader, open_answer_cache, reader_option
 from raptor_lab.comparison.compare import Comparison
 from raptor_lab.comparison.tables import Table, comparison_tables, print_table
-from raptor_lab.effect import measure_effect
+from raptor_lab.effect import compare_without_nodes
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
 from raptor_lab.readers import AnswerMeasurer
 
@@ -147,7 +147,7 @@ def verdicts_command(
     verdicts = sheet.read_verdicts(folder / sheet.SHEET, drawn, partly=partly)
     figures = sheet.compute_study_figures(drawn, verdicts)
     findings = sheet.sheet_findings(drawn, verdicts)
-    effect = _measure_effect(home, findings, questions, reader) if questions else None
+    effect = _compare_without_bad_nodes(home, findings, questions, reader) if questions else None
     if as_json:
         counts = {**asdict(figures), "share": figures.share}
         counts |= {"effect": effect.to_json_values()} if effect else {}
@@ -158,7 +158,7 @@ def verdicts_command(
             print_table(table)
 
 
-def _measure_effect(
+def _compare_without_bad_nodes(
     home: Path, findings: Sequence[SentenceFinding], questions: Path, reader: str | None
 ) -> Comparison:
     """Compare contexts, or a model's answers, with and without the hallucinating nodes."""
@@ -170,7 +170,7 @@ def _measure_effect(
         made = make_reader(settings.reader, Ledger.from_settings(settings), reader)
         measurer = AnswerMeasurer("study", made, open_answer_cache(opened.path / "evaluation"))
     with open_published(opened, settings, components.store_identity) as store:
-        return measure_effect(store, components, load_golden(questions), wrong, measurer)
+        return compare_without_nodes(store, components, load_golden(questions), wrong, measurer)
 
 
 def _print_study_figures(figures: sheet.StudyFigures) -> None:

@@ -21,7 +21,7 @@ from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.tables import Table, table_markdown
 from raptor_lab.paper import tables
-from raptor_lab.paper.pictures import curve_svg, scaling_svg, shares_svg
+from raptor_lab.paper.pictures import layer_shares_svg, score_by_length_svg, tokens_and_seconds_svg
 from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
@@ -149,8 +149,8 @@ def _make_study_files(studies: Sequence[Study]) -> Iterator[StudyFile]:
         "curve.md",
         "The collapsed tree and traversal by length of the context",
         "Figure 3",
-        tables.curve_tables(studies),
-        {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(curved, 1)},
+        tables.score_by_length_tables(studies),
+        {f"curve-{at}.svg": score_by_length_svg(study) for at, study in enumerate(curved, 1)},
     )
     yield StudyFile(
         "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", tables.layer_tables(studies)
@@ -159,8 +159,8 @@ def _make_study_files(studies: Sequence[Study]) -> Iterator[StudyFile]:
         "shares.md",
         "Nodes by layer",
         "Tables 18 to 21, Figure 7",
-        tables.share_tables(studies),
-        {f"shares-{at}.svg": shares_svg(study) for at, study in enumerate(studies, 1)},
+        tables.layer_share_tables(studies),
+        {f"shares-{at}.svg": layer_shares_svg(study) for at, study in enumerate(studies, 1)},
     )
     yield StudyFile(
         "compression.md", "Sizes of the trees", "Table 10", tables.compression_tables(studies)
@@ -170,7 +170,7 @@ def _make_study_files(studies: Sequence[Study]) -> Iterator[StudyFile]:
         "Tokens and time by length of the document",
         "Figures 5 and 6",
         tables.scaling_tables(studies),
-        {f"scaling-{at}.svg": scaling_svg(study) for at, study in enumerate(studies, 1)},
+        {f"scaling-{at}.svg": tokens_and_seconds_svg(study) for at, study in enumerate(studies, 1)},
     )
 
 

@@ -183,9 +183,11 @@ def board_tables(
         yield _make_table("Documents", of_documents, firsts, documents)
 
 
-def _make_table(title: str, rows: Sequence[BoardRow], limits: Sequence[str], note: str) -> Table:
-    differences = [f"less {rows[0].strategy}, {limit}" for limit in limits]
-    head = ("set", "measure", "questions", "strategy", *limits, *differences, "p50 ms")
+def _make_table(
+    title: str, rows: Sequence[BoardRow], limit_labels: Sequence[str], note: str
+) -> Table:
+    differences = [f"less {rows[0].strategy}, {limit}" for limit in limit_labels]
+    head = ("set", "measure", "questions", "strategy", *limit_labels, *differences, "p50 ms")
     cells = (
         (
             row.dataset,

@@ -113,7 +113,7 @@ def _build_missing(
     documents = sorted(dataset.documents, key=lambda document: document.id)
     partitions = Partitions(documents, components.settings.grouping)
     trees = {tree: members for part in partitions.values() for tree, members in part.items()}
-    built = {mark.tree for mark in store.marks()}
+    built = {short.tree for short in store.short_manifests()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
         new_trees = build_trees(

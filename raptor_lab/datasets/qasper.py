@@ -33,7 +33,7 @@ def load_qasper(path: Path, text: str) -> Dataset:
     return Dataset("qasper", tuple(documents), tuple(questions), abstracts)
 
 
-def gold_answer(answer: JsonRow) -> tuple[str, str]:
+def gold_answer_kind_and_text(answer: JsonRow) -> tuple[str, str]:
     """Return the kind of an annotator's answer, and its text as in the official evaluation."""
     if answer.values.get("unanswerable"):
         return "none", UNANSWERABLE
@@ -62,7 +62,7 @@ def _to_document(paper: str, row: JsonRow) -> Document:
 def _to_question(paper: str, row: JsonRow) -> Question:
     answers = [item.read_object("answer") for item in row.read_objects("answers")]
     evidence = tuple(passage for answer in answers for passage in answer.read_texts("evidence"))
-    gold = list(map(gold_answer, answers))
+    gold = list(map(gold_answer_kind_and_text, answers))
     return Question(
         id=row.read_text("question_id"),
         text=row.read_text("question"),

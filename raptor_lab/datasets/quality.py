@@ -8,7 +8,7 @@ from raptor_core.evaluation.golden_file import Question
 from raptor_formats.markup.html import parse_html
 from raptor_formats.text import clean_text, one_line
 from raptor_lab.datasets.base import Dataset
-from raptor_lab.datasets.records import read_options
+from raptor_lab.datasets.records import read_options_and_right_index
 from raptor_lab.datasets.rows import JsonRow, parse_json_lines
 
 REMEDY = (
@@ -47,7 +47,7 @@ def _to_document(article: str, row: JsonRow) -> Document:
 
 
 def _to_question(name: str, article: str, row: JsonRow) -> Question:
-    options, gold = read_options(row)
+    options, gold = read_options_and_right_index(row)
     difficult = row.read_whole_number("difficult", 0, 1)
     return Question(
         id=name,

@@ -82,7 +82,7 @@ def _to_document(row: JsonRow) -> Document:
 
 
 def _to_question(number: str, document: str, row: JsonRow) -> Question:
-    options, gold = read_options(row) if row.values.get("options") else ((), None)
+    options, gold = read_options_and_right_index(row) if row.values.get("options") else ((), None)
     answers = row.read_texts("answers") or (
         (UNANSWERABLE,) if row.values.get("unanswerable") else ()
     )
@@ -107,7 +107,7 @@ def keep_text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
 
 
-def read_options(row: JsonRow) -> tuple[tuple[str, ...], int | None]:
+def read_options_and_right_index(row: JsonRow) -> tuple[tuple[str, ...], int | None]:
     """Return the options of a question, and the index of the right one, from 0."""
     options = row.read_texts("options")
     if len(options) < 2:

@@ -11,7 +11,7 @@ Points = Sequence[tuple[float, float]]
 _PANEL = (4.6, 2.6)  # inches
 
 
-def scaling_svg(study: Study) -> str:
+def tokens_and_seconds_svg(study: Study) -> str:
     """Draw tokens of calls, and a second panel of seconds if they were measured."""
     prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.token_points]
     completions = [
@@ -28,7 +28,7 @@ def scaling_svg(study: Study) -> str:
     return _to_svg(figure)
 
 
-def curve_svg(study: Study) -> str:
+def score_by_length_svg(study: Study) -> str:
     """Draw the measure by the length of the context: collapsed tree and traversal (Figure 3)."""
     series: dict[str, list[tuple[float, float]]] = {}
     for line in study.curve_rows:
@@ -40,7 +40,7 @@ def curve_svg(study: Study) -> str:
     return _to_svg(figure)
 
 
-def shares_svg(study: Study) -> str:
+def layer_shares_svg(study: Study) -> str:
     """Draw the nodes of a context by layer at the largest budget, by strategy (Figure 7)."""
     budget = max(study.retrievers.budgets)
     at_budget = study.retrievers.rows_at_budget(budget).values()

@@ -55,7 +55,7 @@ class TimePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Slope:
+class FittedLine:
     """Line fitted by least squares: rise per 1,000 tokens of the document, and R²."""
 
     per_thousand_tokens: float
@@ -108,13 +108,13 @@ def time_builds(
     return points
 
 
-def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
+def fit_line(lengths: Sequence[int], values: Sequence[float]) -> FittedLine | None:
     """Fit a straight line through values by length; None with fewer than two lengths."""
     if len(set(lengths)) < 2:
         return None
     line = linregress(lengths, values)
     explained = float(line.rvalue) ** 2 if len(set(values)) > 1 else 1.0
-    return Slope(1000 * float(line.slope), explained)
+    return FittedLine(1000 * float(line.slope), explained)
 
 
 def _cut_prefixes(

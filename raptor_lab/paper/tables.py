@@ -18,7 +18,7 @@ from raptor_lab.comparison.compare import (
 )
 from raptor_lab.comparison.index import TreeStatistics
 from raptor_lab.comparison.tables import Table
-from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, name_of_layer_search
+from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_line, name_of_layer_search
 
 # Tables of the paper (Sarthi et al. 2024, arXiv:2401.18059) by number; shares are in percent.
 ANSWERS: Mapping[str, tuple[int, ...]] = {
@@ -154,7 +154,7 @@ _CURVE = (
 )
 
 
-def curve_tables(studies: Sequence[Study]) -> list[Table]:
+def score_by_length_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table for each data set that has a measure."""
     tables = []
     for study in studies:
@@ -190,7 +190,7 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
     return tables + published_tables(*LAYERS)
 
 
-def share_tables(studies: Sequence[Study]) -> list[Table]:
+def layer_share_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table of nodes by layer for each data set, and the paper's."""
     return [*map(_share_table, studies), *published_tables(*SHARES)]
 
@@ -336,7 +336,7 @@ _SECONDS = (
 
 def scaling_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table of fitted lines, and tables of the points of each data set."""
-    rows = tuple(chain.from_iterable(map(_slope_rows, studies)))
+    rows = tuple(chain.from_iterable(map(_fitted_line_rows, studies)))
     head = ("data set", "what", "points", "for each 1,000 tokens of the document", "R²")
     tables = [Table("Straight lines", head, rows, _LINES)]
     for study in studies:
@@ -346,7 +346,7 @@ def scaling_tables(studies: Sequence[Study]) -> list[Table]:
     return tables
 
 
-def _slope_rows(study: Study) -> Iterator[tuple[str, ...]]:
+def _fitted_line_rows(study: Study) -> Iterator[tuple[str, ...]]:
     prompts = [point.prompt_tokens for point in study.token_points]
     completions = [point.completion_tokens for point in study.token_points]
     measured: dict[str, Sequence[float]] = {
@@ -359,7 +359,7 @@ def _slope_rows(study: Study) -> Iterator[tuple[str, ...]]:
         points, digits = (
             (study.time_points, 3) if quantity == "seconds" else (study.token_points, 0)
         )
-        slope = fit_slope([point.document_tokens for point in points], values)
+        slope = fit_line([point.document_tokens for point in points], values)
         rise = f"{slope.per_thousand_tokens:,.{digits}f}" if slope else ""
         if values:
             explained = f"{slope.r_squared:.3f}" if slope else ""

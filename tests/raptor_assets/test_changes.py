@@ -10,7 +10,7 @@ from raptor_assets.home.published import PublishedState
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, DocumentEntry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, ManifestMark
+from raptor_core.store.base import Manifest, ShortManifest
 
 BUILD = "b" * 16
 OTHER_BUILD = "c" * 16
@@ -20,10 +20,10 @@ def document(name, text=""):
     return Document(name, text or f"Text of {name}.", source=name)
 
 
-def mark(of, build=BUILD, inputs=None, is_refused=False):
+def short(of, build=BUILD, inputs=None, is_refused=False):
     if inputs is None:
         inputs = TreeVersion.of(of.id, documents_version({of.id: [of]}), build).text
-    return ManifestMark(of.id, "build", inputs, is_refused)
+    return ShortManifest(of.id, "build", inputs, is_refused)
 
 
 def published(*trees, build=BUILD):
@@ -32,7 +32,7 @@ def published(*trees, build=BUILD):
         tree.id: [PublishedDocument(tree.id, tree.content_hash, tree.source)] for tree in trees
     }
     return PublishedState(
-        {tree.id: [mark(tree, build)] for tree in trees},
+        {tree.id: [short(tree, build)] for tree in trees},
         lambda partitions: {name: documents.get(name, []) for name in partitions},
     )
 
@@ -68,7 +68,9 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     documents = [document(name) for name in "abc"]
     state = published(*documents, build=OTHER_BUILD)
     asked = []
-    state = PublishedState(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
+    state = PublishedState(
+        state.short_manifests, lambda names: dict.fromkeys(asked.extend(names) or (), ())
+    )
     assert found(state, source(*documents)).partitions_in(PartitionChange.CHANGED) == (
         "a",
         "b",
@@ -90,15 +92,15 @@ def test_a_decision_of_a_person_is_an_input():
 
 def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
-    marks = [mark(one, OTHER_BUILD), mark(one)]
-    assert found(PublishedState({"a": marks}), source(one)).partitions_in(
+    short_manifests = [short(one, OTHER_BUILD), short(one)]
+    assert found(PublishedState({"a": short_manifests}), source(one)).partitions_in(
         PartitionChange.CHANGED
     ) == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
-    state = PublishedState({d.id: [mark(d, inputs="")] for d in (there, away)})
+    state = PublishedState({d.id: [short(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
     assert (
         changes.partitions_in(PartitionChange.NEW),
@@ -113,7 +115,7 @@ def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
 
 def test_refused_summaries_are_asked_for_by_a_person_alone():
     one = document("a")
-    state = PublishedState({"a": [mark(one, is_refused=True)]})
+    state = PublishedState({"a": [short(one, is_refused=True)]})
     changes = found(state, source(one))
     assert (changes.to_build, changes.to_build_now) == ((), ("a",))
 
@@ -234,8 +236,10 @@ def test_a_build_that_waits_is_made_again_where_it_is_not_of_the_present_source(
         name: TreeVersion.of("a", documents_version({"a": [document("a", text)]}), BUILD).text
         for name, text in texts.items()
     }
-    marks = published(document("a", texts[live])) if live else published()
-    state = replace(marks, read_waiting_inputs=lambda _: {"a": inputs[staged]} if staged else {})
+    short_manifests = published(document("a", texts[live])) if live else published()
+    state = replace(
+        short_manifests, read_waiting_inputs=lambda _: {"a": inputs[staged]} if staged else {}
+    )
     own = {"runs": {"publish": publish}}
     changes = found(state, source(document("a", texts["now"])), own=own)
     assert (changes.partitions_in(PartitionChange.WAITING), changes.to_build) == (waiting, to_build)

@@ -14,7 +14,7 @@ from support.workshop import SMALL, prose
 from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.folder import Home
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_core.errors import RaptorError, SettingsError, StoreMismatchError
 from raptor_core.settings import Settings
 
@@ -116,7 +116,7 @@ def test_a_collection_on_a_server_belongs_to_the_corpus_that_made_it(stand_in):
 
 LOCKED = {
     "store": lambda path: open_at(path / "store", "edge"),
-    "records": lambda path: open_instance(Home(path / "home")),
+    "records": lambda path: open_instance_and_clean_up(Home(path / "home")),
 }
 
 

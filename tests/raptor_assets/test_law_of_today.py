@@ -223,7 +223,7 @@ class Today(RuleBasedStateMachine):
     @rule(pick=PICK)
     def go_back(self, pick):
         with self.workshop.access().store.open() as store:
-            tree = self.some(pick, [m.tree for m in store.marks()])
+            tree = self.some(pick, [m.tree for m in store.short_manifests()])
         if tree:
             self.publish(lambda access: roll_back(access, tree, "", "worse"), tree)
 

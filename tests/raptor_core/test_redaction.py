@@ -4,7 +4,7 @@ import pytest
 from support.command import raptor
 from support.stores import open_at
 
-from raptor_core.credentials import check_key
+from raptor_core.credentials import require_sendable_key
 from raptor_core.errors import MissingKeyError, SourceError
 from raptor_core.filesystems import open_file_system
 from raptor_core.models.endpoints.dialects import find_api_key
@@ -88,13 +88,13 @@ BAD_KEYS = {
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
 def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key):
     with pytest.raises(MissingKeyError, match=r"SOME_KEY.*no usable key for the reader") as caught:
-        check_key(key, "SOME_KEY", "the reader")
+        require_sendable_key(key, "SOME_KEY", "the reader")
     assert "lanted" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["k", "sk-proj_1.2~3+4/5==", "a key of the tests", 'say "x"'])
 def test_any_key_of_printable_letters_is_good(key):
-    assert check_key(key, "SOME_KEY", "the reader") == key
+    assert require_sendable_key(key, "SOME_KEY", "the reader") == key
 
 
 @pytest.mark.parametrize("variable", ["RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"])

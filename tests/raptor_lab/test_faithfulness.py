@@ -11,7 +11,12 @@ from support.command import raptor
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.evaluation.golden_file import Question
-from raptor_lab.answer_scores import answer_f1, find_chosen_option, overlap_scores, score_answer
+from raptor_lab.answer_scores import (
+    answer_f1,
+    find_chosen_option_index,
+    overlap_scores,
+    score_answer,
+)
 from raptor_lab.labelled import (
     auc,
     load_labelled,
@@ -156,7 +161,7 @@ def test_the_best_of_the_reference_answers_counts():
     ],
 )
 def test_the_option_that_an_answer_names(answer, named):
-    assert find_chosen_option(answer, OPTIONS) == named
+    assert find_chosen_option_index(answer, OPTIONS) == named
 
 
 def test_only_hard_questions_count_for_hard_accuracy():

@@ -30,7 +30,7 @@ from support.workshop import Workshop, settings_text
 from raptor_assets.chain import run, run_log
 from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_core.identity import digest
 from raptor_core.store import publishing
 from raptor_core.tree import summarize
@@ -46,7 +46,7 @@ def die(*_args, **_kwargs):
 def open_records_at_once(root, n_processes):
     """Open the records of a home in several processes; the exit code is how many could not."""
     dg.DagsterInstance.from_config = open_anew
-    with open_instance(Home(root / "another")):
+    with open_instance_and_clean_up(Home(root / "another")):
         pass  # all is imported
     wait, go = os.pipe()
     children = []
@@ -55,7 +55,7 @@ def open_records_at_once(root, n_processes):
         if child == 0:
             os.close(go)
             os.read(wait, 1)
-            with open_instance(Home(root / "home")) as instance:
+            with open_instance_and_clean_up(Home(root / "home")) as instance:
                 os._exit(len(instance.get_runs()))
         children.append(child)
     os.close(go)

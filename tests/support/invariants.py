@@ -39,7 +39,7 @@ def _layer_faults(number: int, layer: Layer) -> Iterator[str]:
     norms = np.linalg.norm(layer.vectors, axis=1)
     if not np.allclose(norms, 1.0, atol=UNIT_TOLERANCE):
         yield f"layer {number}: vectors whose norm is not 1"
-    if list(layer.nodes) != sorted(layer.nodes, key=lambda node: node.document_order):
+    if list(layer.nodes) != sorted(layer.nodes, key=lambda node: node.document_order_key):
         yield f"layer {number}: nodes out of document order"
     for node in layer.nodes:
         if node.layer != number:

@@ -19,7 +19,7 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.local.build import BuildReport, build, drop_partitions
 from raptor_assets.local.code_location import build_definitions
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.components import Components
@@ -117,7 +117,7 @@ class Workshop:
         return drop_partitions(self.home, self.settings, partitions)
 
     def instance(self) -> Any:
-        return open_instance(self.home)
+        return open_instance_and_clean_up(self.home)
 
     @cached_property
     def _records(self) -> dg.DagsterInstance:

@@ -162,7 +162,7 @@ class PublishStep(Step):
         """Publish the partitions that passed their checks, or keep their builds for approval."""
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished_trees, grouping)
-        stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
+        stored = TreeIndex(lambda: [m.tree for m in store.short_manifests() if m.inputs], grouping)
         live = store.manifests([tree.name for part in ready for tree in part.trees])
         previous = {manifest.tree: manifest for manifest in live}
         with open_publication(context.access, store, today) as publication:
@@ -176,7 +176,7 @@ class PublishStep(Step):
                     if context.needs_approval and _may_wait_for_approval(part, previous):
                         self._keep_for_approval(store, part)
                     else:
-                        self._publish_partition(publication, part)
+                        self._publish_and_clean_up(publication, part)
                 except RaptorError as error:
                     part.state.fail(self.asset, error)
 
@@ -203,7 +203,7 @@ class PublishStep(Step):
         )
         state.context.warn(f"{state.name}: built and checked; it waits for approval")
 
-    def _publish_partition(self, publication: Publication, part: _PartitionToPublish) -> None:
+    def _publish_and_clean_up(self, publication: Publication, part: _PartitionToPublish) -> None:
         published = publication.publish(_to_editions(part))
         publication.drop(part.removed_trees)
         part.published = published

@@ -20,7 +20,7 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, find_failure_remedy
 from raptor_core.nodes import Node, Tree, leaf_texts_by_node
 from raptor_core.tables.values import nodes_to_table
-from raptor_core.tree.naming import name_summaries
+from raptor_core.tree.naming import add_names_and_key_terms
 from raptor_core.tree.summarize import SummarizedLayers, summarize_clusters
 
 NAMED_FAILURES = 3
@@ -111,7 +111,9 @@ class SummariesStep(Step):
         self, state: PartitionState, tree: str, nodes: Sequence[Node]
     ) -> Sequence[Node]:
         below = state.nodes_below(tree, self.layer)
-        return name_summaries(nodes, below, state.earlier_trees()[tree], state.context.components)
+        return add_names_and_key_terms(
+            nodes, below, state.earlier_trees()[tree], state.context.components
+        )
 
     def _to_result(
         self, state: PartitionState, version: str, known: frozenset[str] | None
@@ -133,7 +135,7 @@ class SummariesStep(Step):
         settings, quotes = state.context.settings, state.context.components.is_extractive
         nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
         leaves: dict[str, tuple[str, ...]] = {}
-        if state.context.components.is_grounded:
+        if state.context.components.searches_foreign_facts:
             leaves = leaf_texts_by_node(nodes, [state.flat_nodes(n) for n in range(self.layer)])
         return check_layer(CheckedLayer(nodes, below, settings, quotes, leaf_texts=leaves))
 

@@ -26,7 +26,7 @@ from raptor_assets.home.source_state import rescan
 from raptor_assets.local.build import BuildReport, build, drop_partitions, update_corpus_tree
 from raptor_assets.local.dagster import read_begun_partitions
 from raptor_assets.local.forecast import Forecast, forecast_build
-from raptor_assets.shown.progress import describe_checks, group_by_cause
+from raptor_assets.shown.progress import describe_failed_check_counts, group_by_cause
 from raptor_assets.shown.rights import describe_unmatched_rules
 from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
@@ -67,7 +67,7 @@ def plan_command(
     SOURCES are planned in addition to the sources in the home's settings. The number of summaries
     is exact for a published tree, and mostly an estimate for a new tree.
     """
-    opened, settings, scan = _scan_sources(home, sources)
+    opened, settings, scan = _open_home_and_scan(home, sources)
     keys = _to_partition_keys(partitions, scan.inventory, settings)
     if reembed:
         _print_reembedding_plan(CorpusAccess(settings, opened, scan=scan), as_json=as_json)
@@ -264,7 +264,7 @@ def build_command(
         if sources:
             Home.at(home).check_owner("")
         # Sources are scanned before they are saved: a mistyped path changes nothing.
-        opened, settings, scan = _scan_sources(home, sources)
+        opened, settings, scan = _open_home_and_scan(home, sources)
         if sources:
             opened.create()
             opened.add_sources(absolute_sources(sources))
@@ -287,7 +287,7 @@ def build_command(
         _print_report(report, opened, seconds)
         if above is not None:
             _print_corpus_tree_build(above)
-        if checks := describe_checks(failed_checks):
+        if checks := describe_failed_check_counts(failed_checks):
             say(
                 f"failed checks: {checks}; `{command_hint('status', opened.path)}` explains",
                 fg="yellow",
@@ -452,7 +452,7 @@ def _find_partitions_to_drop(trees: tuple[str, ...], home: Home, settings: Setti
     return list(dict.fromkeys(keys.values()))
 
 
-def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
+def _open_home_and_scan(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
     """Return a home, its settings with further sources, and a scan of all, without writing."""
     added = absolute_sources(sources)
     home, settings = open_home_and_settings(path, needed=not added)

@@ -14,11 +14,11 @@ from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.local.curate import Curator
-from raptor_assets.local.dagster import CODE_LOCATION, open_instance
+from raptor_assets.local.dagster import CODE_LOCATION, open_instance_and_clean_up
 from raptor_assets.serving.identity import Callers, KnownCallers, ServerKeys
 from raptor_assets.serving.mcp import make_http_app, make_server
 from raptor_assets.shown.terminal import say
-from raptor_core.credentials import check_key, is_loopback
+from raptor_core.credentials import is_loopback, require_sendable_key
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
 from raptor_core.settings import Settings
@@ -51,7 +51,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
         )
     _require_free_port(host, port)
     # Otherwise the UI's processes create the records in parallel, and print tracebacks.
-    with open_instance(opened) as instance:
+    with open_instance_and_clean_up(opened) as instance:
         instance.get_dynamic_partitions(opened.read_names().partitions_name)
     url = f"http://{host}:{port}"
     if as_json:
@@ -149,7 +149,7 @@ def _make_callers(
 
 def _read_key(variable: str) -> str | None:
     key = os.environ.get(variable)
-    return None if key is None else check_key(key, variable, "requests to this server")
+    return None if key is None else require_sendable_key(key, variable, "requests to this server")
 
 
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")

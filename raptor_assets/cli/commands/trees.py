@@ -165,10 +165,10 @@ def report_command(
     findings = report.findings
     n_findings = None if findings is None else sum(item.node_id in shown for item in findings)
     values = {"tree": tree, "n_findings": n_findings}
-    _open_page(path, url, values, as_json=as_json, no_open=no_open)
+    _print_and_open_page(path, url, values, as_json=as_json, no_open=no_open)
 
 
-def _open_page(
+def _print_and_open_page(
     path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool
 ) -> None:
     """Print the address of a page, and open it if a person sees the output."""

@@ -239,7 +239,7 @@ def scan_source(
     reading = _SourceReading(catalog or Catalog(), clock())
     reading.list_sources(source_openers((), settings))
     reading.read_changed_files()
-    documents = reading.collect_entries().sorted_items(rules)
+    documents = reading.collect_entries().sorted_with_readers(rules)
     skipped, failure = tuple(reading.skipped), reading.failure
     if not documents:
         failure = failure or make_empty_source_error((), settings, skipped)
@@ -369,7 +369,7 @@ def read_scanned_documents(scan: Scan, ids: Collection[str]) -> Corpus:
         if named is None:
             named = separate_skipped(content.parse(), skipped)
         corpus.add([item for item in named if item[1].id in ids], file.path)
-    return Corpus(corpus.sorted_items(scan.rules), tuple(dict.fromkeys(skipped)))
+    return Corpus(corpus.sorted_with_readers(scan.rules), tuple(dict.fromkeys(skipped)))
 
 
 def _had_any_document(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:

@@ -46,7 +46,7 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
     corpus: FirstOfEachId[Document] = FirstOfEachId(skipped)
     for file, content in load_listed(listed):
         corpus.add(separate_skipped(content.parse(), skipped), file.path)
-    documents = corpus.sorted_items(ReaderRules(settings))
+    documents = corpus.sorted_with_readers(ReaderRules(settings))
     if not documents:
         raise make_empty_source_error(paths, settings, skipped)
     return Corpus(documents, tuple(skipped))
@@ -177,7 +177,7 @@ class FirstOfEachId(Generic[Item]):
             self._rest.setdefault(document.id, []).append(document)
         return first is document
 
-    def sorted_items(self, rules: ReaderRules) -> tuple[Item, ...]:
+    def sorted_with_readers(self, rules: ReaderRules) -> tuple[Item, ...]:
         """Return the first documents, ordered by id, with their readers."""
         return tuple(self._with_readers(key, rules) for key in sorted(self._first))
 

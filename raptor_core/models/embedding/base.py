@@ -131,7 +131,7 @@ class PrefixingEmbedder:
         segments = {text: self.segments(text) for text in dict.fromkeys(texts)}
         parts = [prefix + segment for text in texts for segment in segments[text]]
         vectors = embed_distinct(parts, self._encode, self.n_dims, self.model)
-        return mean_vectors(vectors, [len(segments[text]) for text in texts])
+        return normalized_group_means(vectors, [len(segments[text]) for text in texts])
 
     def _limit(self) -> tuple[TokenCounter, int] | None:
         """Return the model's tokenizer and its limit in tokens; None if they are unknown."""
@@ -207,7 +207,7 @@ def _word_start(text: str, position: int) -> int:
     return position
 
 
-def mean_vectors(vectors: Vectors, sizes: Sequence[int]) -> Vectors:
+def normalized_group_means(vectors: Vectors, sizes: Sequence[int]) -> Vectors:
     """Return the normalized mean of each group of rows; the row of a group of one is unchanged.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from raptor_core.credentials import check_key
+from raptor_core.credentials import require_sendable_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.limits import CallLimiter
 from raptor_core.models.endpoints.values import ChatModelRequest, json_schema_line
@@ -43,7 +43,7 @@ def find_api_key(api_key_env: str, base_url: str, purpose: str) -> str:
             f"environment variable {api_key_env} is not set: set it, name another variable in "
             f"{purpose}.api_key_env, or set {purpose}.base_url to an endpoint without keys"
         )
-    return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
+    return require_sendable_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
 
 
 def create_client(endpoint: EndpointSettings, key: str) -> "OpenAI":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import MissingExtraError, ModelError
-from raptor_core.models.local.files import digest_model_file, require_model_file
+from raptor_core.models.local.files import digest_size_and_file_ends, require_model_file
 from raptor_core.settings.base import ChatModelSettings
 from raptor_core.threads import n_cores
 
@@ -91,7 +91,7 @@ def shared_engine(part: ChatModelSettings) -> Any:
     """
     path = require_model_file(part.model, f"{part.purpose}.model")
     with _LOCK:
-        key = (digest_model_file(part.model), part.context_tokens, part.threads)
+        key = (digest_size_and_file_ends(part.model), part.context_tokens, part.threads)
         if key not in _ENGINES:
             folder = tempfile.mkdtemp(prefix="raptor-")
             atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -26,7 +26,7 @@ def require_model_file(model: str, setting: str) -> Path:
     return path
 
 
-def digest_model_file(model: str) -> str:
+def digest_size_and_file_ends(model: str) -> str:
     """Return a digest of a file's size, first and last megabyte.
 
     Raises:
@@ -50,4 +50,4 @@ def model_identity(part: ChatModelSettings) -> str:
     if not part.is_local:
         return part.model
     require_model_file(part.model, f"{part.purpose}.model")
-    return digest_model_file(part.model)
+    return digest_size_and_file_ends(part.model)

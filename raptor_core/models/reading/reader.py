@@ -13,8 +13,8 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.values import (
     ChatAnswer,
     ChatModelRequest,
-    max_words,
     neutralize_tags,
+    words_to_request,
     wrap_in_tag,
 )
 from raptor_core.models.money.usage import ANSWERS, Usage
@@ -213,7 +213,7 @@ class Reader:
             user=format_user_message(question, passages),
             max_tokens=max_tokens,
             temperature=0.0,
-            shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
+            shorten=lambda n: f"Answer in at most {words_to_request(max_tokens, n)} words.",
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from raptor_core.models.money.ledger import Ledger
-    from raptor_core.models.summarizing.base import Grounding, Summarizer
+    from raptor_core.models.summarizing.base import ForeignFactRemoval, Summarizer
     from raptor_core.models.summarizing.chat import Keep, UnfitCheck
     from raptor_core.settings.models import SummarizerSettings
     from raptor_core.tokens.base import TokenCounter
@@ -26,14 +26,19 @@ def make_summarizer(
     ledger: Ledger | None = None,
     keep: Keep | None = None,
     unfit: UnfitCheck | None = None,
-    grounding: Grounding | None = None,
+    foreign_fact_removal: ForeignFactRemoval | None = None,
 ) -> Summarizer:
     """Return the summarizer that the settings name, without loading a model or calling anything."""
     if settings.kind != "extractive":
         from raptor_core.models.summarizing.chat import ChatSummarizer
 
         chat = ChatSummarizer(
-            settings, counter, ledger=ledger, keep=keep, unfit=unfit, grounding=grounding
+            settings,
+            counter,
+            ledger=ledger,
+            keep=keep,
+            unfit=unfit,
+            foreign_fact_removal=foreign_fact_removal,
         )
         if settings.is_local or not settings.batch_from:
             return chat

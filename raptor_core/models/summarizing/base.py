@@ -125,17 +125,17 @@ class Summarizer(Protocol):
         """Yield an answer for each request as soon as it is finished, in any order."""
 
 
-class Grounding(NamedTuple):
+class ForeignFactRemoval(NamedTuple):
     """How to find foreign facts, and what to use instead of answers that consist of them.
 
     Attributes:
         version: version of the rules that find foreign facts.
-        find_foreign_facts: function from an answer and the leaves below it to its foreign facts.
+        separate_foreign_facts: function from an answer and the leaves to its foreign facts and the rest.
         extractive_summarizer: summarizer for clusters if too little of an answer is left.
     """
 
     version: int | str
-    find_foreign_facts: Callable[[str, Sequence[str]], ForeignFacts]
+    separate_foreign_facts: Callable[[str, Sequence[str]], ForeignFacts]
     extractive_summarizer: Summarizer
 
 

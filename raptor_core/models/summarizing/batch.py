@@ -180,7 +180,7 @@ class BatchSummarizer:
                 )
                 with suppress(FaultError):  # an unusable answer is requested again
                     kept = read_trimmed_chat(answer, ask)
-            foreign = self._inner.find_foreign_facts(requests[key], kept[0]) if kept else None
+            foreign = self._inner.separate_foreign_facts(requests[key], kept[0]) if kept else None
             if kept is None or foreign is None or foreign.facts:
                 if kept is not None:
                     self._inner.keep_invented_answer(requests[key], kept[0])

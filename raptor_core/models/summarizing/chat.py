@@ -18,8 +18,8 @@ from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing import prompts
 from raptor_core.models.summarizing.base import (
     FailedSummary,
+    ForeignFactRemoval,
     ForeignFacts,
-    Grounding,
     Summary,
     SummaryRequest,
     UnfitAnswer,
@@ -43,9 +43,9 @@ class ChatSummarizer:
     If an answer is refused, filtered, empty, cut off, unfit, or longer than ``max_tokens`` by the
     tree's token counter, it is retried at a higher temperature. If not even a sentence of a long
     answer fits, the retry requests fewer words. After ``max_retries`` the summary fails. With
-    ``grounding``, the model is told about foreign facts once; then sentences with such facts are
-    removed, and if too little is left, the summary quotes the texts. ``keep`` receives each answer
-    first, in the call's thread.
+    ``foreign_fact_removal``, the model is told about foreign facts once; then sentences with such
+    facts are removed, and if too little is left, the summary quotes the texts. ``keep`` receives
+    each answer first, in the call's thread.
     """
 
     calls_model = True
@@ -59,13 +59,13 @@ class ChatSummarizer:
         ledger: Ledger | None = None,
         keep: Keep | None = None,
         unfit: UnfitCheck | None = None,
-        grounding: Grounding | None = None,
+        foreign_fact_removal: ForeignFactRemoval | None = None,
     ) -> None:
         self._settings = settings
         self._counter = counter
         self._keep = keep
         self._unfit = unfit
-        self._grounding = grounding
+        self._foreign_fact_removal = foreign_fact_removal
         self._prompt = prompts.make_prompt(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
         # Without the URL, because the same model at another endpoint gives the same summaries.
@@ -76,7 +76,7 @@ class ChatSummarizer:
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,
-                **({"facts": grounding.version} if grounding else {}),
+                **({"facts": foreign_fact_removal.version} if foreign_fact_removal else {}),
             },
         )
 
@@ -127,7 +127,7 @@ class ChatSummarizer:
     ) -> Summary:
         """Return the model's answer without foreign facts; see the class docstring."""
         earlier = (
-            self.find_foreign_facts(request, request.invented_answer)
+            self.separate_foreign_facts(request, request.invented_answer)
             if request.invented_answer
             else None
         )
@@ -139,7 +139,7 @@ class ChatSummarizer:
             ):
                 raise
             return self._choose_least_invented(request, (earlier,), meter.usage)
-        foreign = self.find_foreign_facts(request, answer.text)
+        foreign = self.separate_foreign_facts(request, answer.text)
         if not foreign.facts:
             return self.make_summary(request, foreign, meter.usage, is_cut=answer.cut_off)
         if earlier is not None:
@@ -153,11 +153,13 @@ class ChatSummarizer:
         if self._keep is not None:
             self._keep(marked_content_key(request.key, INVENTED), text)
 
-    def find_foreign_facts(self, request: SummaryRequest, text: str) -> ForeignFacts:
+    def separate_foreign_facts(self, request: SummaryRequest, text: str) -> ForeignFacts:
         """Return the foreign facts of an answer to a request."""
-        if self._grounding is None:
+        if self._foreign_fact_removal is None:
             return ForeignFacts((), text, 1.0)
-        found = self._grounding.find_foreign_facts(text, request.leaf_texts or request.texts)
+        found = self._foreign_fact_removal.separate_foreign_facts(
+            text, request.leaf_texts or request.texts
+        )
         return found._replace(
             remaining_text=self._trim_to_sentences(found.remaining_text, is_cut=False)
         )
@@ -177,8 +179,8 @@ class ChatSummarizer:
         best = max(answers, key=lambda answer: answer.remaining_share)
         if best.remaining_share >= ENOUGH:
             return Summary(request.key, best.remaining_text, usage)
-        if self._grounding is not None:
-            for quoted in self._grounding.extractive_summarizer.summarize([request]):
+        if self._foreign_fact_removal is not None:
+            for quoted in self._foreign_fact_removal.extractive_summarizer.summarize([request]):
                 if isinstance(quoted, Summary):
                     return replace(quoted, usage=usage, mark=REPLACED)
         raise AnswerError(f"the answer invents {', '.join(best.facts[:5])}", "unfit")
@@ -188,7 +190,7 @@ class ChatSummarizer:
         settings = self._settings
         question, foreign = self._prompt.format_user_message(request.texts, settings.max_tokens), ""
         if request.invented_answer:
-            facts = self.find_foreign_facts(request, request.invented_answer).facts
+            facts = self.separate_foreign_facts(request, request.invented_answer).facts
             foreign = f"\n\n{prompts.foreign_facts_line(facts)}"
         n_tokens = self._counter.count([foreign])[0] if foreign else 0
         return ChatModelRequest(

@@ -71,7 +71,7 @@ class ExtractiveSummarizer:
         clusters = [self._candidates(request, cached) for request in requests]
         budgets = [self._length_budget(request) for request in requests]
         drafts = [
-            _join_sentences(_pick_prose(candidates, budget, self._settings.min_tokens))
+            _join_sentences(_pick_by_quality_tier(candidates, budget, self._settings.min_tokens))
             for candidates, budget in zip(clusters, budgets, strict=True)
         ]
         counts = self._counter.count(drafts)
@@ -120,13 +120,13 @@ class ExtractiveSummarizer:
             replace(c, sentence=replace(c.sentence, n_tokens=float(max(1, n))))
             for c, n in zip(candidates, counts, strict=True)
         ]
-        picked = _pick_prose(exact, budget, self._settings.min_tokens)
+        picked = _pick_by_quality_tier(exact, budget, self._settings.min_tokens)
         while picked:
             text = _join_sentences(picked)
             if self._counter.count([text])[0] <= self._settings.max_tokens:
                 return text
             picked.pop()
-        best = _pick_prose(exact, LengthBudget(target=0, limit=float("inf")), 1)
+        best = _pick_by_quality_tier(exact, LengthBudget(target=0, limit=float("inf")), 1)
         return self._cut_to_limit(best[0].sentence.text) if best else ""
 
     def _cut_to_limit(self, text: str) -> str:
@@ -134,7 +134,7 @@ class ExtractiveSummarizer:
         limit = self._settings.max_tokens
         spans = list(self._counter.token_spans(text))
         for n_tokens in range(min(limit, len(spans)), 0, -1):
-            head = _clean_end(text[: spans[n_tokens - 1][1]], text)
+            head = _cut_to_clause_or_word(text[: spans[n_tokens - 1][1]], text)
             if head and self._counter.count([head])[0] <= limit:
                 return head
         return text[:1]
@@ -158,7 +158,7 @@ def _child_centralities(request: SummaryRequest) -> list[float]:
     return [float(c) for c in np.round(np.clip(cosines / top, 0.2, 1.0), 2)]
 
 
-def _pick_prose(
+def _pick_by_quality_tier(
     candidates: Sequence[CandidateSentence], budget: LengthBudget, enough: float
 ) -> list[CandidateSentence]:
     """Return sentences, best first; use lower tiers only below ``enough`` tokens."""
@@ -182,7 +182,7 @@ def _join_sentences(picked: Sequence[CandidateSentence]) -> str:
     return text
 
 
-def _clean_end(head: str, text: str) -> str:
+def _cut_to_clause_or_word(head: str, text: str) -> str:
     """Shorten ``head``, a beginning of ``text``, to the end of a clause or word."""
     if len(head) < len(text):
         clauses = [m.start() for m in _CLAUSE_END.finditer(head) if m.start() > len(head) // 2]

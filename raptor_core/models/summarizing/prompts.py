@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raptor_core.identity import digest
-from raptor_core.models.endpoints.values import DATA, max_words, wrap_in_tag
+from raptor_core.models.endpoints.values import DATA, words_to_request, wrap_in_tag
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
@@ -40,7 +40,7 @@ class SummaryPrompt:
         """Return the user message with the children's texts in document order."""
         joined = "\n\n".join(texts)[: self.max_chars]
         context = wrap_in_tag(_TAG, joined) if self.has_tags else joined
-        question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
+        question = self.user.replace("{max_words}", str(words_to_request(max_tokens, 0)))
         question = question.replace("{context}", context)
         if self.has_tags and "{max_words}" not in self.user:
             question = f"{question}\n\n{length_limit_line(max_tokens, 0)}"
@@ -93,7 +93,7 @@ def make_prompt(settings: SummarizerSettings) -> SummaryPrompt:
 
 def length_limit_line(max_tokens: int, n_too_long: int) -> str:
     """Return a line that limits the answer's length, a quarter less for each that was too long."""
-    words = f"{max_words(max_tokens, n_too_long)} words"
+    words = f"{words_to_request(max_tokens, n_too_long)} words"
     return f"Write at most {words}, in complete sentences. Output only the summary."
 
 

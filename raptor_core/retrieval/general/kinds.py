@@ -19,7 +19,7 @@ from raptor_core.retrieval.general.numerals import (
 )
 from raptor_core.retrieval.general.terms import TermTable, read_term_table
 from raptor_core.retrieval.general.wording import Wording, read_wording
-from raptor_core.store.lexical import stemmed_words
+from raptor_core.store.lexical import words_cut_to_stems
 from raptor_core.store.store import VectorStore
 from raptor_core.text.words import words
 
@@ -57,13 +57,13 @@ def decide_question_kind(question: str, query: Query, store: VectorStore) -> Que
         return QuestionDecision(False, "is about a detail, as the query says")
     wording = read_wording(question)
     if query.kind == "general" or wording.is_generic:
-        return _decide_by_names(_with_part_numbers(wording, question), query, store)
+        return _decide_by_names(_with_digits_for_ordinals(wording, question), query, store)
     if wording.detail:
         return QuestionDecision(False, f"asks for a detail by {wording.detail[0]!r}")
     return QuestionDecision(False, "asks for nothing general")
 
 
-def _with_part_numbers(wording: Wording, question: str) -> Wording:
+def _with_digits_for_ordinals(wording: Wording, question: str) -> Wording:
     """Replace ordinals of chapters and sections among the names by digits: "third" becomes "3"."""
     numbers = dict(find_part_numbers(words(question.casefold())))
     names = [name for name in wording.names if name not in numbers]
@@ -107,12 +107,14 @@ def _subject_names(names: Sequence[str], table: TermTable, chunks: Sequence[Node
     has a single name, one chunk is enough.
     """
     least = 1.5 / max(table.is_chunk.sum(), 1) if len(names) > 1 else 0.0
-    in_headings = set(stemmed_words(" ".join(" ".join(_heading_path(chunk)) for chunk in chunks)))
+    in_headings = set(
+        words_cut_to_stems(" ".join(" ".join(_heading_path(chunk)) for chunk in chunks))
+    )
     is_identifier = re.compile(r"(?=.*\d).{3,}").match
     return [
         name
         for name in names
-        if in_headings.issuperset(stemmed_words(name))
+        if in_headings.issuperset(words_cut_to_stems(name))
         or is_identifier(name)
         or (table.share_of_chunks(name) > least and not name.isdigit())
     ]
@@ -126,7 +128,7 @@ def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> li
 
 def _matching_headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
     """Yield for each chunk the highest of its headings whose path contains all names."""
-    sought = set(stemmed_words(" ".join(names)))
+    sought = set(words_cut_to_stems(" ".join(names)))
     for chunk in chunks:
         title, *path = _heading_path(chunk)
         headings = (tuple(path[:end]) for end in range(1, len(path) + 1))
@@ -136,7 +138,7 @@ def _matching_headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator
 def _heading_terms(title: str, heading: Heading) -> set[str]:
     """Return the terms of a title and a heading path, with numbers of chapters and sections."""
     numbers = (find_heading_numbers(words(part.casefold())) for part in heading[1:])
-    return {*stemmed_words(" ".join((title, *heading)))}.union(*numbers)
+    return {*words_cut_to_stems(" ".join((title, *heading)))}.union(*numbers)
 
 
 def _heading_path(chunk: Node) -> tuple[str, ...]:

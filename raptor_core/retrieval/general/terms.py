@@ -191,7 +191,7 @@ def read_term_table(where: Where, store: VectorStore) -> TermTable:
     If there are more than ``MAX_NODES``, only some are read; see ``_read_nodes``.
     """
     where = replace(where, layers=None)
-    key = (tuple(store.marks(where.trees)), repr(where))
+    key = (tuple(store.short_manifests(where.trees)), repr(where))
     with _lock:
         table = _tables.pop(key, None)
     if table is None:
@@ -216,7 +216,7 @@ def _read_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore)
     manifests = manifests[:: -(-n_tops // MAX_NODES)]
     n_read = 0
     lowest: list[Node] = []
-    for filters, size in _layers_from_the_top(where, manifests):
+    for filters, size in _layer_filters_from_top(where, manifests):
         if n_read and n_read + size > MAX_NODES:
             break
         layer = [node for of_trees in filters for node in store.nodes(of_trees)]
@@ -236,7 +236,7 @@ def _count_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore
     return sum(sum(manifest.layer_sizes) for manifest in manifests)
 
 
-def _layers_from_the_top(
+def _layer_filters_from_top(
     where: Where, manifests: Sequence[Manifest]
 ) -> Iterator[tuple[list[Where], int]]:
     """Yield filters for the top layers of all trees, then for those below; each with its size."""

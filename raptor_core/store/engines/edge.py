@@ -202,10 +202,10 @@ class EdgeEngine(Engine):
         """Seal large segments, and rewrite those with many deleted points; in small stores, all."""
         erasing = self.count(Condition()) <= ERASED_POINTS
         with self._translate_errors("optimize"):
-            self._set_erasing(erasing)
+            self._set_erasing_and_reopen(erasing)
             self._shard.optimize()
 
-    def _set_erasing(self, erasing: bool) -> None:
+    def _set_erasing_and_reopen(self, erasing: bool) -> None:
         """Set whether ``optimize`` erases all deleted points; a change reopens the shard."""
         config = json.loads((self._path / "edge_config.json").read_bytes())
         options = _shard_options(config["vectors"][DENSE]["size"], erasing=erasing)

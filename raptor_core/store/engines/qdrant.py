@@ -67,7 +67,7 @@ class ClientEngine(Engine):
 
     def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``; operations share as few requests as the server's limit allows."""
-        self._index_numbers(operations)
+        self._create_number_indexes(operations)
         for request in split_into_requests(operations):
             updates = [_convert_operation(operation) for operation in request]
             with self._place.translate_errors():
@@ -135,7 +135,7 @@ class ClientEngine(Engine):
         with self._place.translate_errors():
             return self._client.count(self._collection, chosen, exact=True).count
 
-    def _index_numbers(self, operations: Sequence[Operation]) -> None:
+    def _create_number_indexes(self, operations: Sequence[Operation]) -> None:
         """Create the index of each numeric field before the first point with that field."""
         upserts = (operation for operation in operations if isinstance(operation, Upsert))
         names = {n for each in upserts for p in each.points for n in p.payload.get("numbers", ())}
@@ -229,7 +229,7 @@ def split_into_requests(operations: Sequence[Operation]) -> Iterator[list[Operat
         rows: Sequence[Any] = operation[0]
         start = 0
         for at, row in enumerate(rows):
-            n_bytes = point_bytes(row) if isinstance(operation, Upsert) else _ID_BYTES
+            n_bytes = estimate_point_bytes(row) if isinstance(operation, Upsert) else _ID_BYTES
             if size and size + n_bytes > REQUEST_BYTES:
                 yield [
                     *request,
@@ -247,7 +247,7 @@ def _restrict_to_rows(operation: Operation, rows: Sequence[Any]) -> Any:
     return type(operation)(tuple(rows), *operation[1:])
 
 
-def point_bytes(point: Point) -> int:
+def estimate_point_bytes(point: Point) -> int:
     """Estimate the size of a point as JSON, in bytes."""
     n_numbers = 0 if point.dense is None else len(point.dense)
     if point.lexical is not None:

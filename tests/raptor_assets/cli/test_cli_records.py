@@ -12,7 +12,7 @@ from raptor_assets.assets import names
 from raptor_assets.home.folder import Home
 from raptor_assets.home.record_file import read_failure_file, read_record_file
 from raptor_assets.home.records import read_failures, read_outcomes
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def test_the_file_of_the_records_says_what_dagster_says(built):
     home, settings = Home.open_with_settings(built.home)
     checks = names.partition_checks(settings)
     partitions, outcomes = read_record_file(home, checks)
-    with open_instance(home) as instance:
+    with open_instance_and_clean_up(home) as instance:
         assert partitions == sorted(
             instance.get_dynamic_partitions(home.read_names().partitions_name)
         )

@@ -76,8 +76,9 @@ def test_no_error_of_ours_steers_the_terminal_or_the_log_that_shows_it():
 
 def test_logs_warnings_and_tracebacks_keep_their_colours_alone():
     code = (
-        "import logging, sys, warnings; from raptor_assets.shown.terminal import clean_streams\n"
-        "clean_streams(); clean_streams(); planted = sys.argv[1]\n"
+        "import logging, sys, warnings\n"
+        "from raptor_assets.shown.terminal import install_clean_streams\n"
+        "install_clean_streams(); install_clean_streams(); planted = sys.argv[1]\n"
         "logging.warning('%s', planted); warnings.warn(planted)\n"
         "print('\\x1b[31mred\\x1b[0m', file=sys.stderr); raise ValueError(planted)"
     )

@@ -82,7 +82,10 @@ def test_every_check_of_what_a_tree_has_has_a_result(built):
     specs = build_check_specs(built.settings, CHAIN_NAMES)
     with built.instance() as instance:
         found = {
-            (record.check_key, record.partition_key): record.latest_execution_status.value
+            (
+                record.check_key,
+                record.partition_key,
+            ): record.latest_execution_status.value
             for record in instance.event_log_storage.get_asset_check_partition_info(
                 [spec.key for spec in specs], partition_keys=[LONG, SHORT]
             )

@@ -10,7 +10,7 @@ from support.hashing import HashingEmbedder
 
 from raptor_assets.corpus.raptor_corpus import build_raptor_corpus
 from raptor_assets.home.folder import Home
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_assets.local.storage import PooledSqliteEventLogStorage
 
 
@@ -23,7 +23,7 @@ def test_a_path_wins_over_the_variable_and_the_variable_over_the_default(tmp_pat
 
 
 def test_telemetry_and_the_sign_up_dialog_are_off(tmp_path):
-    with open_instance(Home(tmp_path / "h")) as instance:
+    with open_instance_and_clean_up(Home(tmp_path / "h")) as instance:
         assert not instance.telemetry_enabled
         assert not instance.nux_enabled
         assert isinstance(instance.event_log_storage, PooledSqliteEventLogStorage)
@@ -31,10 +31,10 @@ def test_telemetry_and_the_sign_up_dialog_are_off(tmp_path):
 
 
 def test_a_moved_home_keeps_its_record_in_its_new_place(tmp_path):
-    with open_instance(Home(tmp_path / "old's")) as instance:
+    with open_instance_and_clean_up(Home(tmp_path / "old's")) as instance:
         instance.add_dynamic_partitions("trees", ["a"])
     (tmp_path / "old's").rename(tmp_path / "new")
-    with open_instance(Home(tmp_path / "new")) as instance:
+    with open_instance_and_clean_up(Home(tmp_path / "new")) as instance:
         assert list(instance.get_dynamic_partitions("trees")) == ["a"]
     assert not (tmp_path / "old's").exists()
 

@@ -14,7 +14,7 @@ from raptor_assets.home.rollback import release_tree, roll_back
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_assets.local.versions import compare_builds, list_builds
 from raptor_assets.serving.answers import HomeService
-from raptor_assets.serving.window import call_on_corpus_of, corpus_values
+from raptor_assets.serving.window import call_on_corpus_of, published_tree_values
 from raptor_core import HomeRetriever
 from raptor_core.errors import SourceError, UnknownTreeError
 from raptor_core.store.base import Where
@@ -237,7 +237,7 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     assert pin.startswith("worse (")
     assert f"pinned to an earlier build: {pin}" in raptor("tree", TREE, "--home", home).out
     retriever = HomeRetriever(home)
-    rows = call_on_corpus_of(retriever, None, corpus_values)["trees"]
+    rows = call_on_corpus_of(retriever, None, published_tree_values)["trees"]
     trees = HomeService(retriever).list_trees().trees
     assert {row["name"]: row["pin"] for row in rows} == {TREE: pin, "other": ""}
     assert {tree.tree: tree.pin for tree in trees} == {TREE: pin, "other": ""}

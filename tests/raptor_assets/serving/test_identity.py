@@ -23,7 +23,13 @@ from support.command import SMALL_PARTS, Place, raptor
 from support.serving import served_here
 
 from raptor_assets.serving.http import make_app
-from raptor_assets.serving.identity import CALLER, Caller, KnownCallers, ServerKeys, parse_keys
+from raptor_assets.serving.identity import (
+    CALLER,
+    Caller,
+    KnownCallers,
+    ServerKeys,
+    parse_key_holders,
+)
 from raptor_assets.serving.mcp import make_http_app, make_server
 from raptor_core import HomeRetriever
 from raptor_core.errors import AccessError, SettingsError
@@ -54,7 +60,7 @@ def entry(key, *readers):
 )
 def test_a_wrong_file_of_keys_is_refused_without_its_values(text, words):
     with pytest.raises(ValueError, match=words) as refused:
-        parse_keys(text)
+        parse_key_holders(text)
     assert "secret" not in str(refused.value)
 
 
@@ -156,7 +162,7 @@ def test_a_token_of_the_issuer_has_the_readers_of_its_claims(issuer):
 def test_a_key_without_a_name_decides_under_the_beginning_of_its_digest():
     text = entry("one", "ana").replace('name = "one"\n', "")
     digest = hashlib.sha256(b"one").hexdigest()
-    assert parse_keys(text)[digest].name == f"key {digest[:8]}"
+    assert parse_key_holders(text)[digest].name == f"key {digest[:8]}"
 
 
 def test_no_other_token_is_taken(issuer):

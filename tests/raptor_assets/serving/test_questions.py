@@ -12,7 +12,7 @@ from support.command import JUDGE, Place
 
 from raptor_assets.home.folder import Home
 from raptor_assets.home.question_log import FILE, QuestionLog
-from raptor_assets.local.dagster import open_instance
+from raptor_assets.local.dagster import open_instance_and_clean_up
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.identity import KnownCallers
 from raptor_core import HomeRetriever
@@ -146,7 +146,7 @@ def test_a_run_measures_the_share_of_unanswered_questions(place):
     place.write("pump.md", f"# The pump\n\nAna repaired the pump in May. {time.time()}")
     assert place.call("build").code == 0
     key = dg.AssetCheckKey(dg.AssetKey("tree"), "unanswered_share")
-    with open_instance(Home.at(place.home)) as instance:
+    with open_instance_and_clean_up(Home.at(place.home)) as instance:
         history = instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
     found = history[0].evaluation
     assert (found.passed, found.partition) == (False, None)

@@ -68,7 +68,7 @@ def test_equal_summaries_of_two_nodes_are_judged_once_and_told_of_both():
     judge = Counting()
     report = audit(FALSE, replace(FALSE, id="twin"), judge=judge)
     assert judge.asked in (["twin"], ["false"])
-    assert sorted(report.unsupported_nodes) == ["false", "twin"]
+    assert sorted(report.unsupported_node_ids) == ["false", "twin"]
     table = audit_to_table(report)
     assert len(table) == 4
     assert [len(found) for found in findings_by_audit_key(table).values()] == [2]

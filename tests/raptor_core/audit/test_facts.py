@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.audit.facts import find_foreign_facts
+from raptor_core.audit.facts import separate_foreign_facts
 from raptor_core.models.embedding import make_embedder
 from raptor_core.settings import EmbedderSettings
 
@@ -40,7 +40,7 @@ LEAVES = (
     ],
 )
 def test_what_a_leaf_says_in_other_signs_is_not_foreign(claim):
-    assert find_foreign_facts(claim, LEAVES) == ((), claim, 1.0)
+    assert separate_foreign_facts(claim, LEAVES) == ((), claim, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_a_leaf_says_in_other_signs_is_not_foreign(claim):
     ],
 )
 def test_what_no_leaf_says_is_named_and_its_sentences_go(claim, facts):
-    found = find_foreign_facts(f"Oduya paid. {claim} Lund cleaned it.", LEAVES)
+    found = separate_foreign_facts(f"Oduya paid. {claim} Lund cleaned it.", LEAVES)
     assert facts <= set(found.facts)
     assert found.remaining_text == "Oduya paid. Lund cleaned it."
     assert 0.3 < found.remaining_share < 1
@@ -84,13 +84,13 @@ def test_what_no_leaf_says_is_named_and_its_sentences_go(claim, facts):
     ],
 )  # fmt: skip
 def test_numbers_and_names_are_compared_in_other_languages_and_scripts(leaf, known, foreign):
-    assert not find_foreign_facts(known, [leaf]).facts
-    assert find_foreign_facts(foreign, [leaf]).facts
+    assert not separate_foreign_facts(known, [leaf]).facts
+    assert separate_foreign_facts(foreign, [leaf]).facts
 
 
 def test_a_long_run_of_digits_and_numerals_takes_no_time():
     for text in ("1" * 50_000, "1,22," * 10_000, "一百" * 10_000, "eine" * 10_000):
-        find_foreign_facts(f"It is {text}.", LEAVES)
+        separate_foreign_facts(f"It is {text}.", LEAVES)
 
 
 @pytest.mark.slow
@@ -107,15 +107,15 @@ def test_sentences_that_resemble_no_sentence_of_the_leaves_are_left_out_by_an_em
     text = f"A thief in the city\n\n{true[0]} {wrong} {true[1]} {wrong}"
     kept = f"A thief in the city\n\n{true[0]} {true[1]}"
     embed = make_embedder(EmbedderSettings()).embed
-    assert find_foreign_facts(text, [leaf]) == ((), text, 1.0)
-    assert find_foreign_facts(text, [leaf], embed) == ((), kept, len(kept) / len(text))
+    assert separate_foreign_facts(text, [leaf]) == ((), text, 1.0)
+    assert separate_foreign_facts(text, [leaf], embed) == ((), kept, len(kept) / len(text))
     assert (
-        find_foreign_facts(wrong, [leaf], embed).remaining_text
-        == find_foreign_facts("", [leaf], embed).remaining_text
+        separate_foreign_facts(wrong, [leaf], embed).remaining_text
+        == separate_foreign_facts("", [leaf], embed).remaining_text
         == ""
     )
-    assert find_foreign_facts(wrong, [" "], embed).remaining_text == ""
-    both = find_foreign_facts(f"{true[0]} It cost 4,000 dollars. {wrong}", [leaf], embed)
+    assert separate_foreign_facts(wrong, [" "], embed).remaining_text == ""
+    both = separate_foreign_facts(f"{true[0]} It cost 4,000 dollars. {wrong}", [leaf], embed)
     assert both[:2] == (("4,000",), true[0])
 
 
@@ -128,5 +128,5 @@ def test_the_most_similar_sentence_of_the_leaves_replaces_one_that_resembles_non
     first = "The pump of the harbour stopped because its intake was full of silt."
     embed = make_embedder(EmbedderSettings()).embed
     for wrong in ("A worker repaired the machine.", "The engineer bought 4,000 filters."):
-        found = find_foreign_facts(f"{first} {wrong} {wrong}", [leaf], embed)
+        found = separate_foreign_facts(f"{first} {wrong} {wrong}", [leaf], embed)
         assert found.remaining_text == f"{first} An engineer replaced the filter of the pump."

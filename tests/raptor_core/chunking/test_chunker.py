@@ -12,7 +12,7 @@ from support.workshop import WORDS
 
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.context import context_lines
-from raptor_core.chunking.sentences import SpanWeights, cut_sentence, find_sentence_spans
+from raptor_core.chunking.sentences import SpanWeights, find_sentence_cuts, find_sentence_spans
 from raptor_core.documents.base import Document
 from raptor_core.settings import preset
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
@@ -55,7 +55,7 @@ def test_unusual_text_is_cut_within_the_limit_and_without_loss(name):
 
 def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     text = "one two three four, five six seven"
-    assert cut_sentence(text, 0, len(text), SpanWeights(text, COUNTER, 0, len(text)), 6) == [
+    assert find_sentence_cuts(text, 0, len(text), SpanWeights(text, COUNTER, 0, len(text)), 6) == [
         len("one two three four, ")
     ]
 

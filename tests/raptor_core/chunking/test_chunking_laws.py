@@ -11,13 +11,13 @@ from support.examples import examples
 
 from raptor_core.chunking import SentenceChunker, make_chunker
 from raptor_core.chunking.outline import document_blocks, paragraph_parts
-from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest_borders
+from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest_run_ends
 from raptor_core.chunking.sentences import block_sentence_spans
 from raptor_core.documents.base import Document
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
 from raptor_formats.blocks import Section, is_horizontal_rule
-from raptor_lab.chunking import WindowChunker
+from raptor_lab.chunking import FixedWordsChunker
 
 
 class Words:
@@ -110,7 +110,7 @@ def test_a_sentence_that_fits_is_never_cut(text, limit):
 
 def chunker_of(method, limit):
     if method == "windows":
-        return WindowChunker(ChunkingSettings(max_tokens=limit), Words())
+        return FixedWordsChunker(ChunkingSettings(max_tokens=limit), Words())
     return make_chunker(ChunkingSettings(method=method, max_tokens=limit), Words())
 
 
@@ -228,7 +228,7 @@ def test_a_packing_has_the_least_price_of_all(weights, limit, seed):
         possible = [(p, c, b) for (p, c), b in zip(found, large, strict=True) if p is not None]
         enough = [p + c for p, c, b in possible if b]
         least.append(min(enough or [p + c for p, c, _ in possible]))
-    ends = cheapest_borders(weights, prices, limit)
+    ends = cheapest_run_ends(weights, prices, limit)
     assert ends == sorted(set(ends))
     assert sum(price(a, b) for a, b in pairwise([0, *ends])) == least[-1]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.documents import Document, Skipped, UnreadPlaces, decide_removals
+from raptor_core.documents import Document, Skipped, UnreadPlaces, decide_partitions_to_keep
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 
@@ -12,7 +12,7 @@ def documents(*ids, source=""):
 
 def decide(published, present=(), skipped=(), by="document", **given):
     limits = {key: given.pop(key) for key in ("max_removed", "max_removed_documents")}
-    return decide_removals(
+    return decide_partitions_to_keep(
         published,
         present,
         skipped,

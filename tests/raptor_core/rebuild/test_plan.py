@@ -74,7 +74,7 @@ def test_a_plan_asks_no_summarizer_and_keeps_nothing():
     assert plan.exact
     assert summarizer.n_made == 0
     assert not cache.vectors(["x"])
-    assert (cache.unfinished_trees(), cache.count_texts()) == ([], 0)
+    assert (cache.unfinished_trees(), cache.count_wanted_summaries()) == ([], 0)
 
 
 def test_nothing_changed_is_nothing_to_do():

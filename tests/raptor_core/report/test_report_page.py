@@ -28,7 +28,7 @@ from raptor_core.report.data import (
     rebuild_documents,
     settings_text,
 )
-from raptor_core.report.layout import compute_layout, first_parents
+from raptor_core.report.layout import compute_node_points, first_parent_indices
 from raptor_core.report.page import embedded_json, render_report
 from raptor_core.report.values import RebuildChange, Report
 from raptor_core.settings import Settings
@@ -222,10 +222,10 @@ def many(n_leaves):
 @pytest.mark.slow
 def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
     nodes, _, vectors = many(5_000)
-    points = compute_layout(nodes, vectors)
-    assert points.tobytes() == compute_layout(nodes, vectors).tobytes()
+    points = compute_node_points(nodes, vectors)
+    assert points.tobytes() == compute_node_points(nodes, vectors).tobytes()
     assert (points.min(), points.max()) == (0.0, 1.0)
-    parents = first_parents(nodes)
+    parents = first_parent_indices(nodes)
     leaves = np.array([node.is_leaf for node in nodes]) & (parents >= 0)
     gaps = np.linalg.norm(points[leaves] - points[parents[leaves]], axis=1)
     assert np.median(gaps) < 0.05
@@ -233,4 +233,4 @@ def test_the_same_nodes_stand_in_the_same_places_and_near_their_parents():
 
 def test_a_node_without_a_vector_has_a_place():
     nodes = lighthouse().trees[0].nodes
-    assert np.isfinite(compute_layout(nodes, {})).all()
+    assert np.isfinite(compute_node_points(nodes, {})).all()

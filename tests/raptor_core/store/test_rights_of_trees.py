@@ -55,7 +55,7 @@ def publish(store, components, documents):
                 for t in built.values()
             ]
         )
-        publishing.drop({mark.tree for mark in store.marks()} - trees.keys())
+        publishing.drop({short.tree for short in store.short_manifests()} - trees.keys())
 
 
 @examples(10)

@@ -49,17 +49,17 @@ def break_off(store, n_operations, monkeypatch):
 @pytest.mark.parametrize("n_operations", range(6))
 def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, n_operations):
     publish_together(store, {"t": OLD, "gone": GONE})
-    before = {mark.tree: mark for mark in store.marks()}
+    before = {short.tree: short for short in store.short_manifests()}
     break_off(store, n_operations, monkeypatch)
-    after = {mark.tree: mark for mark in store.marks()}
+    after = {short.tree: short for short in store.short_manifests()}
     if n_operations == 0:
         assert after == before
     elif n_operations < 4:  # nothing may count as up to date, whatever the source holds by then
-        assert {mark.inputs for mark in after.values()} == {UNFINISHED}
+        assert {short.inputs for short in after.values()} == {UNFINISHED}
         assert after.keys() == {*before, "beside"}
     change(store)
     assert faults(store) == []
-    assert {mark.tree for mark in store.marks()} == {"t", "beside"}
+    assert {short.tree for short in store.short_manifests()} == {"t", "beside"}
     assert {node.id for node in store.nodes()} == {node.id for node in (*NEW, *BESIDE)}
 
 

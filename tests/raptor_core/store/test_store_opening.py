@@ -186,4 +186,4 @@ def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_
         assert publish(store, TREE).unchanged in (0, len(TREE))
         assert store.count() == len(TREE)
     with open_at(root, identity=None) as store:
-        assert store.nodes() == sorted(TREE, key=lambda n: (n.tree, n.layer, *n.document_order))
+        assert store.nodes() == sorted(TREE, key=lambda n: (n.tree, n.layer, *n.document_order_key))

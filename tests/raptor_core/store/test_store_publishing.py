@@ -97,9 +97,9 @@ def test_marks_are_the_manifests_in_short(store):
     nodes = make_tree("with\0odd \u2028 name", n=4)
     manifest = replace(make_manifest(nodes, nodes[0].tree), inputs="digest", is_refused=True)
     store.publish(manifest, nodes, keyed_vectors(nodes))
-    marks = store.marks()
-    assert marks == [manifest.mark for manifest in store.manifests()]
-    assert (marks[-1].inputs, marks[-1].is_refused) == ("digest", True)
+    short_manifests = store.short_manifests()
+    assert short_manifests == [manifest.short_form for manifest in store.manifests()]
+    assert (short_manifests[-1].inputs, short_manifests[-1].is_refused) == ("digest", True)
 
 
 @pytest.mark.parametrize("stored", [None, "{", "3"])
@@ -111,10 +111,10 @@ def test_a_manifest_whose_mark_cannot_be_read_is_damaged_until_it_is_published(
         whole = publishing.manifest_to_payload
         planted.setattr(publishing, "manifest_to_payload", lambda m: whole(m) | {"mark": stored})
         publish(store, make_tree("damaged"), "damaged")
-    with pytest.raises(DamagedTreeError, match=r"is not the mark of one.*--force"):
-        store.marks()
+    with pytest.raises(DamagedTreeError, match=r"is not the short form of one.*--force"):
+        store.short_manifests()
     publish(store, make_tree("damaged"), "damaged")
-    assert store.marks() == [manifest.mark for manifest in store.manifests()]
+    assert store.short_manifests() == [manifest.short_form for manifest in store.manifests()]
 
 
 @edge_only

@@ -221,8 +221,10 @@ def test_manifests_are_found_by_name_and_by_content(store):
     (found,) = store.manifests(["b"])
     assert found.content_digest == digest_contents([digest("b.md")])
     assert store.manifests_with_content([found.content_digest, digest_contents(["no"])]) == [found]
-    assert store.marks(["b", "no"]) == [found.mark]
-    assert store.manifests_with_content([]) == store.manifests([]) == store.marks([]) == []
+    assert store.short_manifests(["b", "no"]) == [found.short_form]
+    assert (
+        store.manifests_with_content([]) == store.manifests([]) == store.short_manifests([]) == []
+    )
 
 
 def test_a_view_of_a_tree_counts_and_names_readable_nodes_and_is_never_widened(store):

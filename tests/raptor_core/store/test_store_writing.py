@@ -37,7 +37,7 @@ def test_publishing_counts_what_changed(store):
     new = [replace(old[0], position=99), *old[2:], make_node(text="an added leaf", position=50)]
     # The summary over the removed leaf has other facts.
     assert publish(store, new) == PublicationCounts(added=1, updated=2, unchanged=12, removed=1)
-    assert store.nodes() == sorted(new, key=lambda n: (n.tree, n.layer, *n.document_order))
+    assert store.nodes() == sorted(new, key=lambda n: (n.tree, n.layer, *n.document_order_key))
 
 
 @edge_only

@@ -91,5 +91,10 @@ def test_two_writers_that_are_killed_lose_no_confirmed_act_and_leave_none_in_par
     announced_ids = {line.strip() for line in announced_ids}
     decisions = read_decisions(TableStore(str(tmp_path)))
     assert announced_ids <= {decision.id for decision in decisions}
-    assert len(Curation(decisions).set_aside_chunks) == len(decisions) >= len(announced_ids) >= 8
+    assert (
+        len(Curation(decisions).set_aside_chunk_subjects)
+        == len(decisions)
+        >= len(announced_ids)
+        >= 8
+    )
     assert not [path for path in Path(tmp_path).rglob("*.parquet") if not path.stat().st_size]

@@ -77,7 +77,7 @@ def test_every_tree_is_sound_and_covers_its_documents(documents, method):
         assert leaf.text == by_id[leaf.documents[0]].text[leaf.start : leaf.end]
     kept = sum(len("".join(leaf.text.split())) for leaf in tree.layers[0].nodes)
     assert kept == sum(len("".join(document.text.split())) for document in documents)
-    order = {node.id: node.document_order for node in tree.nodes()}
+    order = {node.id: node.document_order_key for node in tree.nodes()}
     for node in tree.nodes():
         assert list(node.children) == sorted(node.children, key=order.get)
 
@@ -197,7 +197,7 @@ def test_junk_that_a_summarizer_lets_through_fails_by_name_and_is_never_cached()
     )
     with pytest.raises(SummaryError, match=r"node [0-9a-f-]{36} of tree 'a'.*junk \(refusal\)"):
         build_tree(documents, components=broken)
-    assert cache.count_texts() == 0
+    assert cache.count_wanted_summaries() == 0
 
 
 CONTENTS = ["Of Name List. Set 36.17. Set Name by", "Use It is the"]

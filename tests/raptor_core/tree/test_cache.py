@@ -83,9 +83,9 @@ def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path, made):
     fill(cache, "two", ["b", "c"])
     cache.keep_texts({"nobody's": "text"})
     assert cache.unfinished_trees() == ["one", "two"]
-    assert cache.count_texts() == 3
+    assert cache.count_wanted_summaries() == 3
     cache.forget_trees(["one", "never there"])
-    assert cache.count_texts() == 2
+    assert cache.count_wanted_summaries() == 2
     assert cache.texts("abc").keys() == {"b", "c"}
     assert cache.unfinished_trees() == ["two"]
     cache.forget_trees(["two"])

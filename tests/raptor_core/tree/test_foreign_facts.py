@@ -8,7 +8,7 @@ import pytest
 from support.openai_batches import FakeBatches
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
-from raptor_core.audit.facts import find_foreign_facts
+from raptor_core.audit.facts import separate_foreign_facts
 from raptor_core.checks.base import CheckedLayer, apply_severities, blocking_failures
 from raptor_core.checks.facts import foreign_facts
 from raptor_core.checks.junk import model_answers
@@ -206,5 +206,5 @@ def test_a_quotation_is_a_whole_sentence():
     def embed(texts):
         return np.array([[0.5, 0.75**0.5] if "walrus" in text else [1, 0] for text in texts])
 
-    foreign = find_foreign_facts("A walrus dances in the hall of mirrors.", leaves, embed)
+    foreign = separate_foreign_facts("A walrus dances in the hall of mirrors.", leaves, embed)
     assert foreign.remaining_text == leaves[1]

@@ -9,7 +9,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.payload import node_to_payload, payload_to_node, to_storable_text
 from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.tree.components import Components
-from raptor_core.tree.naming import name_summaries
+from raptor_core.tree.naming import add_names_and_key_terms
 from raptor_core.tree.publish import build_id
 
 
@@ -35,7 +35,7 @@ PLAIN = Components(Settings())
 
 
 def test_names_are_what_tells_a_summary_from_its_neighbours():
-    cold, lamp = name_summaries(SUMMARIES, [LEAVES], None, PLAIN)
+    cold, lamp = add_names_and_key_terms(SUMMARIES, [LEAVES], None, PLAIN)
     assert cold.key_terms[0] == "cold store"
     assert cold.name.startswith("cold store, apples")
     assert lamp.key_terms[:2] == ("Lampe", "Petroleum")
@@ -44,16 +44,17 @@ def test_names_are_what_tells_a_summary_from_its_neighbours():
 
 def test_a_node_alone_in_its_layer_is_named_by_headings_too():
     headed = [replace(one, metadata={"title": "The cellar"}) for one in LEAVES]
-    (alone,) = name_summaries((node("top", "x", 1, "abcd"),), [headed], None, PLAIN)
+    (alone,) = add_names_and_key_terms((node("top", "x", 1, "abcd"),), [headed], None, PLAIN)
     assert "cellar" in alone.key_terms
     assert all(
-        "cellar" not in one.key_terms for one in name_summaries(SUMMARIES, [headed], None, PLAIN)
+        "cellar" not in one.key_terms
+        for one in add_names_and_key_terms(SUMMARIES, [headed], None, PLAIN)
     )
 
 
 def test_a_title_of_a_chat_model_is_the_name():
     chat = Components(Settings(summarizer={"kind": "openai", "titles": True}))
-    cooling, lamp = name_summaries(SUMMARIES, [LEAVES], None, chat)
+    cooling, lamp = add_names_and_key_terms(SUMMARIES, [LEAVES], None, chat)
     assert cooling.name == "On cooling"
     assert cooling.key_terms[0] == "cold store"
     assert lamp.name.startswith("Lampe, Petroleum")  # it has one line, and so no title

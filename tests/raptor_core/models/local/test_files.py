@@ -4,7 +4,7 @@ import pytest
 
 from raptor_core.errors import ModelError
 from raptor_core.models.local.engine import shared_engine
-from raptor_core.models.local.files import digest_model_file
+from raptor_core.models.local.files import digest_size_and_file_ends
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 
@@ -28,9 +28,9 @@ def model(tmp_path):
 @pytest.mark.parametrize("place", [4, -1])
 def test_files_of_one_size_differ_by_their_beginning_and_their_end(tmp_path, place):
     content = bytearray(b"GGUF" + bytes(3 * 2**20))
-    first = digest_model_file(str(write_gguf(tmp_path / "m.gguf", content)))
+    first = digest_size_and_file_ends(str(write_gguf(tmp_path / "m.gguf", content)))
     content[place] = 1
-    assert digest_model_file(str(write_gguf(tmp_path / "n.gguf", content))) != first
+    assert digest_size_and_file_ends(str(write_gguf(tmp_path / "n.gguf", content))) != first
 
 
 def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
