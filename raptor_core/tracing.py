@@ -146,7 +146,7 @@ def record_messages(current: Any, system: str, user: str, answer: str) -> None:
             current.set_attribute(f"gen_ai.{name}.messages", json.dumps([message]))
 
 
-def record_documents(
+def record_retrieved_nodes(
     current: Any, questions: Sequence[str], scores: Sequence[tuple[str, float]]
 ) -> None:
     """Record ids and scores of retrieved nodes in a span, and questions if spans contain texts."""

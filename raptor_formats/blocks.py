@@ -110,6 +110,6 @@ def strip_block(text: str, block: Block) -> Iterator[Block]:
         yield block._replace(kind=kind, start=start, end=end)
 
 
-def join_cells(cells: Iterable[str]) -> str:
+def join_column_names(cells: Iterable[str]) -> str:
     """Join the names of columns with " | ", without empty ones."""
     return " | ".join(filter(None, (" ".join(cell.split()) for cell in cells)))

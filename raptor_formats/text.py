@@ -42,7 +42,7 @@ def clean_text(text: str) -> str:
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
 
 
-def control_share(text: str) -> float:
+def control_character_share(text: str) -> float:
     """Return the share of control characters that are not white space, 0 to 1."""
     white = sum(text.count(char) for char in "\r\f\v\x85")
     return (len(_CONTROL.findall(text)) - white) / max(1, len(text))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from raptor_formats.base import MetadataValue, Parsed
-from raptor_formats.blocks import Block, is_horizontal_rule, join_cells, pack_blocks
+from raptor_formats.blocks import Block, is_horizontal_rule, join_column_names, pack_blocks
 from raptor_formats.metadata import clean_metadata
 from raptor_formats.sections import Heading, nest_headings
 from raptor_formats.text import clean_text, is_number, one_line
@@ -124,7 +124,7 @@ class BlockWriter:
             self._headings.append(Heading(body, int(kind[1:]), start))
             block = block._replace(kind="heading", depth=int(kind[1:]))
         elif kind == "row" and begins_table and is_named:
-            block = block._replace(kind="names", label=join_cells(body.split("|")))
+            block = block._replace(kind="names", label=join_column_names(body.split("|")))
         elif kind:
             block = block._replace(kind="row" if kind == "row" else "item")
         self._blocks.append(block._replace(kind="rule") if is_horizontal_rule(body) else block)

@@ -33,7 +33,7 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
     if not question.answers:
         return {}
     if dataset == "narrativeqa":
-        return overlap_scores(answer, question.answers)
+        return bleu_rouge_meteor_scores(answer, question.answers)
     return {"answer_f1": max(answer_f1(answer, gold) for gold in question.answers)}
 
 
@@ -58,7 +58,7 @@ def answer_f1(answer: str, gold: str) -> float:
     return 2 * n_same / (len(ours) + len(theirs)) if n_same else 0.0
 
 
-def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
+def bleu_rouge_meteor_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
     """Compute BLEU-1, BLEU-4, ROUGE-L and METEOR of an answer in lower case."""
     try:
         from nltk.tokenize import NLTKWordTokenizer

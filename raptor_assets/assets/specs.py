@@ -64,20 +64,22 @@ def build_asset_specs(
     settings: Settings,
     custom: Mapping[str, str],
     corpus: CorpusNames,
-    n_layers: int = names.MAX_LAYERS,
+    n_summary_layers: int = names.MAX_LAYERS,
 ) -> list[dg.AssetSpec]:
-    """Return the specs of the chain in its order, for trees of ``n_layers`` layers of summaries.
+    """Return the specs of the chain in its order, for trees of ``n_summary_layers``.
 
     ``custom`` holds the fingerprints of components.
     """
     versions, kinds = code_versions(settings, custom), _dagster_kinds(settings)
     max_layers = settings.tree.max_layers
-    chain = [asset for asset in corpus.chain(max_layers) if asset.min_top_layer <= n_layers]
+    chain = [asset for asset in corpus.chain(max_layers) if asset.min_top_layer <= n_summary_layers]
     parents = corpus.parents_by_asset(max_layers)
     return [
         dg.AssetSpec(
             asset.key,
-            deps=[parent.key for parent in parents[asset] if parent.min_top_layer <= n_layers],
+            deps=[
+                parent.key for parent in parents[asset] if parent.min_top_layer <= n_summary_layers
+            ],
             description=_description(asset, settings),
             metadata={"dagster/column_schema": column_schema(asset.kind)},
             skippable=True,
@@ -133,7 +135,7 @@ def _description(asset: ChainAsset, settings: Settings) -> str:
 
 
 def build_check_specs(
-    settings: Settings, corpus: CorpusNames, n_layers: int = names.MAX_LAYERS
+    settings: Settings, corpus: CorpusNames, n_summary_layers: int = names.MAX_LAYERS
 ) -> list[dg.AssetCheckSpec]:
     """Return the specs of the checks; see ``build_asset_specs``."""
     partitions = names.corpus_partitions(corpus.corpus)
@@ -152,5 +154,5 @@ def build_check_specs(
                 partitions_def=partitions if number < len(checks) else None,
             )
             for number, (asset, check) in enumerate((*checks, *of_all))
-            if asset.min_top_layer <= n_layers
+            if asset.min_top_layer <= n_summary_layers
         ]

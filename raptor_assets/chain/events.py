@@ -37,7 +37,7 @@ def to_check_result(verdict: CheckResult) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(**_to_arguments(verdict))
 
 
-def pass_checks_above_top(checks: Iterable[str]) -> list[CheckResult]:
+def passed_results_above_top(checks: Iterable[str]) -> list[CheckResult]:
     """Return passed results for a layer that no tree of the partition reaches any more."""
     summary = "This layer is above the top of every tree of this partition now."
     return [CheckResult(True, summary, {}, name=name, severity="warn") for name in sorted(checks)]

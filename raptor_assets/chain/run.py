@@ -25,7 +25,7 @@ from raptor_assets.chain.context import (
 from raptor_assets.chain.events import (
     measure_golden_set,
     measure_kept_questions,
-    pass_checks_above_top,
+    passed_results_above_top,
     to_run_failure,
 )
 from raptor_assets.chain.run_log import Events, RunLog
@@ -62,7 +62,7 @@ def build_chain(
         name=corpus.full_name(names.CHAIN),
         description="Documents to published trees, layer by layer, for many partitions at once.",
         specs=specs,
-        check_specs=build_check_specs(access.settings, corpus, access.n_layers),
+        check_specs=build_check_specs(access.settings, corpus, access.n_summary_layers),
         partitions_def=names.corpus_partitions(corpus.corpus),
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
@@ -281,7 +281,7 @@ class ChainRun:
     ) -> list[StepResult]:
         """Return a last result for each partition whose trees no longer reach the step's asset."""
         metadata = {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
-        verdicts = pass_checks_above_top(
+        verdicts = passed_results_above_top(
             name for asset, name in self._checks if asset == step.asset
         )
         retired = self._log.select_recorded(step.asset, states)

@@ -407,13 +407,15 @@ def find_change(partition: str, found: _ChangeInputs) -> PartitionChange | None:
     if partition in found.unconfirmed_partitions:
         return PartitionChange.UNCONFIRMED
     if partition not in found.source:
-        is_ours = found.published.is_built(partition) or partition in found.begun_partitions
+        is_ours = found.published.has_own_build(partition) or partition in found.begun_partitions
         return PartitionChange.REMOVED if is_ours else None
     if partition in found.up_to_date_partitions:
         return PartitionChange.UNCHANGED
     if found.needs_approval and found.waiting.get(partition) == found.versions[partition].text:
         return PartitionChange.WAITING
-    return PartitionChange.CHANGED if found.published.is_built(partition) else PartitionChange.NEW
+    return (
+        PartitionChange.CHANGED if found.published.has_own_build(partition) else PartitionChange.NEW
+    )
 
 
 def find_changes(
@@ -461,7 +463,7 @@ def find_changes(
         settings.runs.publish == "when_approved",
     )
     renames = _judge_removals(found, settings, inventory, curation, is_confirmed=is_confirmed)
-    partitions = sorted({*source, *published.built_partitions(), *begun})
+    partitions = sorted({*source, *published.partitions_with_own_build(), *begun})
     states = {name: state for name in partitions if (state := find_change(name, found))}
     removed = {name for name, state in states.items() if state == PartitionChange.REMOVED}
     return Changes(
@@ -489,7 +491,10 @@ def _judge_removals(
 ) -> Renames:
     """Judge missing documents; set the unknown and unconfirmed partitions of ``found``."""
     source, published = found.source, found.published
-    stale, stored = source.keys() - found.up_to_date_partitions, published.built_partitions()
+    stale, stored = (
+        source.keys() - found.up_to_date_partitions,
+        published.partitions_with_own_build(),
+    )
     shrunken = {
         name
         for name in stale & stored

@@ -17,7 +17,7 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.current_state import STAMP, digest_of_published
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document, Partitions
-from raptor_core.tree.corpus_tree import published_tops, top_documents, top_readers
+from raptor_core.tree.corpus_tree import published_tops, readers_of_top_documents, top_documents
 
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
@@ -76,7 +76,7 @@ def read_top_documents(below: CorpusAccess) -> list[Document]:
     if not below.store.exists():
         return []
     with below.store.open_existing() as store:
-        return top_documents(published_tops(store), top_readers(store.manifests()))
+        return top_documents(published_tops(store), readers_of_top_documents(store.manifests()))
 
 
 def prepare_corpus_tree(above: CorpusAccess, instance: dg.DagsterInstance) -> str:

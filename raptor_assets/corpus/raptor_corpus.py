@@ -118,7 +118,7 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
     """Return the definitions of a corpus; runs in this process call ``progress`` at each step."""
     settings, corpus = access.settings, access.names
     fingerprints = custom_fingerprints(settings)
-    specs = build_asset_specs(settings, fingerprints, corpus, access.n_layers)
+    specs = build_asset_specs(settings, fingerprints, corpus, access.n_summary_layers)
     builds = build_chain(specs, access, progress)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "

@@ -49,7 +49,7 @@ def build_source_asset(
     It fails and leaves the source as it was if there are no documents, or if a person has to
     confirm a removal (``SourceConfig``). Its check fails if a row is left out. ``path_entry``
     names the entry of the upstream's metadata with a file, a folder or a URL; without it the
-    documents are the upstream's value, or its chunks, see ``group_chunks``.
+    documents are the upstream's value, or its chunks, see ``group_chunks_by_document``.
     """
     named = dg.AssetKey.from_user_string(upstream) if isinstance(upstream, str) else upstream
     key, spec = dg.AssetDep(named).asset_key, build_source_spec(access.names, access.settings)
@@ -81,7 +81,7 @@ def build_source_asset(
             else:
                 rows = list(to_rows(inputs["upstream"], access.settings))
                 if of_chunks:
-                    rows = group_chunks(rows, access.settings)
+                    rows = group_chunks_by_document(rows, access.settings)
                 if not rows:
                     raise SourceError(_NO_ROWS)
                 replace_source_rows(folder, rows, is_confirmed=is_confirmed)
@@ -195,7 +195,9 @@ def _check_columns(columns: list[Any], n_rows: int, settings: Settings) -> None:
 _CHUNK_COLUMNS = ("id", "document", "position")
 
 
-def group_chunks(rows: Iterable[Mapping[str, Any]], settings: Settings) -> list[Mapping[str, Any]]:
+def group_chunks_by_document(
+    rows: Iterable[Mapping[str, Any]], settings: Settings
+) -> list[Mapping[str, Any]]:
     """Group rows of chunks by their ``document``, and return one row for each document.
 
     Raises:

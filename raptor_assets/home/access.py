@@ -124,7 +124,7 @@ class CorpusAccess:
         return () if path is None else load_golden(path)
 
     @cached_property
-    def n_layers(self) -> int:
+    def n_summary_layers(self) -> int:
         """Number of summary layers of the highest tree, or the maximum if that is not known.
 
         Tables in a bucket are not searched for it, since definitions are loaded often.

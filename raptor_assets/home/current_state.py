@@ -22,7 +22,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, ShortManifest, TreeEdition, readers_digest
 from raptor_core.store.publishing import UNFINISHED
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.corpus_tree import top_readers
+from raptor_core.tree.corpus_tree import readers_of_top_documents
 from raptor_core.tree.publish import forbidden_node_ids, without_nodes
 
 Readers = Mapping[str, tuple[str, ...]]
@@ -133,7 +133,7 @@ class CurrentState:
         below. Otherwise readers are only revoked, since the text above a tree may still summarize
         what the tree lost. Texts above ``shortened`` trees, which have just lost a text, are gone.
         """
-        readers = top_readers(m for m in below if m.tree not in shortened)
+        readers = readers_of_top_documents(m for m in below if m.tree not in shortened)
         is_current = access.source.settings.has_sources and are_rows_of_trees(access, below)
         entries = access.source.current_inventory().documents if is_current else ()
         rows = {(entry.id, entry.content_hash): entry.readers or () for entry in entries}

@@ -48,11 +48,11 @@ class PublishedState:
         }
         return replace(self, short_manifests=short_manifests)
 
-    def built_partitions(self) -> set[str]:
+    def partitions_with_own_build(self) -> set[str]:
         """Return the partitions that a build of this corpus published."""
-        return set(filter(self.is_built, self.short_manifests))
+        return set(filter(self.has_own_build, self.short_manifests))
 
-    def is_built(self, partition: str) -> bool:
+    def has_own_build(self, partition: str) -> bool:
         """Return whether a build published a tree of a partition."""
         return any(short.inputs for short in self.short_manifests.get(partition, ()))
 
@@ -72,7 +72,7 @@ class PublishedState:
         }
 
     def _versions_of_trees(self, partition: str, trees: Collection[str]) -> set[TreeVersion]:
-        if not self.is_built(partition):
+        if not self.has_own_build(partition):
             return set()
         short_manifests = self.short_manifests[partition]
         return {TreeVersion.parse(m.inputs) for m in short_manifests if m.inputs or m.tree in trees}

@@ -102,14 +102,14 @@ def _reembed_edition(
     by = components.embedder.fingerprint
     new = [
         replace(node, embedding_key=embedding_key(node.embedding_text, by))
-        for node in _rename_nodes(nodes, earlier, components.summarizer.fingerprint)
+        for node in _with_new_keys_and_ids(nodes, earlier, components.summarizer.fingerprint)
     ]
     rows = embed_nodes(new, components, components.cache).vectors
     vectors = {node.embedding_key: row for node, row in zip(new, rows, strict=True)}
     return TreeEdition(replace(manifest, build_id=build_id(new)), new, vectors)
 
 
-def _rename_nodes(nodes: Sequence[Node], old: str, new: str) -> Sequence[Node]:
+def _with_new_keys_and_ids(nodes: Sequence[Node], old: str, new: str) -> Sequence[Node]:
     """Return nodes whose summaries have the keys and ids by the new fingerprint of the summarizer.
 
     That of an extractive one depends on the embedder. The next build finds them by their ids.

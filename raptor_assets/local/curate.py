@@ -94,7 +94,7 @@ class Curator:
         leaves = self._published_leaves(document)
         if leaves:
             tree, about = leaves[0].tree, str(leaves[0].metadata.get("title", "")) or document
-        elif self._published.readers is None and self._is_built(document):
+        elif self._published.readers is None and self._was_read_by_build(document):
             tree, about = self._tree_of(document), document
         else:
             raise CurationError(
@@ -112,7 +112,7 @@ class Curator:
         except UnknownTreeError:  # nothing is published
             return []
 
-    def _is_built(self, document: str) -> bool:
+    def _was_read_by_build(self, document: str) -> bool:
         """Return whether a build read a document, published or not."""
         tree = self._tree_of(document)
         partition = partition_key(tree, self._settings.grouping)

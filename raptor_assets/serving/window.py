@@ -29,7 +29,7 @@ from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
-from raptor_core.report.data import published_findings, rebuild_documents, settings_text
+from raptor_core.report.data import published_findings, reassemble_documents, settings_text
 from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, compute_node_points, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
@@ -168,7 +168,7 @@ def read_report(
         published_at=manifest.published_at,
         ended=manifest.end,
         nodes=tuple(nodes),
-        documents=rebuild_documents(nodes),
+        documents=reassemble_documents(nodes),
         change=record.change if record else None,
     )
     return Report(

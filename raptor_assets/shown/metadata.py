@@ -16,7 +16,7 @@ from raptor_assets.shown.cluster_map import draw_cluster_map
 from raptor_assets.shown.markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.report import AuditReport
-from raptor_core.checks.base import describe_distribution
+from raptor_core.checks.base import distribution_figures
 from raptor_core.checks.sizes import compression_ratios
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
@@ -137,8 +137,8 @@ def summaries_metadata(
         **nodes_metadata(nodes),
         "n_made": n_made,
         "n_reused": len(content) - n_made,
-        **describe_distribution("children", sizes),
-        **describe_distribution("compression", ratios),
+        **distribution_figures("children", sizes),
+        **distribution_figures("compression", ratios),
     }
 
 

@@ -21,7 +21,7 @@ from raptor_core.audit.terms import (
     merge_supported_terms,
 )
 from raptor_core.chunking.sentences import find_sentence_spans
-from raptor_core.models.summarizing.base import ForeignFacts
+from raptor_core.models.summarizing.base import SeparatedAnswer
 from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
@@ -139,7 +139,7 @@ def _is_rounded_value(exact: Decimal, value: Decimal, *, is_about: bool) -> bool
 
 def separate_foreign_facts(
     summary: str, leaves: Sequence[str], embed: Embed | None = None
-) -> ForeignFacts:
+) -> SeparatedAnswer:
     """Return the foreign facts of a summary, and the summary without the sentences with them.
 
     With ``embed``, sentences that resemble no sentence of the leaves are removed, too, and each
@@ -155,7 +155,7 @@ def separate_foreign_facts(
         start = end
     rest = "".join([*kept, summary[start:]]).strip()
     facts = dict.fromkeys(chain.from_iterable(found.values()))
-    return ForeignFacts(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))
+    return SeparatedAnswer(tuple(facts), rest, len(rest) / max(1, len(summary.strip())))
 
 
 @one_blas_thread

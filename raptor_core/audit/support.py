@@ -220,7 +220,9 @@ class SupportJudge:
         for item in summaries:
             children = [child.text for child in item.children]
             texts = sentence_texts(item.node.text)
-            claims = [(text, _is_quoted(text, children, item.leaf_texts)) for text in texts]
+            claims = [
+                (text, _is_supported_quotation(text, children, item.leaf_texts)) for text in texts
+            ]
             split.append(claims)
             doubtful = [text for text, quoted in claims if not quoted]
             if children and doubtful:
@@ -234,7 +236,7 @@ class SupportJudge:
         ]
 
 
-def _is_quoted(sentence: str, children: Sequence[str], leaves: Sequence[str]) -> bool:
+def _is_supported_quotation(sentence: str, children: Sequence[str], leaves: Sequence[str]) -> bool:
     """Return whether a sentence quotes the children, and all its facts are in the leaves."""
     if not is_collage(sentence, children, QUOTED_CHARS):
         return False

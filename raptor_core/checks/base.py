@@ -148,7 +148,7 @@ def format_percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def describe_distribution(name: str, values: Sequence[float]) -> dict[str, float]:
+def distribution_figures(name: str, values: Sequence[float]) -> dict[str, float]:
     """Return rounded mean and interpolated quantiles as ``name_mean``, ``name_p05`` and so on.
 
     The result is empty if there are no values, so that no plot shows a 0. Values must be finite.

@@ -54,7 +54,7 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
         "children": n_children,
         "children_left_out": n_children - n_covered,
         "copies_of_a_child": n_copies,
-        **base.describe_distribution("held_share", shares),
+        **base.distribution_figures("held_share", shares),
     }
     summary, passed = "No summary to measure.", not n_copies
     if shares:

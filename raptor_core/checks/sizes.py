@@ -17,7 +17,7 @@ from raptor_core.checks.base import (
     WorstNode,
     check,
     children_of,
-    describe_distribution,
+    distribution_figures,
 )
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
@@ -46,7 +46,7 @@ def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
             f"Clusters have {mean:.1f} nodes on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_CHILDREN})."
         )
-    numbers = {"clusters": len(children), **describe_distribution("children", children)}
+    numbers = {"clusters": len(children), **distribution_figures("children", children)}
     if parents := Counter(node.id for cluster in checked.clusters for node in cluster):
         several = sum(n > 1 for n in parents.values()) / len(parents)
         numbers["several_parents_share"] = round(several, DIGITS)
@@ -71,7 +71,7 @@ def token_budget(checked: CheckedClusters) -> CheckMeasurement:
     numbers = {
         "over_budget": len(over),
         "budget_tokens": budget,
-        **describe_distribution("cluster_tokens", [n_tokens for n_tokens, _ in sized]),
+        **distribution_figures("cluster_tokens", [n_tokens for n_tokens, _ in sized]),
     }
     summary = (
         f"{len(over)} of {len(sized)} clusters have more than {budget} tokens."
@@ -121,7 +121,7 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     numbers = {
         "summaries": len(measured),
         "unmeasured": len(layer.summaries) - len(measured),
-        **describe_distribution("ratio", ratios),
+        **distribution_figures("ratio", ratios),
     }
     mean = float(np.mean(ratios or [low]))  # a layer without summaries passes
     summary = "No summary to measure."
@@ -152,7 +152,7 @@ def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement
     n_over, n_long = (sum(n.n_tokens > most for n in over) for most in (limit, embedded))
     numbers = {
         "chunks": len(chunks),
-        **describe_distribution("chunk_tokens", [node.n_tokens for node in chunks]),
+        **distribution_figures("chunk_tokens", [node.n_tokens for node in chunks]),
         "over_limit_share": round(n_over / max(1, len(chunks)), DIGITS),
         "over_window_share": round(n_long / max(1, len(chunks)), DIGITS),
     }

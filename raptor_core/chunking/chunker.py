@@ -84,10 +84,10 @@ class SentenceChunker:
         groups = [
             group
             for units in _group_between_non_text(text, list(self._units(document)))
-            for group in self._split_at_rules(text, self._weigh_and_cut(text, units))
+            for group in self._split_at_horizontal_rules(text, self._weigh_and_cut(text, units))
         ]
         spans = [span for group in groups for span in self._pack_into_chunks(text, group)]
-        counts = self._halve_long_chunks(text, spans, [unit.start for unit in chain(*groups)])
+        counts = self._count_tokens_and_halve(text, spans, [unit.start for unit in chain(*groups)])
         paths, tables = SectionPaths(document), find_tables(document)
         return [
             Chunk(text[a:b], a, b, count, paths.path_at(a), continued_table_header(tables, a))
@@ -127,7 +127,9 @@ class SentenceChunker:
                     weighed += self._cut_long_unit(text, unit, measure)
         return weighed
 
-    def _split_at_rules(self, text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+    def _split_at_horizontal_rules(
+        self, text: str, units: list[SentenceSpan]
+    ) -> list[list[SentenceSpan]]:
         """Split the units at long rules; a short rule adds its weight to the next unit."""
         rows = [n for n, (a, b) in enumerate(pairwise(units), 1) if text[a.end : b.start].strip()]
         counts = self._counter.count([text[units[n - 1].end : units[n].start] for n in rows])
@@ -165,7 +167,7 @@ class SentenceChunker:
                 weights[row] = count
         return weights
 
-    def _halve_long_chunks(
+    def _count_tokens_and_halve(
         self, text: str, spans: list[Span], bounds: list[int]
     ) -> dict[Span, int]:
         """Count the tokens of chunks exactly, and halve those over the limit until none is left."""

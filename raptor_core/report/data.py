@@ -43,7 +43,7 @@ def layer_statistics(nodes: Sequence[Node]) -> list[Values]:
     return values
 
 
-def rebuild_documents(nodes: Iterable[Node]) -> tuple[Document, ...]:
+def reassemble_documents(nodes: Iterable[Node]) -> tuple[Document, ...]:
     """Rebuild the documents of published leaves, with the text of each leaf at its offset.
 
     A gap between two leaves is filled with white space, or "…" if chunks omit some of its text.

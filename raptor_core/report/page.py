@@ -65,7 +65,7 @@ def _render_page(title: str, values: Mapping[str, Any], reach: str = "") -> str:
         (unpack, script),
         reach,
         TITLE=html.escape(_LONE_SURROGATE.sub("\ufffd", title)),
-        DATA=embedded_json(values),
+        DATA=json_for_script_element(values),
         PACKED=_deflate_to_base64(script),
         UNPACK=unpack,
     )
@@ -92,7 +92,7 @@ def content_security_policy(scripts: Sequence[str], style: str) -> str:
     )
 
 
-def embedded_json(values: object) -> str:
+def json_for_script_element(values: object) -> str:
     """Format values as JSON that is safe in a script element and in UTF-8."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     return _LONE_SURROGATE.sub(lambda c: f"\\u{ord(c[0]):04x}", text.translate(_ESCAPES))

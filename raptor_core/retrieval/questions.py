@@ -66,7 +66,9 @@ class QuestionSegments:
             rows.append(start + number)
         return Questions(tuple(texts), self.vectors[rows])
 
-    def add_notes(self, retrievals: Sequence[Retrieval], notes: Sequence[str]) -> list[Retrieval]:
+    def restore_questions_add_notes(
+        self, retrievals: Sequence[Retrieval], notes: Sequence[str]
+    ) -> list[Retrieval]:
         """Return the retrievals with the original questions and with notes about them."""
         labels = zip(self.texts, self.segments, retrievals, notes, strict=True)
         return [
@@ -189,7 +191,7 @@ def _everyday_vectors(embedder: Embedder, n_dims: int) -> Vectors:
     return _vector_cache[key]
 
 
-def warn_of_chance_hits(
+def chance_hit_warnings(
     questions: Questions,
     retrievals: list[Retrieval],
     query: Query,

@@ -28,12 +28,12 @@ from raptor_core.retrieval.base import (
 )
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import NearestNodes, Traversal
-from raptor_core.retrieval.questions import QuestionSegments, warn_of_chance_hits
+from raptor_core.retrieval.questions import QuestionSegments, chance_hit_warnings
 from raptor_core.retrieval.trace import Trace, trace_node
 from raptor_core.settings import StoreSettings
 from raptor_core.store import Where, open_store
 from raptor_core.store.store import VectorStore
-from raptor_core.tracing import record_documents, span
+from raptor_core.tracing import record_retrieved_nodes, span
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
 from raptor_core.vectors import Vectors
@@ -177,8 +177,8 @@ class Retriever(Searcher):
         query = query or self.query
         best = questions.nearest_segments(self._store, query.where)
         retrievals = self.search_vectors(best.texts, best.vectors, query)
-        notes = warn_of_chance_hits(best, retrievals, query, self._store, self._embedder)
-        return questions.add_notes(retrievals, notes)
+        notes = chance_hit_warnings(best, retrievals, query, self._store, self._embedder)
+        return questions.restore_questions_add_notes(retrievals, notes)
 
     def search_vectors(
         self, questions: Sequence[str], vectors: Vectors, query: Query | None = None
@@ -240,7 +240,7 @@ def run_traced(
     with span(f"retrieval {corpus}", {**values, "gen_ai.provider.name": "raptor"}) as current:
         retrievals = search()
         hits = (hit for retrieval in retrievals for hit in retrieval.hits)
-        record_documents(current, questions, [(hit.node.id, hit.score) for hit in hits])
+        record_retrieved_nodes(current, questions, [(hit.node.id, hit.score) for hit in hits])
         return retrievals
 
 

@@ -88,7 +88,7 @@ def normalize_folder(name: str) -> str:
     return f"{name}/" if name not in ("", ".") else ""
 
 
-def to_number(value: MetadataScalar) -> tuple[str, float] | None:
+def to_kind_and_number(value: MetadataScalar) -> tuple[str, float] | None:
     """Return "number" or "date" with its number (seconds since 1970 for dates); None for others."""
     if isinstance(value, bool):
         return None
@@ -114,7 +114,7 @@ def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, flo
         SettingsError: a bound is neither a number nor a date, or both kinds are mixed.
     """
     numbers = {
-        name: to_number(bound.isoformat() if isinstance(bound, date) else bound)
+        name: to_kind_and_number(bound.isoformat() if isinstance(bound, date) else bound)
         for name, bound in bounds.items()
     }
     kinds = {pair[0] for pair in numbers.values() if pair is not None}
@@ -162,7 +162,7 @@ def own_facts(node: Node) -> NodeFacts:
     }
     numbers: dict[str, set[float]] = {}
     for key, value in node.metadata.items():
-        for kind, figure in filter(None, map(to_number, to_items(value))):
+        for kind, figure in filter(None, map(to_kind_and_number, to_items(value))):
             numbers.setdefault(number_field(key, kind), set()).add(figure)
     shared = frozenset[str].intersection(*map(frozenset, folders)) if folders else frozenset[str]()
     places = {

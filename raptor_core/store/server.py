@@ -41,7 +41,7 @@ class ServerCorpus:
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self._name = settings.corpus
-        self._client, place = connect_to_server(settings)
+        self._client, place = create_server_client(settings)
         self.where = f"{place.name}, corpus {self._name!r}"
         self._place = replace(place, name=self.where)
 
@@ -135,7 +135,7 @@ class ServerCorpus:
                 raise
 
 
-def connect_to_server(settings: StoreSettings) -> tuple[QdrantClient, CollectionPlace]:
+def create_server_client(settings: StoreSettings) -> tuple[QdrantClient, CollectionPlace]:
     """Return a client of the server or of its cluster's nodes, without sending a request."""
     secret = os.environ.get(settings.api_key_env, "").strip() or None
     if secret:

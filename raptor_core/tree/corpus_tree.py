@@ -63,7 +63,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     return settings.model_copy(update=parts)
 
 
-def top_readers(manifests: Iterable[Manifest]) -> Readers:
+def readers_of_top_documents(manifests: Iterable[Manifest]) -> Readers:
     """Return the readers of each top document: those who may read all documents of its tree."""
     return {
         name: common_readers(manifest.documents, manifest.readers)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from raptor_formats.base import DOUBT, ENCODING, MetadataValue, UnreadableError
 from raptor_formats.encoding.code_pages import guess_code_page
-from raptor_formats.text import control_share
+from raptor_formats.text import control_character_share
 
 MAX_CONTROL_SHARE = 0.1
 """Share of control characters above which text is rejected as binary data."""
@@ -94,7 +94,7 @@ def decode_with_doubts(data: bytes, declared: str = "", forced: str = "") -> Dec
     order mark.
     """
     decoded = next(filter(None, _try_encodings(data, find_codec(declared), forced)))
-    if control_share(decoded.text) > MAX_CONTROL_SHARE:
+    if control_character_share(decoded.text) > MAX_CONTROL_SHARE:
         raise UnreadableError("contains binary data, not text")
     return decoded
 

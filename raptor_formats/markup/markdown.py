@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from raptor_formats.base import Parsed
-from raptor_formats.blocks import Block, Kind, join_cells, pack_blocks, strip_block
+from raptor_formats.blocks import Block, Kind, join_column_names, pack_blocks, strip_block
 from raptor_formats.encoding.decoding import decode
 from raptor_formats.markup.front_matter import find_front_matter_end, read_front_matter
 from raptor_formats.markup.plain import split_into_blocks
@@ -184,7 +184,7 @@ class _MarkdownReader:
             if row == leaf.first_line:
                 cells = _CELL.split(line.strip(" \t>").strip("|"))
                 block = block._replace(
-                    kind="names", label=join_cells(map(_strip_inline_markup, cells))
+                    kind="names", label=join_column_names(map(_strip_inline_markup, cells))
                 )
             for shown in strip_block(self._source, block):
                 yield from self._cut_out_comments(shown)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from raptor_formats.blocks import Block, join_cells
+from raptor_formats.blocks import Block, join_column_names
 
 _GRID_BORDER = re.compile(r" *\+(?:[-=]+\+)+ *\Z")
 _SIMPLE_BORDER = re.compile(r" *=+(?: +=+)+ *\Z")
@@ -59,7 +59,7 @@ def _read_grid_table(
         if is_names:
             cells = [line.strip().strip("|").split("|") for line in lines[border + 1 : following]]
             columns = zip(*cells, strict=False)
-            block = block._replace(kind="names", label=join_cells(map(" ".join, columns)))
+            block = block._replace(kind="names", label=join_column_names(map(" ".join, columns)))
         yield block
 
 
@@ -91,7 +91,7 @@ def _read_simple_table(
                 cells = zip(
                     *(_split_cells(line, columns) for line in lines[first:stop]), strict=False
                 )
-                block = block._replace(kind="names", label=join_cells(map(" ".join, cells)))
+                block = block._replace(kind="names", label=join_column_names(map(" ".join, cells)))
             yield block
     yield _make_block(lines, starts, borders[-1], borders[-1] + 1)
 
@@ -115,7 +115,7 @@ def read_list_table(
         block = _make_block(lines, starts, first, stop)
         if number < n_names:
             cells = _CELL_OF_LIST.split("\n".join(lines[first:stop]))
-            block = block._replace(kind="names", label=join_cells(cells))
+            block = block._replace(kind="names", label=join_column_names(cells))
         yield block
 
 
@@ -123,4 +123,4 @@ def read_csv_column_names(options: str) -> str:
     """Return the column names in the options of a CSV table, or ""."""
     named = _CSV_NAMES.search(options)
     rows = list(csv.reader([" ".join(named[1].split())], skipinitialspace=True)) if named else []
-    return join_cells(rows[0]) if rows else ""
+    return join_column_names(rows[0]) if rows else ""

@@ -129,7 +129,7 @@ def join_lines_to_paragraphs(pages: Sequence[Sequence[PrintedLine]]) -> Reflowed
     """
     known = _count_words(pages)
     lines = [line for page in pages for line in page]
-    gaps = [gap for page in pages for gap in _gaps_below_lines(page)]
+    gaps = [gap for page in pages for gap in _separators_below_lines(page)]
     starts = accumulate(map(len, pages), initial=0)
     for at in list(starts)[1:]:
         if 0 < at < len(lines) and _sentence_continues(lines[at - 1], lines[at]):
@@ -150,7 +150,7 @@ def join_lines_to_paragraphs(pages: Sequence[Sequence[PrintedLine]]) -> Reflowed
     return ReflowedText("".join(parts), [places[row] for row in rows[:-1]], line_starts)
 
 
-def _gaps_below_lines(lines: Sequence[PrintedLine]) -> list[str]:
+def _separators_below_lines(lines: Sequence[PrintedLine]) -> list[str]:
     """Return the gap below each line of a page."""
     lengths = sorted(len(line.text) for line in lines)
     full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
@@ -165,7 +165,7 @@ def _gaps_below_lines(lines: Sequence[PrintedLine]) -> list[str]:
     for line, following in pairwise([*lines, PrintedLine("")]):
         is_open = _sentence_continues(line, following)
         max_step = (SENTENCE_PITCH if is_open else PARAGRAPH_PITCH) * pitch
-        is_apart = line.baseline - following.baseline > max_step or not _have_similar_size(
+        is_apart = line.baseline - following.baseline > max_step or not _have_similar_font_size(
             line, following
         )
         runs_on = not is_apart and _was_wrapped(line.text, following.text, full)
@@ -176,7 +176,7 @@ def _gaps_below_lines(lines: Sequence[PrintedLine]) -> list[str]:
     return [*gaps[:-1], _PAGE_GAP] if gaps else []
 
 
-def _have_similar_size(line: PrintedLine, following: PrintedLine) -> bool:
+def _have_similar_font_size(line: PrintedLine, following: PrintedLine) -> bool:
     smaller, larger = sorted((line.font_size, following.font_size))
     return larger <= HEADING_SIZE * smaller
 
@@ -184,7 +184,9 @@ def _have_similar_size(line: PrintedLine, following: PrintedLine) -> bool:
 def _sentence_continues(line: PrintedLine, following: PrintedLine) -> bool:
     """Return whether a sentence continues on the next line, judging by its letters."""
     is_broken = following.text[:1].islower() and bool(_OPEN_END.search(line.text))
-    return (is_broken or _is_word_divided(line, following)) and _have_similar_size(line, following)
+    return (is_broken or _is_word_divided(line, following)) and _have_similar_font_size(
+        line, following
+    )
 
 
 def _is_word_divided(line: PrintedLine, following: PrintedLine) -> bool:
@@ -196,7 +198,7 @@ def _is_word_divided(line: PrintedLine, following: PrintedLine) -> bool:
     return (
         bool(_HYPHENED.match(pair))
         and not pair[-1].isupper()
-        and _have_similar_size(line, following)
+        and _have_similar_font_size(line, following)
     )
 
 

@@ -21,7 +21,7 @@ from raptor_lab.comparison.board import (
     load_dataset_file,
     measure_dataset,
 )
-from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.index import open_or_build_index
 from raptor_lab.comparison.systems import IN_ORDER, make_system
 from raptor_lab.comparison.tables import table_markdown
 
@@ -83,7 +83,7 @@ def board_command(
         dataset = keep_first_questions(load_dataset_file(file), limit)
         sizes[name] = len(dataset.documents), len(dataset.questions)
         say(name, err=True)
-        with open_index(
+        with open_or_build_index(
             dataset, components, cache_folder(home, values), print_built_count
         ) as index:
             rows += measure_dataset(name, index, systems, budgets)

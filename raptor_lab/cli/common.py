@@ -17,7 +17,7 @@ from raptor_core.tree.components import Components
 from raptor_lab.clustering import METHODS
 from raptor_lab.comparison.compare import Comparison, split_by_kind
 from raptor_lab.comparison.contexts import System
-from raptor_lab.comparison.index import Index, TreeStatistics, open_index
+from raptor_lab.comparison.index import Index, TreeStatistics, open_or_build_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.comparison.tables import comparison_tables, print_table, reader_tables
 from raptor_lab.datasets.base import Dataset
@@ -115,7 +115,7 @@ def _parse_numbers(
     return list(map(int, numbers))
 
 
-def open_evaluation(
+def open_or_build_dataset_trees(
     file: Path, home: Path, values: Mapping[str, Any]
 ) -> AbstractContextManager[Index]:
     """Open the data set of a file with its trees, and build those that are not cached."""
@@ -130,7 +130,9 @@ def open_evaluation(
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])
-    return open_index(dataset, Components(settings), cache_folder(home, values), print_built_count)
+    return open_or_build_index(
+        dataset, Components(settings), cache_folder(home, values), print_built_count
+    )
 
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:

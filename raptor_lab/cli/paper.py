@@ -81,7 +81,7 @@ def paper_command(
 def _measure_dataset(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
     """Measure a data set, without contiguous trees if they would be the same."""
     budgets = values["budgets"]
-    with common.open_evaluation(file, home, values) as index:
+    with common.open_or_build_dataset_trees(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index.dataset, pooled=False)
         read = None
@@ -99,7 +99,9 @@ def _measure_dataset(file: Path, home: Path, values: Mapping[str, Any]) -> tuple
         study = replace(study, time_points=tuple(times))
     if values["no_contiguous"] or settings.components.clusterer == METHODS[CONTIGUOUS]:
         return study, settings
-    with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
+    with common.open_or_build_dataset_trees(
+        file, home, {**values, "clustering": CONTIGUOUS}
+    ) as index:
         return add_contiguous_trees(
             study, index, budgets, measurer, _print_measured_system
         ), settings

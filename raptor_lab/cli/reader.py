@@ -58,7 +58,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
     continue, and no answer is paid for twice. The home's budget limits the building of trees.
     """
     systems = common.make_systems(values)
-    with common.open_evaluation(file, home, values) as index:
+    with common.open_or_build_dataset_trees(file, home, values) as index:
         trees = compute_tree_statistics(index)
         ledger = Ledger.from_settings(apply_budget_options(index.components.settings, values))
         comparisons = {

@@ -10,7 +10,7 @@ from raptor_lab.cli.common import (
     comparison_options,
     dataset_options,
     make_systems,
-    open_evaluation,
+    open_or_build_dataset_trees,
     print_comparisons,
 )
 from raptor_lab.comparison.compare import compare
@@ -36,7 +36,7 @@ def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> N
     are computed by bootstrap over documents.
     """
     systems = make_systems(values)
-    with open_evaluation(file, home, values) as index:
+    with open_or_build_dataset_trees(file, home, values) as index:
         comparison = compare(
             index,
             systems,

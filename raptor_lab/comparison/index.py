@@ -74,7 +74,7 @@ class Index:
 
 
 @contextmanager
-def open_index(
+def open_or_build_index(
     dataset: Dataset,
     components: Components,
     cache: Path,

@@ -70,7 +70,7 @@ class ContextMeasurer:
             values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
             values |= measure_documents(question.sources, context.nodes)
-            values |= recall_of_first(question.sources, context.documents)
+            values |= document_recall_of_first(question.sources, context.documents)
         if question.answers and (GENERAL in question.kinds or not self.has_evidence):
             share = content_recall(question, context.text)
             values |= {} if share is None else {"content_recall": share}
@@ -94,7 +94,7 @@ def measure_documents(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str
     return hit if len(answering) == 1 else hit | {"document_recall": len(hits) / len(answering)}
 
 
-def recall_of_first(sources: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
+def document_recall_of_first(sources: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
     """Compute the share of the answering documents among the first of ``ranked``, if several."""
     if len(sources) == 1:
         return {}

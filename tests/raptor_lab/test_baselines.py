@@ -12,7 +12,7 @@ from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
 from raptor_lab.clustering.gmm import compute_responsibilities
 from raptor_lab.comparison.contexts import QuestionBatch
-from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.index import open_or_build_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.load import load_dataset
 
@@ -29,7 +29,7 @@ def index(tmp_path):
     rows[0]["abstract"] = "We study a mill and what became of its wheel."
     dataset = load_dataset(write_lines(tmp_path / "village.jsonl", rows))
     components = Components(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
-    with open_index(dataset, components, tmp_path / "cache") as opened:
+    with open_or_build_index(dataset, components, tmp_path / "cache") as opened:
         yield opened
 
 

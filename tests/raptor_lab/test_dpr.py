@@ -11,7 +11,7 @@ from raptor_core.evaluation.golden_file import Question
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import compare
-from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.index import open_or_build_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.load import load_dataset
 from raptor_lab.readers import ReaderInput
@@ -31,7 +31,7 @@ def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("village")
     dataset = load_dataset(write_lines(folder / "village.jsonl", records()))
     components = Components(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
-    with open_index(dataset, components, folder) as opened:
+    with open_or_build_index(dataset, components, folder) as opened:
         yield opened
 
 

@@ -13,8 +13,8 @@ from raptor_core.audit.base import SentenceFinding
 from raptor_core.evaluation.golden_file import Question
 from raptor_lab.answer_scores import (
     answer_f1,
+    bleu_rouge_meteor_scores,
     find_chosen_option_index,
-    overlap_scores,
     score_answer,
 )
 from raptor_lab.labelled import (
@@ -173,7 +173,7 @@ def test_only_hard_questions_count_for_hard_accuracy():
 
 
 def test_bleu_rouge_and_meteor_are_as_computed_by_hand():
-    found = overlap_scores("Aud sold wheel", ["aud sold the wheel", "nobody"])
+    found = bleu_rouge_meteor_scores("Aud sold wheel", ["aud sold the wheel", "nobody"])
     # 3 of 3 words, 1 of 2 pairs, 0 of 1 triple and of 1 quadruple (0.1 each by smoothing); three
     # words are one short of the nearer reference's four.
     brevity = math.exp(1 - 4 / 3)

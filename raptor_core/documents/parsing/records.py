@@ -61,11 +61,13 @@ def _load_json_line(line: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"cannot be read as JSON: {error}", readers=()) from error
     if not isinstance(row, dict):
-        raise UnreadableError(f"is a JSON {json_kind(row)}, expected an object", readers=())
+        raise UnreadableError(
+            f"is a JSON {describe_json_type(row)}, expected an object", readers=()
+        )
     return row
 
 
-def json_kind(value: object) -> str:
+def describe_json_type(value: object) -> str:
     """Return the JSON type of a value, in words for people."""
     kinds = ((bool, "truth value"), (dict, "object"), (list, "array"), (str, "text"))
     number = "null" if value is None else "number"
@@ -83,7 +85,7 @@ def read_row(
         return name, row_document(row, table, settings)
     except UnreadableError as error:
         try:
-            row_id = _find_id(row, settings.id_field)[1]
+            row_id = _find_id_field_and_id(row, settings.id_field)[1]
         except UnreadableError:
             row_id = ""
         is_empty = isinstance(error, EmptyFileError)
@@ -122,14 +124,14 @@ def _make_document(
         row, blocks = _join_chunks(row, settings)
     raw = row.get(settings.text_field)
     if not isinstance(raw, str):
-        found = "is missing" if raw is None else f"contains a JSON {json_kind(raw)}"
+        found = "is missing" if raw is None else f"contains a JSON {describe_json_type(raw)}"
         raise UnreadableError(
             f"its field {settings.text_field!r} {found}, expected text (source.text_field)"
         )
     text = clean_text(raw)
     if not text.strip():
         raise EmptyFileError("contains no text")
-    id_field, row_id = _find_id(row, settings.id_field)
+    id_field, row_id = _find_id_field_and_id(row, settings.id_field)
     title = row.get(settings.title_field)
     fields = _other_fields(row, {id_field, settings.text_field, settings.title_field})
     return Document(
@@ -167,7 +169,7 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
         EmptyFileError: the list of chunks is empty.
         UnreadableError: a chunk is malformed, or only some chunks declare readers.
     """
-    where = f"of document {_find_id(row, settings.id_field)[1]!r}"
+    where = f"of document {_find_id_field_and_id(row, settings.id_field)[1]!r}"
     if not row[CHUNKS]:
         raise EmptyFileError("contains no chunks")
     chunks = [
@@ -201,7 +203,9 @@ def _join_chunks(row: Mapping[str, Any], settings: SourceSettings) -> tuple[dict
 def _read_chunk(chunk: Any, number: int, where: str, settings: SourceSettings) -> _SuppliedChunk:
     """Read a chunk of a row; ``number`` is its number in the row, for error messages."""
     if not isinstance(chunk, Mapping):
-        raise UnreadableError(f"chunk {number} {where} is a JSON {json_kind(chunk)}, not an object")
+        raise UnreadableError(
+            f"chunk {number} {where} is a JSON {describe_json_type(chunk)}, not an object"
+        )
     chunk_id, raw = _to_id(chunk.get("id")), chunk.get(settings.text_field)
     text = clean_text(raw) if isinstance(raw, str) else ""
     position = _to_position(chunk.get("position"))
@@ -239,7 +243,7 @@ def _other_fields(row: Mapping[str, Any], used: Collection[str]) -> dict[str, An
     return fields
 
 
-def _find_id(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
+def _find_id_field_and_id(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
     """Return the name of the id field and the id; both are "" if there is none."""
     if id_field != "auto":
         row_id = _to_id(row.get(id_field))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, hide_secret
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, hide_secret_and_shorten
 from raptor_core.models.endpoints.messages import raise_if_error_answer
 from raptor_core.models.endpoints.texts import remove_reasoning, to_storable_text, trim_answer
 from raptor_core.models.endpoints.values import ChatModelRequest
@@ -65,7 +65,7 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
     refusal = message.get("refusal")
     raw, refused = _message_text(message)
     if refusal or refused:
-        shown = hide_secret(str(refusal or refused), secret)
+        shown = hide_secret_and_shorten(str(refusal or refused), secret)
         raise CallFaultError(f"the model refused: {shown}", "refused")
     if len(raw) > MAX_TEXT_CHARS:
         raise CallFaultError(
@@ -104,7 +104,7 @@ def read_trimmed_chat(
 
 
 def _malformed_answer_fault(content: str, answer: Any, secret: str) -> FaultError:
-    shown = hide_secret(str(answer), secret)
+    shown = hide_secret_and_shorten(str(answer), secret)
     return FaultError(f"the answer is malformed: it contains no {content} ({shown})")
 
 
@@ -165,7 +165,7 @@ def _check_finish_reason(finish: str, text: str, secret: str, purpose: str) -> N
     """Raise a fault unless the finish reason means that the answer is complete."""
     forms = (meaning for meaning, form in _FINISH_REASONS if re.search(form, finish))
     meaning = next(forms, "unknown")
-    shown = hide_secret(repr(finish), secret)
+    shown = hide_secret_and_shorten(repr(finish), secret)
     if meaning == "cut off":
         remedy = "" if text else f" within its reasoning; {_reasoning_remedy(purpose)}"
         reason = f"the answer was cut off at its token limit{remedy}"
@@ -173,7 +173,9 @@ def _check_finish_reason(finish: str, text: str, secret: str, purpose: str) -> N
     if meaning == "filtered":
         raise CallFaultError("the endpoint's content filter stopped the answer", "filtered")
     if meaning == "refused":
-        raise CallFaultError(f"the model refused: {hide_secret(text, secret)}", "refused")
+        raise CallFaultError(
+            f"the model refused: {hide_secret_and_shorten(text, secret)}", "refused"
+        )
     if meaning == "broken off":
         raise FaultError(f"the endpoint broke off the answer ({shown})")
     if meaning == "called a tool":

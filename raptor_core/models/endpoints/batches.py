@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import EndpointState
-from raptor_core.models.endpoints.faults import hide_secret
+from raptor_core.models.endpoints.faults import hide_secret_and_shorten
 from raptor_core.models.endpoints.values import ChatModelRequest
 from raptor_core.settings.base import EndpointSettings
 
@@ -86,7 +86,7 @@ class BatchClient:
         errors = (batch.errors.data if batch.errors is not None else None) or []
         key = self._client.require_key()
         reason = "; ".join(
-            hide_secret(error.message or error.code or "", key) for error in errors[:3]
+            hide_secret_and_shorten(error.message or error.code or "", key) for error in errors[:3]
         )
         raise EndpointError(
             f"summarizer: the endpoint rejected batch {batch.id}: {reason or 'no reason'}. "

@@ -123,7 +123,7 @@ def _next_wait_seconds(fault: FaultError, n_failed: int, policy: RetryPolicy, la
 MAX_DETAIL_CHARS = 240
 
 
-def hide_secret(text: str, secret: str, max_chars: int = MAX_DETAIL_CHARS) -> str:
+def hide_secret_and_shorten(text: str, secret: str, max_chars: int = MAX_DETAIL_CHARS) -> str:
     """Return ``text`` in one line, shortened, with the secret replaced."""
     line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
     return line if len(line) <= max_chars else f"{line[:max_chars]}…"

@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.faults import (
     CallFaultError,
     FaultError,
     Meaning,
-    hide_secret,
+    hide_secret_and_shorten,
 )
 from raptor_core.redaction import proxy_hint
 
@@ -123,7 +123,7 @@ def error_to_fault(
     # The last three come from JSON that the library cannot parse: syntax, numbers, depth.
     if isinstance(error, openai.APIError | ValueError | OverflowError | RecursionError):
         detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
-        return FaultError(f"the answer is not JSON ({hide_secret(detail, secret)})")
+        return FaultError(f"the answer is not JSON ({hide_secret_and_shorten(detail, secret)})")
     raise error
 
 
@@ -139,7 +139,7 @@ def _connection_fault(error: Exception, timeout_seconds: float, secret: str) -> 
     hint = proxy_hint(str(error.request.url))  # type: ignore[attr-defined]  # both libraries have it
     if "CERTIFICATE_VERIFY_FAILED" in detail:
         hint += "; set SSL_CERT_FILE to the certificates of the authority that signed it"
-    reason = f"the connection failed ({hide_secret(detail, secret)}){hint}"
+    reason = f"the connection failed ({hide_secret_and_shorten(detail, secret)}){hint}"
     return FaultError(reason, meaning="down", is_unbilled=unsent)
 
 
@@ -169,7 +169,7 @@ def parse_json_body(body: bytes) -> Any:
 def raise_if_error_answer(answer: Any, secret: str, purpose: str) -> None:
     """Raise a fault if an answer with status 200 is an error."""
     if isinstance(answer, str):
-        shown = hide_secret(find_provider_message(answer), secret) or "an empty body"
+        shown = hide_secret_and_shorten(find_provider_message(answer), secret) or "an empty body"
         raise FaultError(
             f"the answer is not JSON ({shown}); check base_url, which often ends with /v1, and the "
             "proxy in front of the endpoint"
@@ -221,7 +221,7 @@ def body_to_fault(body: Any, status: int, secret: str, purpose: str) -> FaultErr
     """
     message, codes = find_provider_message(body), _error_codes(body)
     words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
-    shown = hide_secret(message or codes or "no message", secret, MAX_MESSAGE_CHARS)
+    shown = hide_secret_and_shorten(message or codes or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error instead of an answer)" if status == 200 else f" (HTTP {status})"
     implied = re.search(r"\b[45]\d\d\b", codes) if status == 200 else None
     status = int(implied[0]) if implied else status

@@ -10,7 +10,7 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.vectors import Vectors
 
 
-class ForeignFacts(NamedTuple):
+class SeparatedAnswer(NamedTuple):
     """Foreign facts of an answer, and the rest of the answer without them.
 
     ``remaining_share`` is the share of the answer's characters that is left.
@@ -130,12 +130,12 @@ class ForeignFactRemoval(NamedTuple):
 
     Attributes:
         version: version of the rules that find foreign facts.
-        separate_foreign_facts: function from an answer and the leaves to its foreign facts and the rest.
+        separate_foreign_facts: from an answer and the leaves below it, foreign facts and the rest.
         extractive_summarizer: summarizer for clusters if too little of an answer is left.
     """
 
     version: int | str
-    separate_foreign_facts: Callable[[str, Sequence[str]], ForeignFacts]
+    separate_foreign_facts: Callable[[str, Sequence[str]], SeparatedAnswer]
     extractive_summarizer: Summarizer
 
 

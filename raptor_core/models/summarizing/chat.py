@@ -19,7 +19,7 @@ from raptor_core.models.summarizing import prompts
 from raptor_core.models.summarizing.base import (
     FailedSummary,
     ForeignFactRemoval,
-    ForeignFacts,
+    SeparatedAnswer,
     Summary,
     SummaryRequest,
     UnfitAnswer,
@@ -153,10 +153,10 @@ class ChatSummarizer:
         if self._keep is not None:
             self._keep(marked_content_key(request.key, INVENTED), text)
 
-    def separate_foreign_facts(self, request: SummaryRequest, text: str) -> ForeignFacts:
+    def separate_foreign_facts(self, request: SummaryRequest, text: str) -> SeparatedAnswer:
         """Return the foreign facts of an answer to a request."""
         if self._foreign_fact_removal is None:
-            return ForeignFacts((), text, 1.0)
+            return SeparatedAnswer((), text, 1.0)
         found = self._foreign_fact_removal.separate_foreign_facts(
             text, request.leaf_texts or request.texts
         )
@@ -165,7 +165,7 @@ class ChatSummarizer:
         )
 
     def make_summary(
-        self, request: SummaryRequest, answer: ForeignFacts, usage: Usage, *, is_cut: bool
+        self, request: SummaryRequest, answer: SeparatedAnswer, usage: Usage, *, is_cut: bool
     ) -> Summary:
         """Return the summary for an answer without foreign facts."""
         if answer.remaining_share < ENOUGH:
@@ -173,7 +173,7 @@ class ChatSummarizer:
         return Summary(request.key, answer.remaining_text, usage, CUT_OFF if is_cut else "")
 
     def _choose_least_invented(
-        self, request: SummaryRequest, answers: Sequence[ForeignFacts], usage: Usage
+        self, request: SummaryRequest, answers: Sequence[SeparatedAnswer], usage: Usage
     ) -> Summary:
         """Return the rest of the answer that invents least, or a summary that quotes the texts."""
         best = max(answers, key=lambda answer: answer.remaining_share)

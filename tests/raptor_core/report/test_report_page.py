@@ -25,11 +25,11 @@ from raptor_core.documents.base import Document
 from raptor_core.report.data import (
     layer_statistics,
     published_findings,
-    rebuild_documents,
+    reassemble_documents,
     settings_text,
 )
 from raptor_core.report.layout import compute_node_points, first_parent_indices
-from raptor_core.report.page import embedded_json, render_report
+from raptor_core.report.page import json_for_script_element, render_report
 from raptor_core.report.values import RebuildChange, Report
 from raptor_core.settings import Settings
 
@@ -101,7 +101,7 @@ def test_a_hostile_name_stays_text_in_the_title():
 
 @pytest.mark.parametrize("text", ["\ud800 alone", "pair \ud83d\ude00", "a\x00b", "\u2028", "</"])
 def test_any_text_survives_the_way_through_json_and_utf_8(text):
-    written = embedded_json({"x": text}).encode("utf-8")
+    written = json_for_script_element({"x": text}).encode("utf-8")
     found = json.loads(written)["x"].encode("utf-16-le", "surrogatepass")
     assert found == text.encode("utf-16-le", "surrogatepass")
     assert not set(b"<>&") & set(written)
@@ -168,7 +168,7 @@ def test_findings_on_the_text_of_another_build_are_left_out():
 
 def test_the_text_of_a_document_is_that_of_its_chunks_at_their_places():
     leaves = [leaf("a", "One.", 3), leaf("b", "Two.", 8), leaf("c", "Five.", 40)]
-    (document,) = rebuild_documents([*leaves, summary("s", "All.", 1, leaves)])
+    (document,) = reassemble_documents([*leaves, summary("s", "All.", 1, leaves)])
     assert document.text == f"\n\n\nOne.\nTwo.\n\n…{'':23}\n\nFive."
     assert all(document.text[n.start : n.end] == n.text for n in leaves)
 

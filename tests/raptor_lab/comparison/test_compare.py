@@ -17,12 +17,12 @@ from raptor_core.store.base import Hit
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.contexts import Context
-from raptor_lab.comparison.index import index_key, open_index
+from raptor_lab.comparison.index import index_key, open_or_build_index
 from raptor_lab.comparison.measures import (
     content_recall,
+    document_recall_of_first,
     evidence_recall,
     measure_documents,
-    recall_of_first,
 )
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.base import Dataset
@@ -45,7 +45,7 @@ def village(tmp_path):
 
 
 def run(dataset, cache, *names, budgets=(30, 4000), given=None, **options):
-    with open_index(dataset, given or components(), cache) as index:
+    with open_or_build_index(dataset, given or components(), cache) as index:
         return compare(index, [make_system(name) for name in names], budgets, **options)
 
 
@@ -116,14 +116,14 @@ def test_the_best_documents_come_first():
     query = Query("flat")
     context = Context.of(Retrieval("?", query, tuple(hits), 2, 2, 0))
     assert context.documents == ("y", "x")
-    assert recall_of_first(["y", "z"], context.documents)["document_recall_at_2"] == 0.5
-    assert recall_of_first(["y"], context.documents) == {}
+    assert document_recall_of_first(["y", "z"], context.documents)["document_recall_at_2"] == 0.5
+    assert document_recall_of_first(["y"], context.documents) == {}
 
 
 def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
     built_counts = []
     for _ in range(2):
-        with open_index(
+        with open_or_build_index(
             village, components(), tmp_path, lambda *n: built_counts.append(n)
         ) as index:
             assert len(index.manifests) == 3

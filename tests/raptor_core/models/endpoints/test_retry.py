@@ -4,7 +4,12 @@ import pytest
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.dialects import is_openai_url
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, hide_secret, retry
+from raptor_core.models.endpoints.faults import (
+    CallFaultError,
+    FaultError,
+    hide_secret_and_shorten,
+    retry,
+)
 from raptor_core.models.endpoints.messages import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
 
@@ -116,6 +121,6 @@ def test_only_openai_itself_needs_a_key():
 
 
 def test_scrubbing_takes_the_secret_out_and_keeps_one_short_line():
-    text = hide_secret("Bearer key-1 \n is wrong " + "x" * 1000, "key-1")
+    text = hide_secret_and_shorten("Bearer key-1 \n is wrong " + "x" * 1000, "key-1")
     assert text.startswith("Bearer [key] is wrong xxx")
     assert len(text) <= 241
