@@ -491,10 +491,8 @@ def _judge_removals(
 ) -> Renames:
     """Judge missing documents; set the unknown and unconfirmed partitions of ``found``."""
     source, published = found.source, found.published
-    stale, stored = (
-        source.keys() - found.up_to_date_partitions,
-        published.partitions_with_own_build(),
-    )
+    stale = source.keys() - found.up_to_date_partitions
+    stored = published.partitions_with_own_build()
     shrunken = {
         name
         for name in stale & stored
