@@ -114,10 +114,25 @@ class CorpusNames:
         shown = f"{self.prefix}/{name}" if self.prefix else name
         return ChainAsset(kind, layer or 0, name, shown)
 
-    source = property(lambda self: self.asset(SOURCE))
-    documents = property(lambda self: self.asset("documents"))
-    chunks = property(lambda self: self.asset("chunks"))
-    tree = property(lambda self: self.asset(TREE))
+    @property
+    def source(self) -> ChainAsset:
+        """Asset of the source."""
+        return self.asset(SOURCE)
+
+    @property
+    def documents(self) -> ChainAsset:
+        """Asset of the documents."""
+        return self.asset("documents")
+
+    @property
+    def chunks(self) -> ChainAsset:
+        """Asset of the chunks."""
+        return self.asset("chunks")
+
+    @property
+    def tree(self) -> ChainAsset:
+        """Asset of the published trees."""
+        return self.asset(TREE)
 
     def embeddings(self, layer: int) -> ChainAsset:
         """Return the asset of a layer's nodes with their vectors."""

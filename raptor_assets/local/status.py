@@ -43,10 +43,25 @@ class TreeStatus:
     partition: str
     checks: tuple[LastCheckResult, ...]
 
-    name = property(lambda self: self.manifest.tree)
-    n_nodes = property(lambda self: sum(self.manifest.layer_sizes))
-    n_tokens = property(lambda self: self.manifest.n_tokens)
-    published_at = property(lambda self: self.manifest.published_at)
+    @property
+    def name(self) -> str:
+        """Name of the tree."""
+        return self.manifest.tree
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all layers."""
+        return sum(self.manifest.layer_sizes)
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all nodes."""
+        return self.manifest.n_tokens
+
+    @property
+    def published_at(self) -> str:
+        """Time of the publication."""
+        return self.manifest.published_at
 
     @property
     def structural_checks_passed(self) -> bool:
