@@ -215,13 +215,13 @@ def write_sheet(folder: Path, drawn: DrawnSample) -> None:
     for node in drawn.nodes:
         children = "\n\n".join(child.text for child in node.children)
         for number, sentence in enumerate(node.sentences, 1):
-            place = (_escape_cell(node.tree), node.layer, node.id, number)
-            writer.writerow((*place, _escape_cell(sentence), "", "", _escape_cell(children)))
+            place = (_escape_formula(node.tree), node.layer, node.id, number)
+            writer.writerow((*place, _escape_formula(sentence), "", "", _escape_formula(children)))
     replace_file(folder / SHEET, text.getvalue().encode("utf-8-sig", "replace"))
     replace_file(folder / DRAWN, json.dumps(asdict(drawn), ensure_ascii=True).encode())
 
 
-def _escape_cell(text: str) -> str:
+def _escape_formula(text: str) -> str:
     """Escape a text that a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 

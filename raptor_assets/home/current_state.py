@@ -78,7 +78,7 @@ class CurrentState:
         entries = (*inventory.documents, *inventory.aside_entries)
         contents = {entry.id: entry.content_hash for entry in entries}
         unread = UnreadPlaces(inventory.skipped)
-        readers_of_text = _readers_by_text(inventory)
+        readers_of_text = _readers_by_content_hash(inventory)
 
         def readers_of(manifest: Manifest, document: PublishedDocument) -> tuple[str, ...]:
             published = manifest.readers.get(document.id, ())
@@ -237,7 +237,7 @@ def are_rows_of_trees(above: CorpusAccess, published: Sequence[Manifest]) -> boo
     return bool(json.loads(file.read_text(encoding="utf-8"))["stamp"] == stamp)
 
 
-def _readers_by_text(inventory: Inventory) -> Readers:
+def _readers_by_content_hash(inventory: Inventory) -> Readers:
     """Return who may read each text of the source, by content hash, in any document."""
     readers: defaultdict[str, set[str]] = defaultdict(set)
     for entry in (*inventory.documents, *inventory.aside_entries):

@@ -115,7 +115,7 @@ class Home(HomeFolder):
                     return not is_free
         return False
 
-    def create_folders(self) -> None:
+    def create_folders_and_instance(self) -> None:
         """Make the folders, and Dagster's instance settings unless a person wrote them.
 
         They switch telemetry and the sign-up dialog off, allow one run at a time (an embedded store
@@ -131,7 +131,7 @@ class Home(HomeFolder):
                 replace_file(self.dagster_home / "dagster.yaml", default.encode())
 
     def has_default_instance(self) -> bool:
-        """Return whether Dagster's instance settings are those that ``create_folders`` writes."""
+        """Return whether Dagster's instance settings are the defaults; a person may edit them."""
         return self._instance_text() == self._default_instance_text()
 
     def _instance_text(self) -> str:
@@ -198,7 +198,7 @@ class Home(HomeFolder):
             local_model=local_model,
         )
         self.check_owner("")
-        self.create_folders()
+        self.create_folders_and_instance()
         if self.settings_path.exists():
             return False
         with self._explain_write_errors():

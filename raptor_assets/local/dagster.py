@@ -33,7 +33,7 @@ def open_instance_and_clean_up(home: Home) -> Iterator[dg.DagsterInstance]:
     if corpus := home.read_names().corpus:
         folder = _find_shared_instance(corpus)
     else:
-        home.create_folders()
+        home.create_folders_and_instance()
         folder = home.dagster_home
     with open_records(folder) as instance:
         fail_dead_runs(instance)

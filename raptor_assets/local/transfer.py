@@ -89,7 +89,7 @@ def import_home(
     check_embedder(export, identity, folder.name)
     export = select_trees(export, trees)
     verify_export(folder, export)
-    home.create_folders()
+    home.create_folders_and_instance()
     access, owner = CorpusAccess(settings, home), home.read_names().corpus
     with open_store(settings.store, home.embedded_store_path, identity, owner=owner) as store:
         differing = differing_trees(store, export)

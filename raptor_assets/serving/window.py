@@ -30,7 +30,12 @@ from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.report.data import published_findings, reassemble_documents, settings_text
-from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, compute_node_points, tree_titles
+from raptor_core.report.layout import (
+    LAYOUT_VERSION,
+    compute_node_points,
+    map_column_values,
+    tree_titles,
+)
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -190,7 +195,7 @@ def map_values(
         require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
     points = read_map_points(home, store, nodes, tree or "")
-    return atlas_values(nodes, points, tree_titles(nodes))
+    return map_column_values(nodes, points, tree_titles(nodes))
 
 
 def read_map_points(

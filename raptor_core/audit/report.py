@@ -122,7 +122,7 @@ def apply_decisions(
 
 
 @dataclass(frozen=True, slots=True)
-class LayerAudit:
+class LayerToAudit:
     """A layer to audit.
 
     Attributes:
@@ -146,7 +146,7 @@ class LayerAudit:
 
 
 def run_audits(
-    audits: Sequence[LayerAudit], judge: Judge, rate: float, minimum: int
+    audits: Sequence[LayerToAudit], judge: Judge, rate: float, minimum: int
 ) -> list[AuditReport]:
     """Judge a sample of every layer in one call of the judge, and reuse earlier findings.
 

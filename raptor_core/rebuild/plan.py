@@ -101,11 +101,11 @@ class _Planner:
         self._known = ChainedKnownContent(components.curation, known, components.cache)
         self._n_children = self._n_parents = 0
         for tree in previous.values():
-            self._count_sizes([len(layer.nodes) for layer in tree.layers])
+            self._count_children_and_parents([len(layer.nodes) for layer in tree.layers])
         self._planned: set[str] = set()
         self._embeddable = MAX_EMBEDDED_LEAVES
 
-    def _count_sizes(self, sizes: Sequence[int]) -> None:
+    def _count_children_and_parents(self, sizes: Sequence[int]) -> None:
         """Count children and parents in a tree's layers, for the mean size of clusters."""
         self._n_children += sum(sizes[:-1])
         self._n_parents += sum(sizes[1:])
@@ -153,7 +153,9 @@ class _Planner:
         plan, _ = self.plan_by_clustering(
             previous, Layer(leaves, vectors), exact=True, reason=reason
         )
-        self._count_sizes([len(leaves), *(layer.n_kept + layer.n_added for layer in plan.layers)])
+        self._count_children_and_parents(
+            [len(leaves), *(layer.n_kept + layer.n_added for layer in plan.layers)]
+        )
         return plan
 
     def _is_unchanged(self, tree: Tree, leaves: Sequence[Node]) -> bool:
@@ -239,7 +241,7 @@ class _Planner:
             texts = [node.embedding_text for node in missing.values()]
             vectors.update(zip(missing, self._components.embedder.embed(texts), strict=True))
         keys = [node.embedding_key for node in leaves]
-        return np.stack(_fill_gaps([vectors.get(key) for key in keys])), exact
+        return np.stack(_fill_missing_vectors([vectors.get(key) for key in keys])), exact
 
     def _embedding_usage(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Usage:
         """Return the cost of embedding new leaves and summaries; 0 for a local model."""
@@ -260,7 +262,7 @@ def _count_leaf_changes(previous: Tree | None, leaves: Sequence[Node]) -> tuple[
     return n_kept, len(leaves) - n_kept, len(published) - n_kept
 
 
-def _fill_gaps(vectors: Sequence[Vectors | None]) -> list[Vectors]:
+def _fill_missing_vectors(vectors: Sequence[Vectors | None]) -> list[Vectors]:
     """Replace missing vectors by the mean direction of their neighbours."""
     known = [row for row, vector in enumerate(vectors) if vector is not None]
     return [

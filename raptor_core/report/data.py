@@ -13,7 +13,7 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, KEPT_MARKS
 from raptor_core.nodes import Node, group_nodes
 from raptor_core.redaction import hide_credentials
-from raptor_core.report.layout import atlas_values, tree_titles
+from raptor_core.report.layout import map_column_values, tree_titles
 from raptor_core.report.values import Figure, RebuildChange, Report, ReportTree
 from raptor_core.settings import Settings
 
@@ -118,7 +118,7 @@ def report_values(report: Report) -> Values:
         "findings": _finding_values(report, indexes),
         "settings": report.settings,
         "cost": _cost_values(report.cost),
-        "atlas": None if report.points is None else atlas_values(nodes, report.points, titles),
+        "atlas": None if report.points is None else map_column_values(nodes, report.points, titles),
     }
 
 

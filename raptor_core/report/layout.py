@@ -61,7 +61,9 @@ def compute_node_points(
     upper = np.flatnonzero((layers >= lowest) | (parents < 0))
     points[upper] = _umap_points(rows[upper])
     for layer in range(lowest - 1, -1, -1):
-        _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
+        _place_around_parents(
+            points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents
+        )
     # The longer axis is horizontal, like a screen.
     points = project_to_plane(points.astype(np.float32))
     low, span = points.min(axis=0), np.ptp(points, axis=0).max()
@@ -90,7 +92,7 @@ def _umap_points(rows: Vectors) -> Points:
     return np.asarray(points, dtype=np.float64)
 
 
-def _place_below(
+def _place_around_parents(
     points: Points, rows: Vectors, members: NDArray[np.int64], parents: NDArray[np.int32]
 ) -> None:
     """Place nodes around the points of their parents."""
@@ -116,7 +118,7 @@ NAME_CHARS = 60
 _SCALE = 65_535
 
 
-def atlas_values(
+def map_column_values(
     nodes: Sequence[Node], points: NDArray[np.float32], titles: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the map's columns as base64 of little-endian numbers, and the names of summaries.

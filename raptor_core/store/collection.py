@@ -40,7 +40,7 @@ class CollectionRecord:
     owner: str | None = None
 
     @property
-    def points_name(self) -> str:
+    def points_collection_name(self) -> str:
         """Name of the points of this embedder, which another embedder's lie beside."""
         return f"{self.identity.corpus}.{self.identity.embedder_fingerprint[:8]}"
 
@@ -128,7 +128,7 @@ def _second_corpus_remedy(stored: StoreIdentity) -> str:
         f'name the corpus differently, such as store.corpus = "{name}_2", and run raptor build: '
         "all nodes are embedded again, into a second store. Remove the old one when nobody uses it "
         f"any more: the folder qdrant/{name} of the home, or the collection "
-        f"{CollectionRecord(stored).points_name} of the server"
+        f"{CollectionRecord(stored).points_collection_name} of the server"
     )
 
 

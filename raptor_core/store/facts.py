@@ -1,7 +1,7 @@
-"""Facts of nodes, which filters match, as hashes in the payload.
+"""Values of nodes that filters match, as hashes in the field ``facts`` of the payload.
 
-A leaf has facts of its document, of each folder above it, and of each item of its metadata. A
-summary has the facts that all its children have. For exclusions it also stores, as "some", the
+A leaf has values of its document, of each folder above it, and of each item of its metadata. A
+summary has the values that all its children have. For exclusions it also stores, as "some", the
 union of its leaves' folders, and each metadata key whose values differ among them.
 
 Readers follow the same rule, from the documents of a node (``common_readers``). They can change
@@ -30,8 +30,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].+)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """Facts of one node.
+class NodeFilterValues:
+    """Filter values of one node.
 
     Attributes:
         place_hashes: hashes of the document and folders that contain every leaf below the node.
@@ -46,21 +46,21 @@ class NodeFacts:
     numbers: Mapping[str, frozenset[float]]
 
     def to_payload(self) -> dict[str, Any]:
-        """Return the payload fields of the facts."""
-        keys = {hash_fact("key", key) for key in self.metadata_texts}
+        """Return the payload fields of the filter values."""
+        keys = {hash_filter_value("key", key) for key in self.metadata_texts}
         values = {
-            hash_fact("value", key, text)
+            hash_filter_value("value", key, text)
             for key, known in self.metadata_texts.items()
             for text in known
         }
         numbers = {name: sorted(figures) for name, figures in sorted(self.numbers.items())}
-        facts = {"facts": sorted(self.place_hashes | keys | values | self.exclusion_hashes)}
-        return facts | ({"numbers": numbers} if numbers else {})
+        filter_values = {"facts": sorted(self.place_hashes | keys | values | self.exclusion_hashes)}
+        return filter_values | ({"numbers": numbers} if numbers else {})
 
 
 @lru_cache(maxsize=1 << 16)
-def hash_fact(kind: str, *values: str) -> str:
-    """Hash a fact; equivalent Unicode forms give the same hash."""
+def hash_filter_value(kind: str, *values: str) -> str:
+    """Hash a filter value; equivalent Unicode forms give the same hash."""
     return digest("fact", kind, *map(to_nfc, values))
 
 
@@ -104,7 +104,7 @@ def to_kind_and_number(value: MetadataScalar) -> tuple[str, float] | None:
 
 def number_field(key: str, kind: str) -> str:
     """Return the payload field for the numbers, or the dates, of a key."""
-    return hash_fact(kind, key)
+    return hash_filter_value(kind, key)
 
 
 def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
@@ -126,15 +126,17 @@ def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, flo
     return kinds.pop(), {name: pair[1] for name, pair in numbers.items() if pair is not None}
 
 
-def facts_by_node(nodes: Sequence[Node]) -> dict[str, NodeFacts]:
-    """Return the facts of all nodes of a tree by id; a node without its children has its own."""
-    facts: dict[str, NodeFacts] = {}
+def filter_values_by_node(nodes: Sequence[Node]) -> dict[str, NodeFilterValues]:
+    """Return the values of all nodes of a tree by id; a node without its children has its own."""
+    filter_values: dict[str, NodeFilterValues] = {}
     for node in sorted(nodes, key=lambda node: node.layer):
-        children = [facts.get(child) for child in node.children]
+        children = [filter_values.get(child) for child in node.children]
         below = [child for child in children if child is not None]
         is_whole = below and len(below) == len(children)
-        facts[node.id] = _merge_facts(below) if is_whole else own_facts(node)
-    return facts
+        filter_values[node.id] = (
+            _merge_filter_values(below) if is_whole else own_filter_values(node)
+        )
+    return filter_values
 
 
 def common_readers(
@@ -153,8 +155,8 @@ def common_readers(
     return (EVERYONE,) if of_each else ()
 
 
-def own_facts(node: Node) -> NodeFacts:
-    """Return the facts that a node shows without its leaves; a leaf has no others."""
+def own_filter_values(node: Node) -> NodeFilterValues:
+    """Return the filter values that a node shows without its leaves; a leaf has no others."""
     folders = [list(_folders_above(node, document)) for document in node.documents]
     values = {
         key: frozenset(text for item in to_items(value) for text in matching_texts(item))
@@ -166,13 +168,15 @@ def own_facts(node: Node) -> NodeFacts:
             numbers.setdefault(number_field(key, kind), set()).add(figure)
     shared = frozenset[str].intersection(*map(frozenset, folders)) if folders else frozenset[str]()
     places = {
-        hash_fact("document", document) for document in node.documents if len(node.documents) == 1
+        hash_filter_value("document", document)
+        for document in node.documents
+        if len(node.documents) == 1
     }
-    some = {hash_fact("some folder", folder) for part in folders for folder in part}
+    some = {hash_filter_value("some folder", folder) for part in folders for folder in part}
     if not node.is_leaf or node.copied_node_id:
-        some.add(hash_fact("some", UNKNOWN))
-    return NodeFacts(
-        place_hashes=frozenset(places | {hash_fact("folder", folder) for folder in shared}),
+        some.add(hash_filter_value("some", UNKNOWN))
+    return NodeFilterValues(
+        place_hashes=frozenset(places | {hash_filter_value("folder", folder) for folder in shared}),
         metadata_texts=values,
         exclusion_hashes=frozenset(some),
         numbers={name: frozenset(figures) for name, figures in numbers.items()},
@@ -188,18 +192,18 @@ def _folders_above(node: Node, document: str) -> Iterable[str]:
     yield from (path[:end] for end in ends)
 
 
-def _merge_facts(children: Sequence[NodeFacts]) -> NodeFacts:
-    """Merge the facts of the children of a summary."""
+def _merge_filter_values(children: Sequence[NodeFilterValues]) -> NodeFilterValues:
+    """Merge the filter values of the children of a summary."""
     keys = {key for child in children for key in child.metadata_texts}
     differing = {
-        hash_fact("some", key)
+        hash_filter_value("some", key)
         for key in keys
         if any(
             child.metadata_texts.get(key) != children[0].metadata_texts.get(key)
             for child in children
         )
     }
-    return NodeFacts(
+    return NodeFilterValues(
         place_hashes=frozenset.intersection(*(child.place_hashes for child in children)),
         metadata_texts=_shared_values([child.metadata_texts for child in children]),
         exclusion_hashes=frozenset(differing).union(

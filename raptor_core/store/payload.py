@@ -26,7 +26,7 @@ from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import NODE_FIELDS, ClusterFit, Node
 from raptor_core.store.base import Manifest, ShortManifest
-from raptor_core.store.facts import NodeFacts, own_facts
+from raptor_core.store.facts import NodeFilterValues, own_filter_values
 from raptor_core.store.lexical import LEXICAL_VERSION
 
 Payload = dict[str, Any]
@@ -39,17 +39,17 @@ _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
-def point_id(node: Node, facts: NodeFacts) -> str:
+def point_id(node: Node, filter_values: NodeFilterValues) -> str:
     """Derive the id of a node's point: UUIDv5 of a digest of its whole content.
 
     Raises:
         StoreError: the node cannot be stored.
     """
-    parts = (LEXICAL_VERSION, to_storable_text(node, facts))
+    parts = (LEXICAL_VERSION, to_storable_text(node, filter_values))
     return str(uuid.uuid5(NODE_NAMESPACE, digest("point", *parts)))
 
 
-def to_storable_text(node: Node, facts: NodeFacts | None = None) -> str:
+def to_storable_text(node: Node, filter_values: NodeFilterValues | None = None) -> str:
     """Return the payload of a node as text; raise StoreError if storing it would lose something."""
     for name, values in (("metadata", node.metadata), ("quality", node.quality)):
         for key, value in flat_metadata_entries(values):
@@ -59,7 +59,7 @@ def to_storable_text(node: Node, facts: NodeFacts | None = None) -> str:
                     f"node {node.id} of tree {node.tree!r}: {name} {key!r} is {value!r}; "
                     "stored numbers must be finite and fit in 64 bits"
                 )
-    encoded = _ENCODER.encode(node_to_payload(node, facts))
+    encoded = _ENCODER.encode(node_to_payload(node, filter_values))
     try:
         encoded.encode()
     except UnicodeEncodeError as error:
@@ -76,8 +76,10 @@ def manifest_point_id(tree: str) -> str:
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
-def node_to_payload(node: Node, facts: NodeFacts | None = None, state: str = "live") -> Payload:
-    """Convert a node to a payload; without ``facts``, use those that it has by itself."""
+def node_to_payload(
+    node: Node, filter_values: NodeFilterValues | None = None, state: str = "live"
+) -> Payload:
+    """Convert a node to a payload; without ``filter_values``, use those that it has by itself."""
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
@@ -89,7 +91,7 @@ def node_to_payload(node: Node, facts: NodeFacts | None = None, state: str = "li
     }
     payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["quality"] = json.dumps(dict(node.quality))
-    payload |= (facts or own_facts(node)).to_payload()
+    payload |= (filter_values or own_filter_values(node)).to_payload()
     if any(isinstance(value, float) for _, value in flat_metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     return {**payload, "state": state}

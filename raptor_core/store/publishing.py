@@ -30,7 +30,7 @@ from raptor_core.store.engines.base import (
     SetReaders,
     Upsert,
 )
-from raptor_core.store.facts import NodeFacts, common_readers, facts_by_node
+from raptor_core.store.facts import NodeFilterValues, common_readers, filter_values_by_node
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
     manifest_point_id,
@@ -120,17 +120,19 @@ class PublicationBatch:
             StoreMismatchError: the length of a vector differs from the store's.
         """
         stored = self._read_stored_points([edition.manifest.tree for edition in editions])
-        facts = {name: known for e in editions for name, known in facts_by_node(e.nodes).items()}
+        filter_values = {
+            name: known for e in editions for name, known in filter_values_by_node(e.nodes).items()
+        }
         updates: list[TreeUpdate] = []
         new: dict[str, Node] = {}
         for edition in editions:
-            _check_trees(edition)
-            points = {point_id(node, facts[node.id]): node for node in edition.nodes}
+            _check_nodes_belong_to_tree(edition)
+            points = {point_id(node, filter_values[node.id]): node for node in edition.nodes}
             of_tree = stored[edition.manifest.tree]
             updates.append(_compare_with_stored(edition.manifest, points, of_tree))
             new |= {name: node for name, node in points.items() if name not in of_tree}
         vectors = {key: vector for edition in editions for key, vector in edition.vectors.items()}
-        write_staged_points(self._engine, self._identity, new, facts, vectors)
+        write_staged_points(self._engine, self._identity, new, filter_values, vectors)
         self._add_updates(updates)
         return [update.counts for update in updates]
 
@@ -222,7 +224,7 @@ def _live_node_ids(stored: StoredPoints) -> set[str]:
     return {point.node_id for point in stored.values() if point.state == "live"}
 
 
-def _check_trees(edition: TreeEdition) -> None:
+def _check_nodes_belong_to_tree(edition: TreeEdition) -> None:
     """Raise StoreError if a node belongs to another tree."""
     tree = edition.manifest.tree
     if foreign := next((node for node in edition.nodes if node.tree != tree), None):
@@ -258,7 +260,7 @@ def write_staged_points(
     engine: Engine,
     identity: StoreIdentity,
     nodes: Mapping[str, Node],
-    facts: Mapping[str, NodeFacts],
+    filter_values: Mapping[str, NodeFilterValues],
     vectors: Mapping[str, Vectors],
 ) -> None:
     """Write nodes as staged points, by point id.
@@ -273,7 +275,7 @@ def write_staged_points(
         points = (
             Point(
                 name,
-                node_to_payload(node, facts[node.id], "staged"),
+                node_to_payload(node, filter_values[node.id], "staged"),
                 vectors[node.embedding_key],
                 passage_vector(node.text),
             )

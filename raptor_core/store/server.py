@@ -60,7 +60,9 @@ class ServerCorpus:
             stored.check_owner_and_identity(identity, owner, self.where)
             if identity is not None:  # missing if the process died after ``_make_collection``
                 with self._place.translate_errors():
-                    layout.create_indexes(self._client, stored.points_name, info.payload_schema)
+                    layout.create_indexes(
+                        self._client, stored.points_collection_name, info.payload_schema
+                    )
             undo.pop_all()
         return self._make_store(layout, stored, info)
 
@@ -69,7 +71,11 @@ class ServerCorpus:
     ) -> VectorStore:
         """Return the store of a collection by its own name: it never reads another embedder's."""
         engine = ClientEngine(
-            self._client, stored.points_name, self._place, layout, indexed=info.payload_schema
+            self._client,
+            stored.points_collection_name,
+            self._place,
+            layout,
+            indexed=info.payload_schema,
         )
         return VectorStore(engine, stored.identity, lambda: None, nullcontext())
 
@@ -79,19 +85,21 @@ class ServerCorpus:
         layout, old = CollectionLayout(self._settings), self.read_record()
         new = CollectionRecord(identity, old.owner if old else None)
         with self._place.translate_errors():
-            self._client.delete_collection(new.points_name)  # of a process that died
+            self._client.delete_collection(new.points_collection_name)  # of a process that died
             self._create_collection(layout, new)
-            layout.create_indexes(self._client, new.points_name, ())
-            info = self._client.get_collection(new.points_name)
+            layout.create_indexes(self._client, new.points_collection_name, ())
+            info = self._client.get_collection(new.points_collection_name)
         with self._make_store(layout, new, info) as store:
             yield store
             with self._place.translate_errors():
                 self._set_alias(new, replaces=True)
                 if old:  # servers that read it open the new one at their next request
-                    self._client.delete_collection(old.points_name)
+                    self._client.delete_collection(old.points_collection_name)
 
     def _set_alias(self, collection: CollectionRecord, *, replaces: bool = False) -> None:
-        alias = models.CreateAlias(collection_name=collection.points_name, alias_name=self._name)
+        alias = models.CreateAlias(
+            collection_name=collection.points_collection_name, alias_name=self._name
+        )
         gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._name))
         actions: list[Any] = [gone] if replaces else []
         actions.append(models.CreateAliasOperation(create_alias=alias))
@@ -129,7 +137,7 @@ class ServerCorpus:
     def _create_collection(self, layout: CollectionLayout, collection: CollectionRecord) -> None:
         metadata, n_dims = {METADATA: collection.to_record()}, collection.identity.n_dims
         try:
-            layout.create(self._client, collection.points_name, n_dims, metadata)
+            layout.create(self._client, collection.points_collection_name, n_dims, metadata)
         except Exception as error:
             if find_http_status(error) != 409:  # 409: an earlier request created it
                 raise

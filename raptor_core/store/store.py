@@ -51,7 +51,7 @@ from raptor_core.store.engines.base import (
     normalize_queries,
     readable_condition,
 )
-from raptor_core.store.facts import facts_by_node
+from raptor_core.store.facts import filter_values_by_node
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import OUTLINED, Candidates, CandidateSearch, Outline
 from raptor_core.store.payload import (
@@ -341,7 +341,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
         Args:
             nodes: nodes of one layer.
-            below: nodes of the layers below, from which the facts are derived.
+            below: nodes of the layers below, from which the filter values are derived.
             vectors: vectors by embedding key.
 
         Returns:
@@ -350,12 +350,12 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         Raises:
             StoreError: a node cannot be stored, or its vector is not a unit vector.
         """
-        facts = facts_by_node([*below, *nodes])
-        points = {point_id(node, facts[node.id]): node for node in nodes}
+        filter_values = filter_values_by_node([*below, *nodes])
+        points = {point_id(node, filter_values[node.id]): node for node in nodes}
         with self._lock_while_open():
             known = {record.id for record in self._engine.fetch(list(points), ())}
             new = {name: node for name, node in points.items() if name not in known}
-            write_staged_points(self._engine, self._identity, new, facts, vectors)
+            write_staged_points(self._engine, self._identity, new, filter_values, vectors)
         return len(new)
 
     @contextmanager

@@ -49,7 +49,7 @@ def _add_header_tokens(
     ]
 
 
-def _without_texts(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+def _without_long_texts(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
     """Return metadata without texts longer than ``MAX_METADATA_CHARS``."""
     texts = ((key, item) for key, item in flat_metadata_entries(metadata) if isinstance(item, str))
     long = {key for key, text in texts if len(text) > MAX_METADATA_CHARS}
@@ -62,7 +62,7 @@ def _document_leaves(
     occurrences: Counter[str] = Counter()
     chunking = components.chunker.fingerprint
     embedder = components.embedder.fingerprint
-    metadata = _without_texts({"title": document.title, **document.metadata})
+    metadata = _without_long_texts({"title": document.title, **document.metadata})
     paths = ((document.title, chunk.section) for chunk in chunks)
     max_tokens = components.settings.chunking.max_context_tokens
     contexts = context_lines(paths, components.counter, max_tokens)
@@ -97,7 +97,7 @@ def _document_leaves(
                 section=chunk.section,
                 source=document.source,
                 context=context,
-                metadata={**metadata, **pages, **_without_texts(chunk.metadata)},
+                metadata={**metadata, **pages, **_without_long_texts(chunk.metadata)},
                 paragraphs=parts[position],
             )
         )

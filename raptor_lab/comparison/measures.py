@@ -69,7 +69,7 @@ class ContextMeasurer:
         if question.evidence:
             values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
-            values |= measure_documents(question.sources, context.nodes)
+            values |= measure_answering_documents(question.sources, context.nodes)
             values |= document_recall_of_first(question.sources, context.documents)
         if question.answers and (GENERAL in question.kinds or not self.has_evidence):
             share = content_recall(question, context.text)
@@ -83,7 +83,7 @@ def evidence_recall(evidence: Sequence[str], context: str) -> float:
     return len(find_word_runs(sought, context)) / len(sought) if sought else 0.0
 
 
-def measure_documents(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
+def measure_answering_documents(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
     """Compute whether an answering document is in the context, and what share of them is.
 
     A summary counts only if all its documents answer the question.

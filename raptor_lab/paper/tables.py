@@ -36,13 +36,13 @@ _NOTES[COMPRESSION] = "Summaries by gpt-3.5-turbo."
 _READ = "Scores of answers, in percent, from the paper."
 
 
-def published_tables(*numbers: int) -> list[Table]:
+def tables_of_the_paper(*numbers: int) -> list[Table]:
     """Return the paper's tables of these numbers."""
-    return [_read_published_tables()[number] for number in numbers]
+    return [_read_tables_of_the_paper()[number] for number in numbers]
 
 
 @cache
-def _read_published_tables() -> Mapping[int, Table]:
+def _read_tables_of_the_paper() -> Mapping[int, Table]:
     """Read ``published.txt``: title, head and rows of each table, with "|" between cells."""
     text = Path(__file__).with_name("published.txt").read_text(encoding="utf-8")
     tables = {}
@@ -79,7 +79,7 @@ def retriever_tables(study: Study) -> list[Table]:
         if study.first_measure in comparison.measures
     }
     tables += [_table_by_kind(study, kinds)] if len(kinds) > 1 else []
-    return tables + published_tables(*ANSWERS.get(study.name, ()))
+    return tables + tables_of_the_paper(*ANSWERS.get(study.name, ()))
 
 
 def _retriever_table(study: Study, measure: str) -> Table:
@@ -187,12 +187,12 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
             title = f"{study.name}: {study.first_measure.replace('_', ' ')} at {budget:,} tokens"
             tables.append(_layer_subset_table(study, study.layer_subsets, budget, title))
     tables += [table for study in measured for table in _per_document_tables(study)]
-    return tables + published_tables(*LAYERS)
+    return tables + tables_of_the_paper(*LAYERS)
 
 
 def layer_share_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table of nodes by layer for each data set, and the paper's."""
-    return [*map(_share_table, studies), *published_tables(*SHARES)]
+    return [*map(_share_table, studies), *tables_of_the_paper(*SHARES)]
 
 
 def _per_document_tables(study: Study) -> Iterator[Table]:
@@ -281,7 +281,7 @@ def compression_tables(studies: Sequence[Study]) -> list[Table]:
     note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
     return [
         Table("Compression of the trees", _SIZES, tuple(rows), note),
-        *published_tables(COMPRESSION),
+        *tables_of_the_paper(COMPRESSION),
     ]
 
 

@@ -120,7 +120,7 @@ class Today(RuleBasedStateMachine):
             "corpus_tree": {"enabled": above, "min_trees": 2},
         }
         self.workshop = Workshop(self.root)
-        self.workshop.home.create_folders()
+        self.workshop.home.create_folders_and_instance()
         self.configure()
         for name in ("north/a.md", "north/b.md", "south/c.md"):
             self.write(name, Note(tuple(self.marker() for _ in range(3))))

@@ -165,7 +165,7 @@ def log(path, lines):
 def build_on_full_disk(root, n_bytes):
     """`raptor build` while no file may grow over ``n_bytes``, as on a full disk."""
     home = Home(root / ".raptor")
-    home.create_folders()
+    home.create_folders_and_instance()
     home.settings_path.write_text(settings_text(root / "docs"))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(n_bytes), int(n_bytes)))

@@ -125,7 +125,7 @@ class Workshop:
 
         It is not entered, for Dagster then takes it for the one that all definitions are loaded by.
         """
-        self.home.create_folders()
+        self.home.create_folders_and_instance()
         opened = dg.DagsterInstance.from_config(str(self.home.dagster_home))
         weakref.finalize(self, opened.dispose)
         return opened

@@ -7,7 +7,7 @@ from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, StepResult, TableRecord
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import findings_metadata
-from raptor_core.audit.report import AuditReport, LayerAudit, run_audits
+from raptor_core.audit.report import AuditReport, LayerToAudit, run_audits
 from raptor_core.checks.base import CheckResult, apply_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.models.money.usage import AUDITS, Usage
@@ -38,14 +38,14 @@ class FindingsStep(Step):
             evaluate_audit(report.with_decisions(context.components.curation), context.settings)
         ]
 
-    def _make_audit(self, state: PartitionState, record: TableRecord | None) -> LayerAudit:
+    def _make_audit(self, state: PartitionState, record: TableRecord | None) -> LayerToAudit:
         table = state.context.tables.read(self.asset.table_path, state.name) if record else None
         nodes, leaves = state.flat_nodes(self.layer), {}
         if self.layer > 1 and not state.context.components.is_extractive:
             leaves = leaf_texts_by_node(
                 nodes, [state.flat_nodes(number) for number in range(self.layer)]
             )
-        return LayerAudit(
+        return LayerToAudit(
             nodes=nodes,
             nodes_below=state.nodes_by_id(self.layer - 1),
             earlier_findings={} if table is None else findings_by_audit_key(table),
@@ -71,6 +71,6 @@ class FindingsStep(Step):
         return StepResult(state, version, metadata, n_rows, reused, verdicts)
 
 
-def _run_audits(audits: Sequence[LayerAudit], context: RunContext) -> list[AuditReport]:
+def _run_audits(audits: Sequence[LayerToAudit], context: RunContext) -> list[AuditReport]:
     checks = context.settings.checks
     return run_audits(audits, context.components.judge, checks.audit_rate, checks.audit_minimum)

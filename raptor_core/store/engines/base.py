@@ -17,7 +17,7 @@ from raptor_core.errors import StoreMismatchError
 from raptor_core.store.base import StoreIdentity, Where
 from raptor_core.store.facts import (
     UNKNOWN,
-    hash_fact,
+    hash_filter_value,
     matching_texts,
     normalize_folder,
     number_field,
@@ -219,14 +219,14 @@ def _match_conditions(where: Where) -> Iterator[Match | Between]:
     """Yield the conditions that every matching node meets."""
     yield from _plain_matches(where)
     if where.documents is not None:
-        yield _fact_match("document", where.documents)
+        yield _filter_hash_match("document", where.documents)
     if where.folders is not None:
-        yield _fact_match("folder", map(normalize_folder, where.folders))
+        yield _filter_hash_match("folder", map(normalize_folder, where.folders))
     if where.readers is not None:
         yield readable_condition(where.readers)
     for key, accepted in where.metadata.items():
         if isinstance(accepted, Mapping):
-            yield _fact_match("key", (key,))
+            yield _filter_hash_match("key", (key,))
         yield from _value_condition(key, accepted)
 
 
@@ -237,18 +237,18 @@ def readable_condition(readers: Sequence[str]) -> Match:
 
 
 def _excluded_conditions(exclude: Where) -> Iterator[Match | Between]:
-    """Yield the conditions that no matching node meets: facts of any of its known leaves."""
-    unknown = hash_fact("some", UNKNOWN)
+    """Yield the conditions that no matching node meets: values of any of its known leaves."""
+    unknown = hash_filter_value("some", UNKNOWN)
     yield from _plain_matches(exclude)
     if exclude.documents is not None:
         yield Match("documents", tuple(dict.fromkeys(exclude.documents)))
     if exclude.folders:
-        folders = _fact_match("some folder", map(normalize_folder, exclude.folders))
+        folders = _filter_hash_match("some folder", map(normalize_folder, exclude.folders))
         yield replace(folders, values=(*folders.values, unknown))
     for key, accepted in exclude.metadata.items():
-        yield Match("facts", (hash_fact("some", key), unknown))
+        yield Match("facts", (hash_filter_value("some", key), unknown))
         if accepted == {}:
-            yield _fact_match("key", (key,))
+            yield _filter_hash_match("key", (key,))
         yield from _value_condition(key, accepted)
 
 
@@ -264,7 +264,9 @@ def _value_condition(key: str, accepted: Any) -> Iterator[Match | Between]:
     """Yield the condition on the values of a key, or on a range."""
     if not isinstance(accepted, Mapping):
         known = (text for value in to_items(accepted) for text in matching_texts(value))
-        yield Match("facts", tuple(dict.fromkeys(hash_fact("value", key, text) for text in known)))
+        yield Match(
+            "facts", tuple(dict.fromkeys(hash_filter_value("value", key, text) for text in known))
+        )
     elif accepted:
         kind, bounds = read_bounds(key, accepted)
         yield Between(number_path(number_field(key, kind)), tuple(sorted(bounds.items())))
@@ -275,8 +277,8 @@ def number_path(field: str) -> str:
     return f"numbers.{field}"
 
 
-def _fact_match(kind: str, values: Iterable[str]) -> Match:
-    return Match("facts", tuple(dict.fromkeys(hash_fact(kind, value) for value in values)))
+def _filter_hash_match(kind: str, values: Iterable[str]) -> Match:
+    return Match("facts", tuple(dict.fromkeys(hash_filter_value(kind, value) for value in values)))
 
 
 def normalize_queries(vectors: Vectors, identity: StoreIdentity) -> Vectors:

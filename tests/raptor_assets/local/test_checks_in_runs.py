@@ -82,7 +82,7 @@ def golden(tmp_path):
     workshop = Workshop(tmp_path, checks=checks, retrieval={"top_k": 1})
     workshop.write("a.md", ZEBRA + prose(6, seed=1))
     workshop.write("b.md", prose(12, seed=2))
-    workshop.home.create_folders()
+    workshop.home.create_folders_and_instance()
     case = {"question": "Where did the zebra cross at noon, by the viaduct?", "expected": "a.md"}
     (workshop.home.settings_path.parent / "golden.jsonl").write_text(json.dumps(case))
     return workshop

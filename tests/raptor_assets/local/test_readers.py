@@ -168,7 +168,7 @@ def test_a_right_is_gone_where_the_tree_that_takes_the_document_fails(apart):
 
 def test_decisions_hold_for_the_group_under_other_readers(tmp_path):
     made = Workshop(tmp_path, grouping={"by": "folder"}, tree={"max_layers": 1})
-    made.home.create_folders()
+    made.home.create_folders_and_instance()
     made.home.settings_path.write_text(settings_text(made.docs, grouping={"by": "folder"}))
 
     def build(readers):

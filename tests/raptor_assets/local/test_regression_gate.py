@@ -35,7 +35,7 @@ def gated(tmp_path):
     }
     demanded = {"golden_regression": "error"}
     workshop = Workshop(tmp_path, **{**parts, "runs": {}})
-    workshop.home.create_folders()
+    workshop.home.create_folders_and_instance()
     workshop.home.settings_path.write_text(
         settings_text(workshop.docs, **parts, **{"checks.severity": demanded})
     )
@@ -91,7 +91,7 @@ def test_a_published_loss_is_found_against_the_build_before_it(gated):
 def test_bounds_and_readers_of_questions(tmp_path):
     rule = {"paths": ["a.md"], "readers": ["ana"]}
     workshop = Workshop(tmp_path, source={"paths": [str(tmp_path / "docs")], "readers": [rule]})
-    workshop.home.create_folders()
+    workshop.home.create_folders_and_instance()
     workshop.write("a.md", fact("zebra"))
     workshop.write("b.md", prose(8))
     workshop.build()

@@ -75,7 +75,7 @@ def single(tmp_path):
 @pytest.mark.rare
 @pytest.mark.slow
 def test_a_build_and_a_drop_wait_for_another_run(single):
-    single.home.create_folders()
+    single.home.create_folders_and_instance()
     reports = []
     for act in (lambda: reports.append(single.build("a.md")), lambda: single.drop("a.md")):
         before = set(single.manifests()) if reports else set()

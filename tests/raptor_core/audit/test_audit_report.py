@@ -7,7 +7,7 @@ from support.trees import by_id, leaf, summary
 from support.word_judge import WordJudge
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.audit.report import LayerAudit, run_audits
+from raptor_core.audit.report import LayerToAudit, run_audits
 from raptor_core.checks.base import apply_severities
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.settings import CheckSettings, Settings
@@ -30,7 +30,7 @@ class Counting(WordJudge):
 
 def audit(*nodes, judge=None, known=None):
     (report,) = run_audits(
-        [LayerAudit(nodes, by_id(*LEAVES), known or {})], judge or Counting(), 1.0, 0
+        [LayerToAudit(nodes, by_id(*LEAVES), known or {})], judge or Counting(), 1.0, 0
     )
     return report
 

@@ -22,7 +22,7 @@ from raptor_lab.comparison.measures import (
     content_recall,
     document_recall_of_first,
     evidence_recall,
-    measure_documents,
+    measure_answering_documents,
 )
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.base import Dataset
@@ -65,10 +65,13 @@ def test_evidence_recall_counts_runs_of_four_words():
 
 def test_a_document_is_found_with_a_node_of_its_own():
     named = [leaf("a"), summary("s", ["a"])]
-    assert measure_documents(["d"], named) == {"document_hit": 1}
-    assert measure_documents(["other"], named) == {"document_hit": 0}
-    assert measure_documents(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
-    assert measure_documents(["d"], []) == {"document_hit": 0}
+    assert measure_answering_documents(["d"], named) == {"document_hit": 1}
+    assert measure_answering_documents(["other"], named) == {"document_hit": 0}
+    assert measure_answering_documents(["d", "other"], named) == {
+        "document_hit": 1,
+        "document_recall": 0.5,
+    }
+    assert measure_answering_documents(["d"], []) == {"document_hit": 0}
 
 
 def test_content_recall_leave_out_common_ones_and_the_questions():
