@@ -91,9 +91,10 @@ def build_logged(root, point):
     if when == "committed":
         die_after_a_commit()
     elif when in ("before", "after"):
-        place, name = {"before": (run.ChainRun, "_attempt"), "after": (run_log.RunLog, "step")}[
-            when
-        ]
+        place, name = {
+            "before": (run.ChainRun, "_run_or_isolate_failures"),
+            "after": (run_log.RunLog, "report_step"),
+        }[when]
         method = getattr(place, name)
 
         def dying(self, step, *given):

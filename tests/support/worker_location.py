@@ -12,13 +12,11 @@ from pathlib import Path
 from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 
-from raptor_assets.corpus import sensor
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.local.code_location import build_definitions
 from raptor_core.tree.components import Components
 
-sensor.INTERVAL_SECONDS = 1
 PATIENCE_SECONDS = 120
 
 

@@ -378,8 +378,6 @@ def test_servers_with_rights_do_not_start_open_or_with_a_key_that_has_no_readers
     assert (refused.code, "RAPTOR_API_KEY" in refused.err) == (3, True)
     assert home.call("mcp").code == 7
     assert raptor("mcp", "--home", home.home, "--port", "1", "--as", "ana").code == 2
-    home.settings_path.write_text(
-        home.settings_path.read_text().replace('keys = "keys.toml"\n', "")
-    )
+    home.settings.write_text(home.settings.read_text().replace('keys = "keys.toml"\n', ""))
     assert (refused := home.call("serve")).code == 3
     assert "access.keys" in refused.err
