@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
+from raptor_core.audit.base import Judge, NamedText, SentenceFinding, SummaryToAudit
 from raptor_core.chunking.sentences import find_sentence_spans
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.bootstrap import (
@@ -49,12 +49,12 @@ class LabelledClaims:
     claims: tuple[LabelledClaim, ...]
     documents: dict[str, str]
 
-    def to_audited_summaries(self, pairs: Sequence[LabelledClaim]) -> list[AuditedSummary]:
+    def to_summaries_to_audit(self, pairs: Sequence[LabelledClaim]) -> list[SummaryToAudit]:
         """Convert claims to summaries of their documents' passages of about 500 characters."""
         names = {pair.document for pair in pairs}
         passages = {name: _join_sentences_to_passages(name, self.documents[name]) for name in names}
         return [
-            AuditedSummary(NamedText(pair.id, pair.claim), passages[pair.document])
+            SummaryToAudit(NamedText(pair.id, pair.claim), passages[pair.document])
             for pair in pairs
         ]
 
@@ -135,7 +135,7 @@ def score_judge(labelled: LabelledClaims, judge: Judge) -> list[DatasetScore]:
     judged = list(
         zip(
             labelled.claims,
-            judge.judge(labelled.to_audited_summaries(labelled.claims)),
+            judge.judge(labelled.to_summaries_to_audit(labelled.claims)),
             strict=True,
         )
     )

@@ -168,11 +168,11 @@ def compute_study_figures(drawn: DrawnSample, verdicts: Verdicts) -> StudyFigure
     low, high = wilson_interval(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
     return StudyFigures(
-        len(judged), len(wrong), low, high, kinds, *_count_repeated(findings, parents)
+        len(judged), len(wrong), low, high, kinds, *_count_traceable_and_repeated(findings, parents)
     )
 
 
-def _count_repeated(
+def _count_traceable_and_repeated(
     findings: Iterable[SentenceFinding], parents: Mapping[str, Sequence[SupportedTerms]]
 ) -> tuple[int, int]:
     """Count the unsupported sentences that can be traced, and those that a parent repeats."""

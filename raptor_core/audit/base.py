@@ -47,7 +47,7 @@ Text = Node | NamedText
 
 
 @dataclass(frozen=True, slots=True)
-class AuditedSummary:
+class SummaryToAudit:
     """A summary with its children in document order.
 
     ``leaf_texts`` are the texts of the leaves below; empty if the children are leaves themselves.
@@ -69,7 +69,7 @@ class Judge(Protocol):
     def version(self) -> str:
         """Version of the judge; it changes if the same summary may be judged differently."""
 
-    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+    def judge(self, summaries: Sequence[SummaryToAudit]) -> list[list[SentenceFinding]]:
         """Return for each summary a finding on every sentence of its text, in order.
 
         A blank text has no findings. If there are no children, no sentence is supported.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
+from raptor_core.audit.base import Judgement, SentenceFinding, SummaryToAudit, sentence_texts
 from raptor_core.audit.collage import fold_case_and_spaces
 from raptor_core.audit.report import audit_key
 from raptor_core.errors import EndpointError
@@ -60,7 +60,7 @@ class _NumberedSummary:
     """A summary with its sentences, and its position among all summaries."""
 
     index: int
-    summary: AuditedSummary
+    summary: SummaryToAudit
     sentences: tuple[str, ...]
 
 
@@ -99,7 +99,7 @@ class LlmJudge:
         self.version = f"1-{digest('llm', model_identity(settings), SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
-    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+    def judge(self, summaries: Sequence[SummaryToAudit]) -> list[list[SentenceFinding]]:
         """Return the findings on each summary; see ``Judge.judge``.
 
         Raises:

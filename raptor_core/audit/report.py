@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from raptor_core.audit.base import AuditedSummary, Judge, Judgement, SentenceFinding
+from raptor_core.audit.base import Judge, Judgement, SentenceFinding, SummaryToAudit
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -13,7 +13,7 @@ EarlierFindings = Mapping[str, Sequence[SentenceFinding]]
 """Findings of earlier audits by ``audit_key``."""
 
 
-def audit_key(item: AuditedSummary, judge: Judge) -> str:
+def audit_key(item: SummaryToAudit, judge: Judge) -> str:
     """Return a digest of everything that findings depend on: the judge's version and the texts."""
     texts = (child.text for child in item.children)
     leaves = ("leaves", *item.leaf_texts) if item.leaf_texts else ()
@@ -25,7 +25,7 @@ def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
 
 
 def _transfer_findings(
-    item: AuditedSummary, findings: Sequence[SentenceFinding]
+    item: SummaryToAudit, findings: Sequence[SentenceFinding]
 ) -> tuple[SentenceFinding, ...]:
     """Return findings, made on equal texts, with the ids of this node and its children."""
     ids = {child.id for child in item.children}
@@ -137,12 +137,12 @@ class LayerToAudit:
     earlier_findings: EarlierFindings = field(default_factory=dict)
     leaf_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def make_audited_summary(self, node: Node) -> AuditedSummary:
+    def make_audited_summary(self, node: Node) -> SummaryToAudit:
         """Return a node with the texts that a judge compares it with."""
         children = tuple(
             self.nodes_below[child] for child in node.children if child in self.nodes_below
         )
-        return AuditedSummary(node, children, self.leaf_texts.get(node.id, ()))
+        return SummaryToAudit(node, children, self.leaf_texts.get(node.id, ()))
 
 
 def run_audits(

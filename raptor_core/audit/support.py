@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
+from raptor_core.audit.base import Judgement, SentenceFinding, SummaryToAudit, sentence_texts
 from raptor_core.audit.collage import fold_case_and_spaces, is_collage
 from raptor_core.audit.terms import (
     RequiredTerms,
@@ -212,7 +212,7 @@ class SupportJudge:
         self._embedder = embedder
 
     @one_blas_thread
-    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+    def judge(self, summaries: Sequence[SummaryToAudit]) -> list[list[SentenceFinding]]:
         """Return the findings on each summary; see ``Judge.judge``."""
         split = []
         passages: dict[str, Sequence[str]] = {}
@@ -247,7 +247,7 @@ def _is_supported_quotation(sentence: str, children: Sequence[str], leaves: Sequ
 
 
 def _judge_claims(
-    item: AuditedSummary,
+    item: SummaryToAudit,
     claims: Sequence[tuple[str, bool]],
     passages: Mapping[str, Sequence[str]],
     vectors: Mapping[str, Vectors],
@@ -274,7 +274,7 @@ def _judge_claims(
     return findings
 
 
-def _make_quotation_finding(item: AuditedSummary, sentence: str) -> SentenceFinding:
+def _make_quotation_finding(item: SummaryToAudit, sentence: str) -> SentenceFinding:
     """Return the finding on a quoted sentence; its evidence is a child that contains all of it."""
     quotation = fold_case_and_spaces(sentence)
     child = next(

@@ -20,7 +20,7 @@ from raptor_core.chunking.outline import (
     outline_blocks,
 )
 from raptor_core.chunking.packing import (
-    OpenedUnit,
+    BegunUnit,
     SentenceSpan,
     hash_ignoring_spaces,
     stable_chunk_ends,
@@ -104,12 +104,12 @@ class SentenceChunker:
         """Yield the sentences of all blocks, in order, not yet weighed or cut."""
         text = document.text
         for part in outline_blocks(document):
-            opens, spans = part.opened_unit, block_sentence_spans(text, part.block)
+            opens, spans = part.begun_unit, block_sentence_spans(text, part.block)
             for number, (start, end) in enumerate(spans, 1):
                 leads = part.introduces_next and number == len(spans)
                 key = hash_ignoring_spaces(text[start:end])
                 yield SentenceSpan(start, end, 0, key, opens, part.level, leads)
-                opens = OpenedUnit.NOTHING
+                opens = BegunUnit.NOTHING
 
     def _weigh_and_cut(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
         """Weigh the units, and replace each unit over the limit by its parts.
@@ -146,7 +146,7 @@ class SentenceChunker:
         self, text: str, unit: SentenceSpan, measure: SpanWeights
     ) -> Iterator[SentenceSpan]:
         """Cut a unit that is over the limit into parts within it."""
-        opens = unit.opened_unit
+        opens = unit.begun_unit
         cuts = find_sentence_cuts(text, unit.start, unit.end, measure, self._limit)
         spans = list(split_at_bounds(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
@@ -154,7 +154,7 @@ class SentenceChunker:
             leads = unit.introduces_next and end == spans[-1][1]
             key = hash_ignoring_spaces(text[start:end])
             yield SentenceSpan(start, end, weight, key, opens, unit.level, leads)
-            opens = OpenedUnit.NOTHING
+            opens = BegunUnit.NOTHING
 
     def _sentence_weights(self, text: str, spans: list[Span], measure: SpanWeights) -> list[int]:
         """Return the weight of each sentence; exact if it decides whether the sentence is cut."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.packing import OpenedUnit
+from raptor_core.chunking.packing import BegunUnit
 from raptor_core.documents.base import Document
 from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
@@ -40,13 +40,13 @@ class OutlineBlock:
 
     Attributes:
         block: the block; never a rule.
-        opened_unit: unit of text that begins with it.
+        begun_unit: unit of text that begins with it.
         level: depth of a heading, 1 to 7; 0 for other blocks.
         introduces_next: whether it introduces the next block and says little without it.
     """
 
     block: Block
-    opened_unit: OpenedUnit
+    begun_unit: BegunUnit
     level: int
     introduces_next: bool
 
@@ -73,13 +73,13 @@ def outline_blocks(document: Document) -> Iterator[OutlineBlock]:
             level = min(max(1, len(paths.path_at(block.start)) or block.depth), 7)
         first = previous.end if previous else 0
         begins_section = bisect_left(starts, first) < bisect_left(starts, block.start + 1)
-        opens = OpenedUnit.SECTION if begins_section or level else OpenedUnit.PARAGRAPH
+        opens = BegunUnit.SECTION if begins_section or level else BegunUnit.PARAGRAPH
         if (
-            opens is OpenedUnit.PARAGRAPH
+            opens is BegunUnit.PARAGRAPH
             and previous
             and _continues_list_or_table(text, previous, block)
         ):
-            opens = OpenedUnit.NOTHING
+            opens = BegunUnit.NOTHING
         yield OutlineBlock(block, opens, level, _introduces_next(text, block, following))
         previous = block
 
@@ -161,7 +161,7 @@ def paragraph_parts(
     """Return each chunk's parts of paragraphs; what introduces a paragraph is part of it."""
     starts, begins = list[int](), True
     for part in outline_blocks(document):
-        if begins and (part.opened_unit is not OpenedUnit.NOTHING or not starts):
+        if begins and (part.begun_unit is not BegunUnit.NOTHING or not starts):
             starts.append(part.block.start)
         begins = not part.introduces_next
     within = [

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 # Price of a chunk, and so the unit of all prices: whole numbers, exact on every machine.
 CHUNK_PRICE = 1 << 20
-# Lowest and highest price of a border, in chunks, by ``OpenedUnit``. In a wider range, edits shift
+# Lowest and highest price of a border, in chunks, by ``BegunUnit``. In a wider range, edits shift
 # fewer chunks, but chunks get shorter. Lower prices at paragraphs and sections cut fewer of
 # them. docs/research.md has figures.
 BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
@@ -27,7 +27,7 @@ LEAST_SHARE = 0.25
 SECTION_SHARE = 0.5
 
 
-class OpenedUnit(IntEnum):
+class BegunUnit(IntEnum):
     """Unit of text that begins with a sentence; an index into ``BORDER_PRICES``."""
 
     NOTHING = 0
@@ -46,7 +46,7 @@ class SentenceSpan(NamedTuple):
     end: int
     weight: int = 0
     text_hash: int = 0
-    opened_unit: OpenedUnit = OpenedUnit.NOTHING
+    begun_unit: BegunUnit = BegunUnit.NOTHING
     level: int = 0
     introduces_next: bool = False
 
@@ -73,7 +73,7 @@ def merged_section_borders(sentences: Sequence[SentenceSpan], limit: int) -> lis
     stands alone changes no chunk beyond its end, except in a small last section.
     """
     n, least = len(sentences), SECTION_SHARE * limit
-    starts = [0, *(i for i in range(1, n) if sentences[i].opened_unit is OpenedUnit.SECTION), n]
+    starts = [0, *(i for i in range(1, n) if sentences[i].begun_unit is BegunUnit.SECTION), n]
     borders, weight, previous = [0], 0, 0
     for start, stop in pairwise(starts):
         section = sum(sentence.weight for sentence in sentences[start:stop])
@@ -121,9 +121,9 @@ def cheapest_run_ends(weights: Sequence[int], prices: Sequence[int], limit: int)
 def _border_price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
     """Return the price of a border between two sentences."""
     is_deeper = sentence.level > previous.level > 0
-    if previous.introduces_next and (sentence.opened_unit is not OpenedUnit.SECTION or is_deeper):
+    if previous.introduces_next and (sentence.begun_unit is not BegunUnit.SECTION or is_deeper):
         return int(LEAD_PRICE * CHUNK_PRICE)
-    least, most = BORDER_PRICES[sentence.opened_unit]
+    least, most = BORDER_PRICES[sentence.begun_unit]
     return int(least * CHUNK_PRICE + (most - least) * (sentence.text_hash % CHUNK_PRICE))
 
 

@@ -30,7 +30,7 @@ MAX_OVERLAP = 1.5
 
 
 @dataclass(frozen=True)
-class GuardedClusterer:
+class GuardedClustererBase:
     """Base of clusterers whose groups a ``ClusterGuard`` corrects."""
 
     settings: ClusteringSettings

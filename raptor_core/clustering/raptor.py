@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import ClusterGuard, Grid, GuardedClusterer
+from raptor_core.clustering.guards import ClusterGuard, Grid, GuardedClustererBase
 from raptor_core.clustering.mixture import Mixture, assign_softly, fit_best_mixture, n_workers
 from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.settings.trees import ClusteringSettings
@@ -49,7 +49,7 @@ def bisect_into_parts(grid: Grid, n_parts: int, seed: int) -> Rows:
 
 
 @dataclass(frozen=True)
-class RaptorClusterer(GuardedClusterer):
+class RaptorClusterer(GuardedClustererBase):
     """Soft clusters from UMAP and Gaussian mixtures; BIC chooses their number.
 
     A layer of at most ``dimensions + 1`` rows is one cluster, if the budget allows it. A layer of

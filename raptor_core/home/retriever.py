@@ -18,7 +18,7 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, read_family
 from raptor_core.retrieval.base import Scope, join_retrievals, require_words
 from raptor_core.retrieval.questions import QuestionSegments
-from raptor_core.retrieval.retriever import Searcher, run_traced
+from raptor_core.retrieval.retriever import BaseSearcher, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_from_nodes
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where, check_reader_names, shared_readers
@@ -30,7 +30,7 @@ from raptor_core.tree.corpus_tree import is_corpus_tree
 Result = TypeVar("Result")
 
 
-class HomeRetriever(Searcher):
+class HomeRetriever(BaseSearcher):
     """Search over the published trees of a home, with the embedder and query of its settings.
 
     Only one process at a time can open an embedded store, so each call opens and closes it. Builds

@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.retriever import Searcher
+from raptor_core.retrieval.retriever import BaseSearcher
 from raptor_core.store.base import Hit
 
 Order = Literal["score", "document"]
 
 
-def with_top_k(searcher: Searcher, query: Query | None, top_k: int | None) -> Query | None:
+def with_top_k(searcher: BaseSearcher, query: Query | None, top_k: int | None) -> Query | None:
     """Return the query with ``top_k`` replaced, unless it is None; raise SettingsError below 1."""
     if top_k is None:
         return query

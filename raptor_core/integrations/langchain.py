@@ -11,7 +11,7 @@ from typing import Any
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.retriever import Searcher
+from raptor_core.retrieval.retriever import BaseSearcher
 
 try:
     from langchain_core.callbacks import (
@@ -42,7 +42,7 @@ class RaptorRetriever(BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")
 
-    searcher: SkipValidation[Searcher]
+    searcher: SkipValidation[BaseSearcher]
     query: SkipValidation[Query | None] = None
     order: Order = "score"
     readers: Sequence[str] | None = None

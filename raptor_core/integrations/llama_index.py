@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.retriever import Searcher
+from raptor_core.retrieval.retriever import BaseSearcher
 from raptor_core.store.base import Hit
 
 try:
@@ -41,7 +41,7 @@ class RaptorRetriever(BaseRetriever):
 
     def __init__(
         self,
-        searcher: Searcher,
+        searcher: BaseSearcher,
         query: Query | None = None,
         similarity_top_k: int | None = None,
         order: Order = "score",

@@ -50,7 +50,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 
 
-class Searcher(ABC):
+class BaseSearcher(ABC):
     """Base class of retrievers over a store or a home; threads may share one."""
 
     @property
@@ -100,7 +100,7 @@ class Searcher(ABC):
         return searcher.search_many([question], query)[0]
 
 
-class Retriever(Searcher):
+class Retriever(BaseSearcher):
     """Retriever over the published trees of a store; threads may share it.
 
     Args:
@@ -114,7 +114,7 @@ class Retriever(Searcher):
         self._origin: Retriever | None = None
 
     def for_readers(self, readers: Sequence[str] | None) -> Self:
-        """Return a retriever that sees only what these readers may read; see ``Searcher``."""
+        """Return a retriever that sees only what these readers may read; see ``BaseSearcher``."""
         if readers is None:
             return self
         bound = copy(self)

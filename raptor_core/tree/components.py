@@ -213,7 +213,7 @@ class Components:
         )
 
     @property
-    def searches_foreign_facts(self) -> bool:
+    def has_chat_summaries(self) -> bool:
         """Whether a chat model writes the summaries, so that foreign facts are searched for."""
         return self.settings.summarizer.kind != "extractive" and not self._custom_component(
             "summarizer"

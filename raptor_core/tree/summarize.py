@@ -157,7 +157,7 @@ def _drafts(
     curated = components.curation.texts(node.content_key for node in nodes)
     row_of = {node.id: row for row, node in enumerate(layer.nodes)}
     leaves: Mapping[str, tuple[str, ...]] = {}
-    if components.searches_foreign_facts and nodes and nodes[0].layer > 1:
+    if components.has_chat_summaries and nodes and nodes[0].layer > 1:
         leaves = leaf_texts_by_node(nodes, [*lower(clustering.tree), layer.nodes])
     return [
         _Draft(
@@ -222,7 +222,7 @@ def _invented_key(draft: _Draft) -> str:
 def _make_requests(drafts: Sequence[_Draft], components: Components) -> list[SummaryRequest]:
     """Return the requests, each with an earlier run's answer if that had foreign facts."""
     kept: Mapping[str, str] = {}
-    if components.searches_foreign_facts:
+    if components.has_chat_summaries:
         kept = components.cache.texts({_invented_key(draft) for draft in drafts})
     requests = ((_make_request(draft), kept.get(_invented_key(draft), "")) for draft in drafts)
     return [replace(request, invented_answer=text) for request, text in requests]

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import ClusterGuard, Grid, GuardedClusterer
+from raptor_core.clustering.guards import ClusterGuard, Grid, GuardedClustererBase
 
 
 @dataclass(frozen=True)
-class ContiguousClusterer(GuardedClusterer):
+class ContiguousClusterer(GuardedClustererBase):
     """Clusterer that makes windows of ``size`` rows in the layer's order, or less over budget."""
 
     size: int = 7

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import ClusterGuard, GuardedClusterer
+from raptor_core.clustering.guards import ClusterGuard, GuardedClustererBase
 from raptor_core.clustering.mixture import assign_softly
 from raptor_core.clustering.raptor import split_into_coarse_parts
 from raptor_core.clustering.reduction import Doubles
@@ -26,7 +26,7 @@ RIDGES = (1e-6, 1e-4, 1e-2)
 
 
 @dataclass(frozen=True)
-class GmmClusterer(GuardedClusterer):
+class GmmClusterer(GuardedClustererBase):
     """Clusterer that fits a mixture with ``max(1, n // 10)`` components."""
 
     method = "gmm"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
+from raptor_core.audit.base import Judgement, SentenceFinding, SummaryToAudit, sentence_texts
 from raptor_core.audit.terms import (
     find_missing_terms,
     find_required_terms,
@@ -19,10 +19,10 @@ class WordJudge:
     def __init__(self, _settings: object = None) -> None:
         """Need no settings."""
 
-    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+    def judge(self, summaries: Sequence[SummaryToAudit]) -> list[list[SentenceFinding]]:
         return [self._judge(item) for item in summaries]
 
-    def _judge(self, item: AuditedSummary) -> list[SentenceFinding]:
+    def _judge(self, item: SummaryToAudit) -> list[SentenceFinding]:
         known = merge_supported_terms([find_supported_terms(child.text) for child in item.children])
         findings = []
         for sentence in sentence_texts(item.node.text):

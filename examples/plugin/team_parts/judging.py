@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from raptor_core import Settings
-from raptor_core.audit.base import AuditedSummary, SentenceFinding, sentence_texts
+from raptor_core.audit.base import SentenceFinding, SummaryToAudit, sentence_texts
 
 
 class Verbatim:
@@ -15,7 +15,7 @@ class Verbatim:
     def __init__(self, settings: Settings) -> None:
         """Take the settings."""
 
-    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+    def judge(self, summaries: Sequence[SummaryToAudit]) -> list[list[SentenceFinding]]:
         """Return the findings on the sentences of each summary."""
         return [
             [_finding(audited, sentence) for sentence in sentence_texts(audited.node.text)]
@@ -23,7 +23,7 @@ class Verbatim:
         ]
 
 
-def _finding(audited: AuditedSummary, sentence: str) -> SentenceFinding:
+def _finding(audited: SummaryToAudit, sentence: str) -> SentenceFinding:
     child = next((child.id for child in audited.children if sentence in child.text), None)
     if child is None:
         return SentenceFinding(audited.node.id, sentence, "unsupported", 0.0)

@@ -135,7 +135,7 @@ class SummariesStep(Step):
         settings, quotes = state.context.settings, state.context.components.is_extractive
         nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
         leaves: dict[str, tuple[str, ...]] = {}
-        if state.context.components.searches_foreign_facts:
+        if state.context.components.has_chat_summaries:
             leaves = leaf_texts_by_node(nodes, [state.flat_nodes(n) for n in range(self.layer)])
         return check_layer(CheckedLayer(nodes, below, settings, quotes, leaf_texts=leaves))
 

@@ -11,7 +11,7 @@ from support.trees import leaf, summary
 from support.word_counter import WordCounter
 
 from raptor_core.audit import make_judge
-from raptor_core.audit.base import AuditedSummary
+from raptor_core.audit.base import SummaryToAudit
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest
 from raptor_core.settings import AuditSettings, SummarizerSettings
@@ -108,6 +108,6 @@ def test_an_audit_holds_to_the_schema_that_the_engine_enforces():
     judge = make_judge(settings(AuditSettings, max_tokens=160, max_retries=0))
     children = tuple(leaf(f"c{at}", text) for at, text in enumerate(LIGHT))
     node = summary("s", ["c0", "c1"], "The keeper lit the lamp. A dragon ate the boats.")
-    ((first, second),) = judge.judge([AuditedSummary(node, children)])
+    ((first, second),) = judge.judge([SummaryToAudit(node, children)])
     assert judge.name == "local"
     assert "is not JSON" not in first.reason + second.reason

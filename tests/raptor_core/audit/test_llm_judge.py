@@ -7,7 +7,7 @@ from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 from support.trees import leaf, summary
 
-from raptor_core.audit.base import AuditedSummary
+from raptor_core.audit.base import SummaryToAudit
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.errors import BudgetError
 from raptor_core.models.money.ledger import Ledger
@@ -37,7 +37,7 @@ def judge_at(server, ledger=None, **settings):
 
 
 def audited(text="The bridge is open. The pump failed on 17 April.", name="s"):
-    return AuditedSummary(summary(name, "ab", text=text), CHILDREN)
+    return SummaryToAudit(summary(name, "ab", text=text), CHILDREN)
 
 
 def test_faults_are_findings_with_reason_child_and_quote():

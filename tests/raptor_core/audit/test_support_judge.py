@@ -6,7 +6,7 @@ import pytest
 from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
-from raptor_core.audit.base import AuditedSummary
+from raptor_core.audit.base import SummaryToAudit
 from raptor_core.settings import AuditSettings
 
 PUMP = leaf(
@@ -27,7 +27,7 @@ def judge():
 
 
 def verdicts(judge, text, children=(PUMP, BRIDGE)):
-    (found,) = judge.judge([AuditedSummary(summary("s", "pb", text=text), tuple(children))])
+    (found,) = judge.judge([SummaryToAudit(summary("s", "pb", text=text), tuple(children))])
     return found
 
 
@@ -95,7 +95,7 @@ def test_what_one_layer_invents_is_no_source_for_the_next(judge):
     below = summary("below", "p", text="Engineer Hallström replaced the filter of the pump.")
     top = summary("top", ["below"], text=below.text, layer=2)
     for leaves, judgement in (((), "supported"), ((PUMP.text,), "unsupported")):
-        ((found,),) = judge.judge([AuditedSummary(top, (below,), leaves)])
+        ((found,),) = judge.judge([SummaryToAudit(top, (below,), leaves)])
         assert found.judgement == judgement
         assert found.evidence_child == "below"
 
@@ -137,7 +137,7 @@ def test_without_children_nothing_is_supported_and_a_blank_summary_has_no_senten
 
 def test_summaries_are_judged_alike_alone_and_together(judge):
     pairs = [
-        AuditedSummary(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
+        SummaryToAudit(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
         for at, text in enumerate(["The pump failed on 17 March.", "The toll was abolished.", ""])
     ]
     assert judge.judge(pairs) == [judge.judge([pair])[0] for pair in pairs]

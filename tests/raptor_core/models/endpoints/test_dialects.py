@@ -14,7 +14,7 @@ from support.openai_faults import Fault
 from support.openai_server import Seen
 from support.word_counter import WordCounter
 
-from raptor_core.audit.base import AuditedSummary, NamedText
+from raptor_core.audit.base import NamedText, SummaryToAudit
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.client import EndpointClient
@@ -120,7 +120,7 @@ def vectors(settings):
 def judged(settings, server):
     server.answer = lambda _body: '{"unsupported": []}'
     judge = LlmJudge(settings.audit, policy=ONCE)
-    node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
+    node = SummaryToAudit(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     return judge.judge([node])[0][0].judgement
 
 

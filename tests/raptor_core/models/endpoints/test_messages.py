@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.openai_server import FakeOpenAI
 from support.word_counter import WordCounter
 
-from raptor_core.audit.base import AuditedSummary, NamedText
+from raptor_core.audit.base import NamedText, SummaryToAudit
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.messages import body_to_fault
@@ -180,7 +180,7 @@ def test_text_cannot_end_the_fence_of_a_summarys_prompt():
 def test_text_cannot_end_the_fence_of_an_audits_prompt(text):
     with FakeOpenAI(answer=lambda _body: '{"unsupported": []}') as server:
         settings = AuditSettings(judge="llm", base_url=server.base_url)
-        item = AuditedSummary(NamedText("s", f"It is so. {text}"), (NamedText("c", text),))
+        item = SummaryToAudit(NamedText("s", f"It is so. {text}"), (NamedText("c", text),))
         LlmJudge(settings).judge([item])
         user = server.bodies[0]["messages"][1]["content"]
     assert tags_in(user, "source") == ["<source", "</source"]
