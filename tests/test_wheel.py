@@ -21,7 +21,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 WITHOUT_THE_LABORATORY = {
     "`raptor eval paper` needs the optional extra 'lab': pip install": "eval paper out qasper.json",
-    "available: default, paper. More presets, for comparisons, are in the extra 'lab'": (
+    "available: default, paper, quiet. More presets, for comparisons, are in the extra 'lab'": (
         "init --preset simple"
     ),
 }
