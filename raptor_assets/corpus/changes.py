@@ -5,7 +5,6 @@ requests that job, the command and `raptor plan` print the same list. Dagster's 
 happened; nothing here reads it. ``decide_partitions_to_keep`` judges documents that are missing.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -13,6 +12,7 @@ from functools import cached_property
 
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
+from raptor_assets.corpus.renames import Renames, find_renames
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.current_state import CurrentState
 from raptor_assets.home.publication import (
@@ -21,7 +21,6 @@ from raptor_assets.home.publication import (
     have_readers_changed,
 )
 from raptor_assets.home.published import (
-    Previous,
     PublishedState,
     documents_by_tree,
     find_current_pins,
@@ -29,7 +28,6 @@ from raptor_assets.home.published import (
 from raptor_assets.home.rollback import pinned_trees_with_gone_texts
 from raptor_core.curation import Curation
 from raptor_core.documents import (
-    Document,
     DocumentEntry,
     Inventory,
     decide_partitions_to_keep,
@@ -52,61 +50,6 @@ class PartitionChange(Enum):
     UNKNOWN = "withheld"
     UNCONFIRMED = "unconfirmed"
     REMOVED = "removed"
-
-
-@dataclass(frozen=True, slots=True)
-class Renames:
-    """Renames and moves that explain missing documents.
-
-    Attributes:
-        renamed_documents: document ids before a rename, by the ids after it.
-        successor_partitions: partitions that took a document, by the partition that it left.
-        removal_doubt: why a person has to confirm that the other documents are gone, else "".
-    """
-
-    renamed_documents: Mapping[str, str] = field(default_factory=dict)
-    successor_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    removal_doubt: str = ""
-
-
-def find_renames(
-    partitions: Mapping[str, Mapping[str, Sequence[Document | DocumentEntry]]],
-    to_build: Collection[str],
-    previous: Previous,
-    present: Collection[str],
-) -> Renames:
-    """Pair missing documents with new ones of equal content, in the order of their ids.
-
-    A partition also follows another one that takes a document of it with its id, as after a change
-    of its readers or of the grouping.
-
-    Args:
-        partitions: documents of the source by partition and tree.
-        to_build: partitions that may have new documents.
-        previous: published documents of partitions that may have lost some.
-        present: ids of published documents that the source still has.
-    """
-    published = {document.id for documents in previous.values() for document in documents}
-    missing: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for partition, documents in previous.items():
-        for document in documents:
-            if document.id not in present:
-                missing[document.content_hash].append((document.id, partition))
-    for places in missing.values():
-        places.sort(reverse=True)
-    renamed: dict[str, str] = {}
-    successors: defaultdict[str, set[str]] = defaultdict(set)
-    owners = {document.id: name for name, documents in previous.items() for document in documents}
-    for partition in sorted(to_build) if owners else ():
-        for entry in (d for members in partitions[partition].values() for d in members):
-            if (owner := owners.get(entry.id, partition)) != partition:
-                successors[owner].add(partition)
-            candidates = missing.get(entry.content_hash)
-            if candidates and entry.id not in published:
-                renamed[entry.id], place = candidates.pop()
-                if place != partition:
-                    successors[place].add(partition)
-    return Renames(renamed, {name: tuple(sorted(takers)) for name, takers in successors.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +94,8 @@ class Changes:
     @property
     def buildable(self) -> set[str]:
         """Partitions of the source that a person may name for a build."""
-        return set(
-            self.partitions_in(
-                PartitionChange.NEW,
-                PartitionChange.CHANGED,
-                PartitionChange.UNCHANGED,
-                PartitionChange.WAITING,
-            )
-        )
+        others = self.partitions_in(PartitionChange.UNCHANGED, PartitionChange.WAITING)
+        return {*self.to_build, *others}
 
     def explain_doubt(self) -> str:
         """Explain why nothing is built or dropped, and how a person confirms the removal."""
@@ -177,12 +114,8 @@ class Changes:
         Args:
             unpublished: partitions whose build failed, or now waits for approval.
         """
-        unfinished = {
-            *unpublished,
-            *self.partitions_in(
-                PartitionChange.UNKNOWN, PartitionChange.UNCONFIRMED, PartitionChange.WAITING
-            ),
-        }
+        kept = PartitionChange.UNKNOWN, PartitionChange.UNCONFIRMED, PartitionChange.WAITING
+        unfinished = {*unpublished, *self.partitions_in(*kept)}
         return tuple(
             name
             for name in self.partitions_in(PartitionChange.REMOVED)
@@ -314,9 +247,8 @@ def decide_run(
         return SyncDecision(changes, inventory, (*actions, RefuseRun(error)))
     if to_forget := pinned_trees_with_gone_texts(access, changes.pin_notes, inventory):
         actions.append(ForgetBuilds(to_forget))
-    if to_build := _select_partitions(
-        changes, partitions, access.settings, force=force, again=asks_again
-    ):
+    to_build = _select_partitions(changes, partitions, access, force=force, again=asks_again)
+    if to_build:
         actions.append(BuildPartitions(tuple(changes.sort_for_build(to_build))))
     resting = _find_trees_not_built(access, changes)
     if to_build or find_trees_with_removed_texts(
@@ -331,7 +263,7 @@ def decide_run(
 def _select_partitions(
     changes: Changes,
     partitions: Collection[str] | None,
-    settings: Settings,
+    access: CorpusAccess,
     *,
     force: bool,
     again: bool,
@@ -342,7 +274,7 @@ def _select_partitions(
     if partitions is None:
         return selected
     for tree, note in changes.pin_notes.items():
-        if partition_key(tree, settings.grouping) in set(partitions) - changes.buildable:
+        if partition_key(tree, access.settings.grouping) in set(partitions) - changes.buildable:
             raise SourceError(explain_pin(tree, note))
     require_existing("partition is called", partitions, changes.buildable)
     return selected & set(partitions)
@@ -413,9 +345,8 @@ def find_change(partition: str, found: _ChangeInputs) -> PartitionChange | None:
         return PartitionChange.UNCHANGED
     if found.needs_approval and found.waiting.get(partition) == found.versions[partition].text:
         return PartitionChange.WAITING
-    return (
-        PartitionChange.CHANGED if found.published.has_own_build(partition) else PartitionChange.NEW
-    )
+    is_built = found.published.has_own_build(partition)
+    return PartitionChange.CHANGED if is_built else PartitionChange.NEW
 
 
 def find_changes(
@@ -434,7 +365,7 @@ def find_changes(
     Trees that people pinned are left out. A pin ends when no document of its tree is left.
 
     Args:
-        build: code version of the trees to publish, see ``code_versions.build_version``.
+        build: code version of the trees to publish, see ``versions.tree_code_version``.
         curation: decisions of people, an input like the documents.
         begun: partitions that a build has begun, published or not.
         unfinished: trees whose last build was not published. Its tables and answers may contain
@@ -445,10 +376,8 @@ def find_changes(
     source, pins = inventory.group_into_partitions(grouping), {}
     if published.pins:
         pins = find_current_pins(published.pins, documents_by_tree(source))
-        source, published = (
-            inventory.group_into_partitions(grouping, pins),
-            published.without_trees(pins),
-        )
+        source = inventory.group_into_partitions(grouping, pins)
+        published = published.without_trees(pins)
         begun = set(begun) - {partition_key(tree, grouping) for tree in pins}
     found = _ChangeInputs(
         source,

@@ -88,18 +88,16 @@ def build_source_asset(
             inventory = access.source.complete_inventory()
             metadata = _source_metadata(context.instance, access, inventory)
             verdict = unread_rows(inventory.skipped, len(inventory.documents))
+            checked = apply_severities([verdict], access.settings.checks)
             _write_atomically(
                 folder / SEEN, json.dumps({"upstream": list(key.path), "event": seen})
             )
         access.write_declaration()
         yield dg.MaterializeResult(
             metadata=metadata,
-            check_results=[
-                *map(to_check_result, apply_severities([verdict], access.settings.checks))
-            ],
-            data_version=dg.DataVersion(
-                INITIAL_VERSION
-            ),  # the documents say by themselves what changed
+            check_results=list(map(to_check_result, checked)),
+            # The documents say by themselves what changed.
+            data_version=dg.DataVersion(INITIAL_VERSION),
         )
 
     return source

@@ -100,8 +100,8 @@ def delete_builds_with_gone_texts(
 ) -> None:
     """Delete kept builds and tables of pinned trees that contain a deleted document.
 
-    The trees stay pinned; ``publication.withdraw`` takes the document out of what is published. The
-    table of published trees stays, too; it has no text.
+    The trees stay pinned; ``publication.withdraw_texts`` takes the document out of what is
+    published. The table of published trees stays, too; it has no text.
     """
     today = CurrentState.of(access, inventory)
     for tree in trees:

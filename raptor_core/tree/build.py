@@ -104,27 +104,23 @@ def build_trees(
         for tree, layer in _embed_layers(top, components, known).items():
             layers[tree].append(layer)
         report(f"layer_{number}/embeddings", sum(map(len, top.values())))
-        work = [
-            (
-                layers[tree][-1],
-                cluster_top_layer(tree, layers[tree], components, previous.get(tree)),
-            )
-            for tree in top
+        clusterings = [
+            cluster_top_layer(tree, layers[tree], components, previous.get(tree)) for tree in top
         ]
-        for _, clustering in work:
+        work = [(layers[tree][-1], each) for tree, each in zip(top, clusterings, strict=True)]
+        for clustering in clusterings:
             if clustering.end:
                 ends[clustering.tree] = clustering.end
             if clustering.fit:
                 fits[clustering.tree].append(clustering.fit)
         lower = {tree: [layer.nodes for layer in of[:-1]] for tree, of in layers.items()}
-        report(f"layer_{number + 1}/clusters", sum(len(result.groups) for _, result in work))
+        report(f"layer_{number + 1}/clusters", sum(len(each.groups) for each in clusterings))
+        summarized = _summarize_layers(work, components, known, lower, previous)
         top = {
             tree: add_names_and_key_terms(
                 nodes, [layer.nodes for layer in layers[tree]], previous.get(tree), components
             )
-            for tree, nodes in _summarize_layers(
-                work, components, known, lower, previous
-            ).layers.items()
+            for tree, nodes in summarized.layers.items()
         }
         report(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
@@ -132,16 +128,7 @@ def build_trees(
     if components.has_own_cache:
         components.cache.forget_trees(documents)
     return {
-        tree: _check_tree(
-            Tree(
-                tree,
-                tuple(layers[tree]),
-                ends[tree],
-                tuple(fits[tree]),
-                readers={document.id: document.readers for document in of if document.readers},
-            ),
-            components,
-        )
+        tree: _finish_tree(tree, of, layers[tree], ends[tree], fits[tree], components)
         for tree, of in documents.items()
     }
 
@@ -191,7 +178,17 @@ def _summarize_layers(
     return summaries
 
 
-def _check_tree(tree: Tree, components: Components) -> Tree:
+def _finish_tree(
+    name: str,
+    documents: Sequence[Document],
+    tree_layers: Sequence[Layer],
+    end: TreeEnd,
+    fits: Sequence[ClusterFit],
+    components: Components,
+) -> Tree:
+    """Return a tree of these layers, if it passes the checks of its structure."""
+    readers = {document.id: document.readers for document in documents if document.readers}
+    tree = Tree(name, tuple(tree_layers), end, tuple(fits), readers=readers)
     settings = components.settings
     layers = [
         CheckedLayer(above.nodes, {node.id: node for node in below.nodes}, settings)

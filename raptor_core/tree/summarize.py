@@ -5,7 +5,7 @@ Summarizers are in ``raptor_core.models.summarizing``. ``drafts`` makes the node
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,21 +128,29 @@ def summarize_clusters(
     failures = _summarize(requests, drafts, texts, components, on_answer)
     fallbacks = _fall_back(drafts, failures, components)
     nodes = _finish_summaries(drafts, texts, fallbacks, components)
-    failed: dict[str, dict[str, FailedSummary]] = {}
-    for draft in drafts:
-        if draft.key in failures and draft.node.id not in fallbacks:
-            failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
+    failed = _failures_by_tree(drafts, failures, fallbacks)
     complete = (node for node in nodes if node.tree not in failed)
     layers = group_nodes(
         sorted(complete, key=lambda node: node.document_order_key), lambda node: node.tree
     )
     return SummarizedLayers(
         layers={tree: tuple(members) for tree, members in layers.items()},
-        failed={tree: tuple(by_draft.values()) for tree, by_draft in failed.items()},
+        failed=failed,
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
         reused_keys=frozenset(published.keys() | kept.keys() | curated),
     )
+
+
+def _failures_by_tree(
+    drafts: Sequence[_Draft], failures: Mapping[str, FailedSummary], fallbacks: Container[str]
+) -> dict[str, tuple[FailedSummary, ...]]:
+    """Return the failures that no fallback replaces, each once, by tree."""
+    failed: dict[str, dict[str, FailedSummary]] = {}
+    for draft in drafts:
+        if draft.key in failures and draft.node.id not in fallbacks:
+            failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
+    return {tree: tuple(by_draft.values()) for tree, by_draft in failed.items()}
 
 
 def _content_keys(drafts: Iterable[_Draft]) -> set[str]:

@@ -25,7 +25,7 @@ class LiveText:
     """The text of an unfinished answer, with renumbered citations.
 
     Args:
-        sources: sources that the model cites by number; see ``renumber``.
+        sources: sources that the model cites by number; see ``renumber_citations``.
         show: function that receives each new piece of the text.
     """
 

@@ -9,8 +9,9 @@ from support.workshop import TWO_LAYERS, Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain import context
-from raptor_assets.corpus.changes import Changes, PartitionChange, find_renames
+from raptor_assets.corpus.changes import Changes, PartitionChange
 from raptor_assets.corpus.io_managers import QdrantLayersIOManager, TablesIOManager
+from raptor_assets.corpus.renames import find_renames
 from raptor_assets.local.status import read_status
 from raptor_assets.shown.progress import group_by_cause
 from raptor_core.documents import Document, DocumentEntry, PublishedDocument
